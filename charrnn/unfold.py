@@ -96,7 +96,7 @@ class Unfolding:
 
     def as_json(self) -> dict[str, Any]:
         facts = {name: getattr(self, name) for name in ("text", "nats", "symbols", "steps")}
-        facts["layers"] = [layer.as_json() for layer in self.layers]
+        facts |= {"layers": [layer.as_json() for layer in self.layers]}
         facts |= {"output": self.output.as_json(), "loss": self.loss.as_json()}
         if self.gradient is not None:
             norms = {name: float(np.linalg.norm(array)) for name, array in self.gradient.items()}
@@ -159,10 +159,6 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
     symbols, total = [None, chr(REPLACEMENT), *vocabulary.characters], float(nats.sum())
     parts = layers, output, loss, gradient if backward else None
     return Unfolding(text, total, symbols, y.tolist(), columns, *parts)
-
-
-def in_a_word(symbol: str | None) -> str:
-    return {None: "END", " ": "space"}.get(symbol, symbol or "")
 
 
 def layer_at(

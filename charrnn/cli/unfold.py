@@ -6,9 +6,8 @@ the norms of the hidden state and of the gradient of the total loss. Below are t
 layer, a cell for each.
 
 With -o, the figure is a web page that works offline, or an SVG picture for a slide. On the page,
-point at a cell, or walk with the arrow keys, to see its equation with numbers.
-
-For several networks (train --members), the first is used; counts (train --counts) are left out.
+point at a cell, or walk with the arrow keys, to see its equation with numbers. For several networks
+(train --members), the first is used; counts (train --counts) are left out.
 
 # each step of a name
 charrnn unfold Tyrannosaurus
@@ -91,9 +90,9 @@ def run(options: Options, _threads: int, console: Console) -> None:
     text = as_read(options.text, model.reading)
     note_prime(text, model.vocabulary, console)
     found = unfold(model.language_model, text, backward=options.backward)
-    if options.step is not None and options.step > len(found.steps):
-        what = f"--step {options.step} is beyond the text"
-        raise SettingError(what, f"It has {len(found.steps)} steps.")
+    step, last = options.step or 1, len(found.steps)
+    if step > last:
+        raise SettingError(f"--step {step} is beyond the text", f"It has {last} steps.")
     if options.output is not None:
         from charrnn.export.figure import page, picture
 
@@ -104,12 +103,12 @@ def run(options: Options, _threads: int, console: Console) -> None:
         file.write(len(content), [content])
         console.note(f"figure saved to {file.path}")
     elif options.as_json:
-        facts = {"model": str(options.model), **found.as_json(), "text": encodable(text)}
-        console.json("unfold", facts)
+        facts = found.as_json() | {"text": encodable(text)}
+        console.json("unfold", {"model": str(options.model), **facts})
     elif options.step is None:
         console.out.write_lines(table(found, console.out))
     else:
-        console.out.write_lines(equations(found, options.step - 1, console.out))
+        console.out.write_lines(equations(found, step - 1, console.out))
 
 
 def table(found: Unfolding, output: Output) -> Iterator[Visible]:
@@ -162,6 +161,5 @@ def equations(found: Unfolding, t: int, output: Output) -> Iterator[Visible]:
 
 
 def named(symbol: str | None) -> Visible:
-    from charrnn.unfold import in_a_word
-
-    return visible_line(in_a_word(symbol))
+    """Return a symbol as one word."""
+    return visible_line(symbol.replace(" ", "space") if symbol else "END")

@@ -18,7 +18,7 @@ from charrnn.export.js import asset, plain_json
 from charrnn.network.rounding import Integers
 from charrnn.scoring.heat_map import colours_in_css
 from charrnn.text import visible_in_html
-from charrnn.unfold import LIKELIEST, Unfolding, in_a_word
+from charrnn.unfold import LIKELIEST, Unfolding
 
 BANDS = "".join(STATES)  # the class of each colour
 LINE = 8  # steps in a line
@@ -139,12 +139,13 @@ class Drawing:
 
     def bar(self, i: int, unit: int, chance: float, is_target: bool) -> str:
         """Return a symbol with its probability."""
-        mark, size = "target" * is_target, f'y="{i * ROW}" height="{ROW}"'
+        words = text(4, 13, shown(self.found.symbols[unit]), "mono")
+        words += text(self.width - 4, 13, f"{chance:.3f}", "end")
         return (
-            f'<g class="cell" data-unit="{unit}"><rect class="block" {size} width="{self.width}"/>'
-            f'<rect class="bar {mark}" {size} width="{self.width * chance:.1f}"/>'
-            f"{text(4, i * ROW + 13, shown(self.found.symbols[unit]), f'mono {mark}')}"
-            f"{text(self.width - 4, i * ROW + 13, f'{chance:.3f}', f'end {mark}')}</g>"
+            f'<g class="cell{" target" * is_target}" data-unit="{unit}"'
+            f' transform="translate(0 {i * ROW})"><rect class="block" width="{self.width}"'
+            f' height="{ROW}"/><rect class="bar" width="{self.width * chance:.1f}"'
+            f' height="{ROW}"/>{words}</g>'
         )
 
     def cells(self, bands: Integers) -> str:
@@ -158,7 +159,8 @@ class Drawing:
 
 
 def shown(symbol: str | None) -> str:
-    return visible_in_html(in_a_word(symbol))
+    """Return a symbol as one word."""
+    return visible_in_html(symbol.replace(" ", "space") if symbol else "END")
 
 
 def text(x: float, y: float, words: str, classes: str = "") -> str:
