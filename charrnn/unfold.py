@@ -203,6 +203,5 @@ def layer_at(
         cell.backward(d_after, *factors)
 
     layer.cell = replace(layer.cell, backward=backward)
-    drawn = gates if cell.gates > 1 else []
-    several = len(unfolded.layers) > 1
-    return Part(values, equations, [*cell.states, *drawn, "dL/dh"], str(number) * several)
+    cells = [*cell.states, *(gates if cell.gates > 1 else []), "dL/dh"]
+    return Part(values, equations, cells, str(number) if len(unfolded.layers) > 1 else "")

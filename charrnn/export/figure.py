@@ -33,7 +33,8 @@ def page(found: Unfolding) -> str:
     facts = json.loads(json.dumps(found.as_json()), parse_float=digits, parse_constant=str)
     title, script = escape(visible_in_html(found.text)), f"\n{asset('figure.js')}"
     style = fill(asset("page.css") + asset("figure.css"), colours_in_css())
-    lines = [Drawing(found).svg(steps[at : at + LINE]) for at in steps[::LINE]]
+    drawing = Drawing(found)
+    lines = [drawing.svg(steps[at : at + LINE]) for at in steps[::LINE]]
     values = {"policy": policy([script], style), "style": style, "script": script}
     values |= {"title": f"{title}: the unfolded network", "text": title}
     values |= {"legend": legend(STATES), "figure": "\n".join(lines), "facts": plain_json(facts)}
@@ -49,9 +50,9 @@ def picture(found: Unfolding) -> str:
 
 
 class Box(NamedTuple):
-    """A value of a step, with its place in the figure and in the JSON."""
+    """A value of a step, as it is drawn."""
 
-    part: str
+    part: str  # its place in the JSON, such as layers.0
     name: str
     label: str
     high: int
