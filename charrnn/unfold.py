@@ -1,7 +1,7 @@
 """The unfolded network of figure 10.3 on one text: every value of every step, and its equation.
 
 Losses and states are those of scoring, to the last bit. Gradients come from the code that trains:
-the cells of its layers note dL/dh on the way back. An equation is a template such as "tanh {a(t)}".
+the cells of its layers note dL/dh on the way back. An equation is a template such as "tanh {a}(t)".
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import numpy as np
 
 from charrnn.analysis import LENGTH, stretches
 from charrnn.errors import SettingError
-from charrnn.network.layer import Layer
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.network.rounding import OFTEN, Array, Array64, Integers, States
+from charrnn.network.rounding import OFTEN, Array, Integers, States
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.predictor import softmax
 from charrnn.scoring.scorer import NetworkScorer
@@ -25,7 +24,7 @@ from charrnn.vocabulary import END, REPLACEMENT
 
 BACKWARD: Final = "dL/"  # begins the names of gradients
 LIKELIEST: Final = 5
-NAME: Final = re.compile(r"\{([^}]+)\}")
+NAME: Final = re.compile(r"\{([^}]+)\}(?:\(t\))?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +34,11 @@ class Part:
     values: dict[str, Array]  # (T, N) each; 1 in place of T or N if all steps or units share it
     equations: Mapping[str, str]  # value -> template
     cells: Sequence[str] = ()  # the values that are drawn
+    number: str = ""  # of a layer, if there are several
 
     def at(self, name: str, t: int, unit: int) -> float:
-        """Return a value at step t, counted from 0; "h(t-1)" is that of the step before."""
-        if name not in self.values:
-            name, _, when = name.rpartition("(")
-            t -= when == "t-1)"
         rows = self.values[name]
-        return float(rows[t % len(rows), unit % rows.shape[1]]) if t >= 0 else 0.0
+        return float(rows[t % len(rows), unit % rows.shape[1]])
 
     def filled(self, name: str, t: int, unit: int) -> str:
         """Return the equation of a value with the numbers of a unit."""
@@ -54,174 +50,158 @@ class Part:
         template = self.equations[name].partition("  ")[0]
         return f"{self.at(name, t, unit):.4g} = {NAME.sub(number, template)}"
 
+    def bands(self, name: str) -> Integers:
+        """Return the colour of each value, from 0 for -1 or less to 6 for 1 or more.
+
+        The largest gradients have the strongest colours; a tenth of them has the next.
+        """
+        values = self.values[name]
+        if name.startswith(BACKWARD):
+            sizes = np.abs(values)
+            tenths = np.log10((sizes / (sizes.max() or 1)).clip(1e-3))
+            values = np.sign(values) * (1 + np.ceil(tenths) / 3)
+        return np.asarray(np.rint(3 * values.clip(-1, 1)) + 3, np.intp)
+
+    def without_gradients(self) -> Part:
+        values = {name: rows for name, rows in self.values.items() if BACKWARD not in name}
+        equations = {name: of for name, of in self.equations.items() if BACKWARD not in name}
+        cells = [name for name in self.cells if name in values]
+        return replace(self, values=values, equations=equations, cells=cells)
+
+    def as_json(self) -> dict[str, Any]:
+        values = {name: rows.tolist() for name, rows in self.values.items()}
+        return {"values": values, "equations": dict(self.equations)}
+
 
 @dataclass(frozen=True, eq=False)
 class Unfolding:
-    """A text of T - 1 characters and its END, over K symbols."""
+    """A text and its END, over K symbols; END is None."""
 
-    symbols: list[str]  # K names
-    reads: list[str]  # T names: END comes first
-    targets: list[str]  # T names: END comes last
-    counts: dict[str, Integers]  # (T,) each: the inputs besides symbols
+    text: str
+    nats: float
+    symbols: list[str | None]  # K names
+    y: list[int]  # the targets
+    steps: list[dict[str, Any]]  # reads, target, nats, the norms of h and dL/dh, and counts
     layers: list[Part]
     output: Part
     loss: Part
-    gradient: Parameters  # of the sum of the losses
+    gradient: Parameters | None  # of the sum of the losses
 
-    @property
-    def nats(self) -> float:
-        return float(self.loss.values["L"].sum())
+    def chances(self, t: int) -> dict[int, float]:
+        """Return the probabilities of the likeliest symbols after step t, and of the target."""
+        y_hat = self.output.values["y_hat"][t]
+        order = np.argsort(-y_hat, kind="stable")[:LIKELIEST]
+        target = {self.y[t]: self.loss.at("P(y(t))", t, 0)}  # END may have one of its own
+        return {k: float(y_hat[k]) for k in order.tolist()} | target
 
-    def likeliest(self, t: int) -> list[int]:
-        """Return the likeliest symbols after step t."""
-        order = np.argsort(-self.output.values["y_hat"][t], kind="stable")
-        return [int(symbol) for symbol in order[:LIKELIEST]]
-
-    def norms(self, value: str) -> Array64:
-        """Return the norm of a value over the units of all layers, (T,)."""
-        squares = [np.square(part.values[value]).sum(1) for part in self.layers]
-        return np.asarray(np.sqrt(np.sum(squares, 0)))
-
-    def as_json(self, *, backward: bool) -> dict[str, Any]:
-        """Return everything; END is None."""
-
-        def in_json(part: Part) -> dict[str, Any]:
-            kept = [name for name in part.values if backward or BACKWARD not in name]
-            equations = {name: part.equations[name] for name in part.equations if name in kept}
-            values = {name: part.values[name].tolist() for name in kept}
-            return {"values": values, "equations": equations}
-
-        h, d_h = self.norms("h").tolist(), self.norms("dL/dh").tolist()
-        reads, targets = [None, *self.reads[1:]], [*self.targets[:-1], None]
-        steps = [
-            {"reads": reads[t], "target": targets[t], "nats": self.loss.at("L", t, 0)}
-            | {"norm_h": h[t], "norm_dh": d_h[t]}
-            | {name: int(count[t]) for name, count in self.counts.items()}
-            for t in range(len(h))
-        ]
-        symbols = [None, *self.symbols[1:]]
-        found = {
-            "text": "".join(self.reads[1:]),
-            "nats": self.nats,
-            "symbols": symbols,
-            "steps": steps,
-        }
-        found |= {"layers": [in_json(layer) for layer in self.layers]}
-        found |= {"output": in_json(self.output), "loss": in_json(self.loss)}
-        if backward:
+    def as_json(self) -> dict[str, Any]:
+        facts = {name: getattr(self, name) for name in ("text", "nats", "symbols", "steps")}
+        facts |= {"layers": [layer.as_json() for layer in self.layers]}
+        facts |= {"output": self.output.as_json(), "loss": self.loss.as_json()}
+        if self.gradient is not None:
             norms = {name: float(np.linalg.norm(array)) for name, array in self.gradient.items()}
-            found["gradient"] = norms
-        return found
+            facts["gradient"] = norms
+        return facts
 
 
-def unfold(model: LanguageModel, text: str) -> Unfolding:
-    """Compute all values of a text."""
+def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfolding:
+    """Compute all values of a text; without ``backward``, of gradients only the norms."""
     if len(text) >= LENGTH:
         what = f"the text has {len(text):,} characters, and at most {LENGTH - 1} can be unfolded"
         raise SettingError(what, "Give a shorter text.")
-    head, vocabulary = model.architecture.head, model.vocabulary
+    vocabulary, head = model.vocabulary, model.architecture.head
     own = Parameters(model.architecture, model.parameters.flat.astype(np.float64))
     p, of_plain, gradient = model.parameters.exact(), own.plain().like(), own.like()
     ids = np.append(vocabulary.encode(text), np.array(END, vocabulary.dtype))
+    steps = np.arange(len(ids))
     scorer = NetworkScorer(model, keep_logits=True)
     nats, _ = scorer.read(ids)
-    logits, steps = scorer.logits, np.arange(len(ids))
-    assert logits is not None
     settles = (steps % OFTEN == OFTEN - 1)[:, None]
     window = replace(stretches(ids, carry=model.carry), settles=settles)
     unfolded = Unfolded(p.architecture, len(ids), 1, np.float64, model.architecture.grid)
     unfolded.read(p, window)
-    layers = [
-        layer_at(number, own, p, unfolded, window) for number in range(1, len(unfolded.layers) + 1)
-    ]
     for state in unfolded.states:
         state[0] = 0  # reading has moved it on
+    layers = [layer_at(index, own, p, unfolded, window) for index in range(len(unfolded.layers))]
     unfolded.nats_and_gradient(p, window, of_plain)
     own.gradient_from(of_plain, gradient)
     for layer, part in zip(unfolded.layers, layers, strict=True):
-        d_a = np.concatenate(layer.d_ux(len(ids)), 1)
-        part.values["dL/da"] = d_a
+        part.values["dL/da"] = np.concatenate(layer.d_ux(len(ids)), 1)
 
-    y = window.y[:, 0]
+    logits, y = scorer.logits, window.y[:, 0]
+    assert logits is not None
     o, y_hat = layers[-1].values["h"] @ p["V"].T + own["c"], softmax(logits)
-    d_o = y_hat.copy()
+    d_o, chance = y_hat.copy(), np.maximum(y_hat[steps, y], 1e-300)
     head.gradient(d_o, steps * y_hat.shape[1] + y, 1.0)
+    if head.lengths is not None:  # END costs what the length costs
+        chance[-1:] = np.exp(-head.lengths.nats(p, steps[-1:]))
     values = {"o": o, "c": own["c"][None], "V h(t)": o - own["c"], "y_hat": y_hat, "dL/do": d_o}
     values |= {"logit": logits, "log sum exp": np.logaddexp.reduce(logits, 1)[:, None]}
     values |= {"1 at y(t)": np.eye(y_hat.shape[1])[y]}
     equations = {
         "o": "{c} + {V h(t)}  (10.10)",
-        "y_hat": "exp({logit(t)} - {log sum exp})  (10.11)",
+        "y_hat": "exp({logit}(t) - {log sum exp})  (10.11)",
     }
     output = Part(values, equations | dict(head.equations))
-    cost = -np.log(np.maximum(y_hat[steps, y], 1e-300))
-    if head.lengths is not None:
-        cost[y == END] = head.lengths.nats(p, steps[-1:])
-    room = "room for unknown characters"
-    values = {"L": nats[:, None], "P(y(t))": np.exp(-cost)[:, None], room: (nats - cost)[:, None]}
-    loss = Part(values, {"L": f"-log {{P(y(t))}} + {{{room}}}  (10.14)"})
-    counts = {name: getattr(window, name)[:, 0] for name in own.architecture.inputs}
-    symbols = ["END", chr(REPLACEMENT), *vocabulary.characters]
-    texts = [symbols[END], *text], [*text, symbols[END]]
-    return Unfolding(symbols, *texts, counts, layers, output, loss, gradient)
+    values = {"L": nats[:, None], "P(y(t))": chance[:, None]}
+    values["room for unknown characters"] = (nats + np.log(chance))[:, None]
+    loss = Part(values, {"L": "-log {P(y(t))} + {room for unknown characters}  (10.14)"})
+
+    rows: dict[str, Sequence[Any]] = {"reads": [None, *text], "target": [*text, None]}
+    rows["nats"] = nats.tolist()
+    for key, name in (("norm_h", "h"), ("norm_dh", "dL/dh")):
+        of_all = np.hstack([part.values[name] for part in layers])
+        rows[key] = np.linalg.norm(of_all, axis=1).tolist()
+    rows |= {name: getattr(window, name)[:, 0].tolist() for name in own.architecture.inputs}
+    columns = [dict(zip(rows, column, strict=True)) for column in zip(*rows.values(), strict=True)]
+    if not backward:
+        layers, output = [part.without_gradients() for part in layers], output.without_gradients()
+    symbols, total = [None, chr(REPLACEMENT), *vocabulary.characters], float(nats.sum())
+    parts = layers, output, loss, gradient if backward else None
+    return Unfolding(text, total, symbols, y.tolist(), columns, *parts)
 
 
 def layer_at(
-    number: int, own: Parameters, p: Parameters, unfolded: Unfolded, window: Window
+    index: int, own: Parameters, p: Parameters, unfolded: Unfolded, window: Window
 ) -> Part:
     """Return the values of a layer that has read the window, and make its way back note dL/dh."""
-    layer, cell, x = unfolded.layers[number - 1], own.architecture.cell, window.x[:, 0]
+    layer, cell, number = unfolded.layers[index], own.architecture.cell, index + 1
     equations, gates = dict(cell.equations), list(cell.equations)[: cell.gates]
-    values = {
-        name: state[1:, 0].copy() for name, state in zip(cell.states, layer.states, strict=True)
-    }
-    h, b = values["h"], own[f"b{number}"]
-    wh = np.vstack([np.zeros_like(h[:1]), h[:-1]]) @ p[f"W{number}"].T + p[f"b{number}"] - b
-    if number == 1:
+    values: dict[str, Array] = {}
+    for name, state in zip(cell.states, layer.states, strict=True):
+        values |= {name: state[1:, 0].copy(), f"{name}(t-1)": state[:-1, 0].copy()}
+    b = own[f"b{number}"][None]
+    wh = layer.h[:-1, 0] @ p[f"W{number}"].T + p[f"b{number}"] - b
+    if index:
+        ux: Array = unfolded.layers[index - 1].h[1:, 0] @ p[f"U{number}"].T
+    else:
+        x = window.x[:, 0]
         ux = own["U1"][x]
         wh += p["U1"][x] - ux  # of a network that reads the true y(t-1)
         for name in own.architecture.inputs:
             ux = ux + unfolded.seen(name, window)[:, 0] @ p[f"U1.{name}"].T
-    else:
-        ux = unfolded.layers[number - 2].h[1:, 0] @ p[f"U{number}"].T
-    terms = {"W": wh, "U": ux, "b": b[None], "d": own.get(f"d{number}", b)[None]}
+    terms = {"W": wh, "U": ux, "b": b}
     for i, gate in enumerate(gates):
         for name in NAME.findall(equations[gate]):
-            if (term := terms.get(name[0])) is not None:
-                block = np.split(term, range(len(h[0]), term.shape[1], len(h[0])), 1)
-                values[name] = block[min(i, len(block) - 1)]
+            if name[0] in terms:
+                values[name] = np.split(terms[name[0]], cell.gates, 1)[i]
         values[gate] = wh + ux + b if cell.gates == 1 else layer.ux[i, :, 0].copy()
-    if number < own.architecture.layers and "dL/dh" in equations:
+    if cell.own_bias:
+        values["d"] = own[f"d{number}"][None]
+    if number < len(unfolded.layers) and "dL/dh" in equations:
         equations["dL/dh"] = equations["dL/dh"].replace("V' dL/do(t)", "U' dL/da(t) from above")
     back, above = NAME.findall(equations.get("dL/dh", "{back}{above}"))
-    note_gradient(layer, values, back, above)
-    return Part(values, equations, [*cell.states, *gates[: cell.gates * (cell.gates > 1)]])
+    values |= dict(zip((back, above, "dL/dh"), np.zeros((3, *values["h"].shape)), strict=True))
+    left = reversed(range(len(values["h"])))
 
-
-def note_gradient(layer: Layer, values: dict[str, Array], back: str, above: str) -> None:
-    """Make the cell of a layer note dL/dh on the way back, and its two parts."""
-    steps, _, hidden = layer.d.shape
-    values["dL/dh"], values[back], values[above] = np.zeros((3, steps, hidden))
-    before, left = layer.cell.backward, iter(range(steps - 1, -1, -1))
-
-    def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: States) -> None:
-        if (t := next(left)) == steps - 1:
+    def backward(d_after: States, *factors: Any) -> None:
+        t = next(left)
+        if t == len(values["h"]) - 1:
             values[above][...] = layer.d[:, 0]
         values["dL/dh"][t] = d_after[0][0]
         values[back][t] = d_after[0][0] - values[above][t]
-        before(d_after, ux, tape, kept, d_before)
+        cell.backward(d_after, *factors)
 
     layer.cell = replace(layer.cell, backward=backward)
-
-
-def bands(name: str, values: Array) -> Integers:
-    """Return the colour of each value, from 0 for -1 or less to 6 for 1 or more.
-
-    The largest gradients have the strongest colours; a tenth of them has the next.
-    """
-    levels = 3 * values.clip(-1, 1)
-    if name.startswith(BACKWARD):
-        most = float(np.abs(values).max(initial=0)) or 1.0
-        tenths = np.log10((np.abs(values) / most).clip(1e-3))
-        levels = np.sign(values) * (np.ceil(tenths) + 3)
-    return np.asarray(np.rint(levels) + 3, np.intp)
+    cells = [*cell.states, *(gates if cell.gates > 1 else []), "dL/dh"]
+    return Part(values, equations, cells, str(number) if len(unfolded.layers) > 1 else "")

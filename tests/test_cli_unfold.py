@@ -170,9 +170,13 @@ def test_the_pointer_shows_the_equation_of_a_cell(drawn: Program, browser: Brows
         " return [box.right - 2, box.top + 2]; })()"
     )
     page.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
-    across = json.loads(Reading((drawn / "anna.html").read_text("utf-8")).texts["script"][0])
+    across = page.ask(
+        '[...document.querySelectorAll(\'[data-name="dL/dh"][data-t="1"] .cell\')]'
+        ".filter((cell, _, cells) => cell.getBoundingClientRect().top"
+        " === cells[0].getBoundingClientRect().top).length"
+    )
     what = page.ask("document.getElementById('what').textContent")
-    assert what.startswith(f"dL/dh(2), unit {across['across']}.")
+    assert what.startswith(f"dL/dh(2), unit {across}.")
     assert "(10.21)" in page.ask("document.getElementById('equations').innerText")
     page.call("Input.dispatchMouseEvent", type="mouseMoved", x=5, y=5)
     assert is_quiet(page)

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from charrnn.cli.app import COMMANDS
-from charrnn.cli.guide import Options, topics
+from charrnn.cli.guide import CODE, Options, topics
 from charrnn.cli.options import Known, options_of
 from charrnn.settings.fields import settings_of
 from tests.make_pages import BEGIN, END
 from tests.pages import (
-    BLOCK,
     GUIDE,
     PAGES,
     Block,
@@ -265,7 +264,7 @@ def test_a_notebook_says_what_the_page_says_once(program: Program) -> None:
                 assert f"!{command}" in code
         text = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
         headings = re.compile("^#.*", re.MULTILINE)
-        assert headings.findall(text) == headings.findall(re.sub(BLOCK, "", page))
+        assert headings.findall(text) == headings.findall(re.sub(CODE, "", page))
         assert "<!--" not in text
         assert ".md)" not in text
 

@@ -138,6 +138,7 @@ def test_the_gradient_is_that_of_central_differences(size: dict[str, Any]) -> No
 
     p = Parameters(architecture, model.parameters.flat.astype(np.float64))
     measured = slopes(p, loss)
+    assert found.gradient is not None
     assert disagreement(found.gradient, measured) < 1e-5
     broken = found.gradient.copy()
     broken["W1"].reshape(-1)[1] += 0.01
@@ -217,6 +218,7 @@ def test_the_gradients_are_those_of_autograd(cell: str) -> None:
         o = tensors["c"] + tensors["V"] @ below
         total = total + torch.logsumexp(o, 0) - o[y]
     total.backward()
+    assert found.gradient is not None
     for number in (1, 2):
         of_h = np.array([h.grad.numpy() for h in kept[number - 1 :: 2]])
         np.testing.assert_allclose(found.layers[number - 1].values["dL/dh"], of_h, atol=1e-5)

@@ -39,7 +39,7 @@ from charrnn.text import Raw, question
 
 INDEX = "README"
 ENTRY = re.compile(r"^- \[([a-z-]+)\]\([a-z-]+\.md\): (.*)$", re.MULTILINE)
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+CODE = re.compile(r"^(```(?:console|python)\n.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
 CLOSE = 0.6  # the similarity of a mistyped topic to a word of the manual
 
@@ -56,10 +56,9 @@ class Line(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
     RULES = (
-        needs("notebook", "topic"),
+        *(needs("notebook", "topic"), needs("force", "notebook")),
         excludes("notebook", "search", "raw"),
         excludes("search", "topic"),
-        needs("force", "notebook"),
     )
 
     topic: str | None = setting(
@@ -177,15 +176,16 @@ def cells(text: str) -> bytes:
     import json
 
     found: list[dict[str, object]] = []
-    *blocks, rest = BLOCK.split(plain(text))
-    for prose, language, code in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
-        commands = "\n".join(f"!{command}" for command in COMMAND.findall(code))
-        shown = prose if language else f"{prose}```\n{code}```"
-        found.append({"cell_type": "markdown", "metadata": {}, "source": shown.strip()})
-        if source := {"console": commands, "python": code.strip()}.get(language):
-            found.append({"cell_type": "code", "metadata": {}, "source": source})
-            found[-1] |= {"execution_count": None, "outputs": []}
-    found.append({"cell_type": "markdown", "metadata": {}, "source": rest.strip()})
+    for part in CODE.split(plain(text)):
+        language, _, code = part.partition("\n")
+        cell: dict[str, object] = {"cell_type": "code", "execution_count": None, "outputs": []}
+        if language == "```python":
+            source = code
+        elif language == "```console":
+            source = "\n".join(f"!{command}" for command in COMMAND.findall(code))
+        else:
+            cell, source = {"cell_type": "markdown"}, part
+        found.append(cell | {"metadata": {}, "source": source.strip()})
     about = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     document = {"cells": found, "metadata": about, "nbformat": 4, "nbformat_minor": 4}
     return json.dumps(document, ensure_ascii=False, indent=1).encode()

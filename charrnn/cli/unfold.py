@@ -1,14 +1,13 @@
 """Show every step of the network on a text, with its equations.
 
 This is figure 10.3 of the book with numbers. Each row is a step: the character that it reads, the
-likeliest next character, the target and its loss in nats. The last columns are the norm of the
-hidden state, and of the gradient of the total loss with respect to it. Below each row are the units
-of each layer, a cell for each. The losses are those of charrnn eval.
+likeliest next character, the target and its loss in nats, as in charrnn eval. The last columns are
+the norms of the hidden state and of the gradient of the total loss. Below are the units of each
+layer, a cell for each.
 
 With -o, the figure is a web page that works offline, or an SVG picture for a slide. On the page,
-point at a cell, or walk with the arrow keys, to see its equation with numbers.
-
-For several networks (train --members), the first is used; counts (train --counts) are left out.
+point at a cell, or walk with the arrow keys, to see its equation with numbers. For several networks
+(train --members), the first is used; counts (train --counts) are left out.
 
 # each step of a name
 charrnn unfold Tyrannosaurus
@@ -16,9 +15,8 @@ charrnn unfold Tyrannosaurus
 # the equations of the third step, forwards and backwards
 charrnn unfold Tyrannosaurus --step 3 --backward
 
-# a page to explore, and a picture for a slide
+# a page to explore; a name that ends in .svg gives a picture for a slide
 charrnn unfold Tyrannosaurus --backward -o unfold.html
-charrnn unfold Tyr -o unfold.svg
 
 # do gradients vanish?
 charrnn unfold Tyrannosaurus --json | jq -c '.steps[] | [.reads, .norm_dh]'
@@ -29,7 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, dataclass
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,16 +46,11 @@ if TYPE_CHECKING:
 
 
 COLUMNS = (
-    Column("step", 4),
-    Column("reads", 7),
-    Column("likeliest", 12),
-    Column("target", 7),
-    Column("loss", 8),
-    Column("|h|", 8, 1),
-    Column("|dL/dh|", 9, 2),
+    *(Column("step", 4), Column("reads", 7), Column("likeliest", 12), Column("target", 7)),
+    *(Column("loss", 8), Column("|h|", 8, 1), Column("|dL/dh|", 9, 2)),
 )
 LEVELS, PLAIN = "▁▂▃▄▅▆▇", "_.-~+*#"  # cells, from the lowest to the highest
-STYLES = {-1: BLUE, 0: DIM, 1: YELLOW}  # by the sign
+STYLES = (*[BLUE] * 3, DIM, *[YELLOW] * 3)
 LABEL = 6  # columns before the cells
 UNITS = 4  # with equations
 
@@ -92,98 +85,81 @@ def run(options: Options, _threads: int, console: Console) -> None:
     from charrnn.runs import load
     from charrnn.unfold import unfold
 
-    file = None
-    if options.output is not None:
-        file = OutputFile(options.output, "--output", force=options.force)
-        file.check(options.model)
     model = load(options.model)
     note_if_several(options.model, model, console)
     text = as_read(options.text, model.reading)
     note_prime(text, model.vocabulary, console)
-    found = unfold(model.language_model, text)
-    step, last = options.step or 1, len(found.targets)
+    found = unfold(model.language_model, text, backward=options.backward)
+    step, last = options.step or 1, len(found.steps)
     if step > last:
         raise SettingError(f"--step {step} is beyond the text", f"It has {last} steps.")
-    if file is not None:
-        from charrnn.export.figure import Drawing
+    if options.output is not None:
+        from charrnn.export.figure import page, picture
 
-        drawing = Drawing(found, backward=options.backward)
-        content = drawing.page() if file.path.suffix.lower() == ".html" else drawing.picture()
-        file.write(len(content), [encodable(content).encode()])
+        file = OutputFile(options.output, "--output", force=options.force)
+        file.check(options.model)
+        draw = page if file.path.suffix.lower() == ".html" else picture
+        content = encodable(draw(found)).encode()
+        file.write(len(content), [content])
         console.note(f"figure saved to {file.path}")
     elif options.as_json:
-        facts = found.as_json(backward=options.backward) | {"text": encodable(text)}
+        facts = found.as_json() | {"text": encodable(text)}
         console.json("unfold", {"model": str(options.model), **facts})
+    elif options.step is None:
+        console.out.write_lines(table(found, console.out))
     else:
-        shown = table if options.step is None else equations
-        console.out.write_lines(shown(found, step - 1, options.backward, console.out))
+        console.out.write_lines(equations(found, step - 1, console.out))
 
 
-def table(found: Unfolding, _first: int, backward: bool, output: Output) -> Iterator[Visible]:
+def table(found: Unfolding, output: Output) -> Iterator[Visible]:
     """Yield a row for each step, with the cells of its layers below it, and the sum."""
-    from charrnn.unfold import bands
-
-    rows, y_hat = Table(COLUMNS, output.width, output), found.output.values["y_hat"]
-    norms = [found.norms(name).tolist() for name in ("h", "dL/dh")]
-    numbers = [str(number + 1) * (len(found.layers) > 1) for number in range(len(found.layers))]
+    rows = Table(COLUMNS, output.width, output)
     cells = {
-        f"{name}{number}": bands(name, part.values[name])
-        for number, part in zip(reversed(numbers), reversed(found.layers), strict=True)
-        for name in ("h", "dL/dh")[: 1 + backward]
+        f"{name}{part.number}": part.bands(name)
+        for part in reversed(found.layers)
+        for name in part.cells
+        if name in ("h", "dL/dh")
     }
     yield rows.head()
-    for t, (h, d_h) in enumerate(zip(*norms, strict=True)):
-        best = found.likeliest(t)[0]
-        likeliest = f"{named(found.symbols[best])} {y_hat[t, best]:.2f}"
-        loss = f"{found.loss.at('L', t, 0):.3f}"
-        row = [str(t + 1), named(found.reads[t]), likeliest, named(found.targets[t]), loss]
-        row += [three_digits(h), three_digits(d_h)]
+    for t, step in enumerate(found.steps):
+        best, chance = next(iter(found.chances(t).items()))
+        likeliest = f"{named(found.symbols[best])} {chance:.2f}"
+        row = [str(t + 1), named(step["reads"]), likeliest, named(step["target"])]
+        row += [f"{step['nats']:.3f}", three_digits(step["norm_h"]), three_digits(step["norm_dh"])]
         yield rows.row({column.name: cell for column, cell in zip(COLUMNS, row, strict=True)})
-        for label, levels in cells.items():
+        for label, bands in cells.items():
             lead = output.paint(Visible(f"{label:>{LABEL}} "), CYAN)
-            yield joined([lead, row_of(levels[t], output)])
-    loss = f"{found.nats:.3f} nats in {len(norms[0])} steps"
+            yield joined([lead, marks(bands[t], output)])
     about = "the units of a layer, as many as fit. A gradient ten times smaller has the next mark:"
-    yield from [Visible(""), *entries([("sum", loss), ("cells", about)], output)]
-    yield joined([Visible(" " * INDENT), row_of(range(7), output), Visible(" from -1 to 1")])
+    total = f"{found.nats:.3f} nats in {len(found.steps)} steps"
+    yield from [Visible(""), *entries([("sum", total), ("cells", about)], output)]
+    yield joined([Visible(" " * INDENT), marks(range(7), output), Visible(" from -1 to 1")])
 
 
-def row_of(levels: Iterable[int], output: Output) -> Visible:
+def marks(bands: Iterable[int], output: Output) -> Visible:
     """Return the cells of a layer that fit in a line."""
-    marks = PLAIN if output.is_plain else LEVELS
-    shown = [int(level) for level in islice(levels, output.width - LABEL - 1)]
-    runs = groupby(shown, lambda level: (level > 3) - (level < 3))
-    return joined(
-        output.paint(Visible("".join(marks[level] for level in run)), STYLES[sign])
-        for sign, run in runs
-    )
+    shown, fitting = PLAIN if output.is_plain else LEVELS, islice(bands, output.width - LABEL - 1)
+    return joined(output.paint(Visible(shown[band]), STYLES[band]) for band in fitting)
 
 
-def equations(found: Unfolding, t: int, backward: bool, output: Output) -> Iterator[Visible]:
+def equations(found: Unfolding, t: int, output: Output) -> Iterator[Visible]:
     """Yield the equations of a step, each with the numbers of some units."""
-    from charrnn.unfold import BACKWARD
-
+    reads, target = named(found.steps[t]["reads"]), named(found.steps[t]["target"])
     count = found.layers[0].values["h"].shape[1]
     units: dict[int, str] = {i: f"unit {i + 1}" for i in range(min(UNITS, count))}
-    reads, target = named(found.reads[t]), named(found.targets[t])
-    symbols: dict[int, str] = {k: named(found.symbols[k]) for k in found.likeliest(t)}
-    y = int(found.output.values["1 at y(t)"][t].argmax())
+    symbols: dict[int, str] = {k: named(found.symbols[k]) for k in found.chances(t)}
     parts = [(f"layer {number}", part, units) for number, part in enumerate(found.layers, 1)]
-    parts += [("output", found.output, symbols | {y: target})]
-    parts += [("loss", found.loss, {0: target})]
+    parts += [("output", found.output, symbols), ("loss", found.loss, {0: target})]
     yield from wrap(f"step t = {t + 1} reads {reads} and predicts {target}", output.width)
     for name, part, shown in parts:
         yield from [Visible(""), output.paint(Visible(name), BOLD)]
         for value, template in part.equations.items():
-            if value.startswith(BACKWARD) and not backward:
-                continue
             letters, _, number = template.partition("  ")
             written = f"{value}(t) = {re.sub('[{}]', '', letters)}"
-            yield from entries([(number or " ", written)], output)
             rows = [(unit, part.filled(value, t, i)) for i, unit in shown.items()]
-            yield from entries(rows, output)
+            yield from entries([(number or " ", written), *rows], output)
 
 
-def named(symbol: str) -> Visible:
-    """Return a character as one word."""
-    return visible_line("space" if symbol == " " else symbol)
+def named(symbol: str | None) -> Visible:
+    """Return a symbol as one word."""
+    return visible_line(symbol.replace(" ", "space") if symbol else "END")

@@ -148,9 +148,8 @@ def initial(
             continue
         for gate in W.reshape(-1, hidden, hidden):
             q, r = np.linalg.qr(rng.standard_normal((hidden, hidden)))
-            gate[...] = (
-                radius * q * np.sign(np.diag(r))
-            )  # without the signs, rotations are not uniform
+            signs = np.sign(np.diag(r))  # without these, rotations are not uniform
+            gate[...] = radius * q * signs
         b[...] = np.repeat(bias, hidden)
     p["U1"][np.isneginf(log_frequencies)] = 0
     p["V"][...] = rng.standard_normal(p["V"].shape) * (0.1 * hidden**-0.5)

@@ -177,9 +177,7 @@ class TrainConfig(Checked):
             what = f"{self.layers} is too many for the cell output: only the top layer has outputs"
             refuse("layers", what, "Use 1 layer, or another cell.")
         if self.cell == "output" and self.init_radius != 1:
-            what = (
-                f"{self.init_radius:g} does not apply to the cell output, which feeds back outputs"
-            )
+            what = f"{self.init_radius:g} does not apply to the cell output: W reads outputs"
             refuse("init_radius", what, "Leave it out, or use another cell.")
         if self.teacher_forcing and self.cell != "output":
             what = f"replaces outputs that are fed back; {self.cell} units feed back their state"

@@ -78,8 +78,8 @@ GRU = Cell(
     equations={
         "r": "sigmoid({b_r} + {W_r h(t-1)} + {U_r x(t)})",
         "z": "sigmoid({b_z} + {W_z h(t-1)} + {U_z x(t)})",
-        "n": "tanh({b_n} + {U_n x(t)} + {r(t)} * ({d} + {W_n h(t-1)}))",
-        "h": "(1 - {z(t)}) * {n(t)} + {z(t)} * {h(t-1)}",
+        "n": "tanh({b_n} + {U_n x(t)} + {r}(t) * ({d} + {W_n h(t-1)}))",
+        "h": "(1 - {z}(t)) * {n}(t) + {z}(t) * {h(t-1)}",
         "dL/dh": "{the part of step t+1} + {V' dL/do(t)}",
     },
 )

@@ -90,8 +90,8 @@ LSTM = Cell(
         "f": "sigmoid({b_f} + {W_f h(t-1)} + {U_f x(t)})",
         "g": "tanh({b_g} + {W_g h(t-1)} + {U_g x(t)})",
         "o": "sigmoid({b_o} + {W_o h(t-1)} + {U_o x(t)})",
-        "c": "{f(t)} * {c(t-1)} + {i(t)} * {g(t)}",
-        "h": "{o(t)} * tanh {c(t)}",
+        "c": "{f}(t) * {c(t-1)} + {i}(t) * {g}(t)",
+        "h": "{o}(t) * tanh {c}(t)",
         "dL/dh": "{W' dL/da(t+1)} + {V' dL/do(t)}",
     },
 )

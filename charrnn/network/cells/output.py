@@ -52,17 +52,12 @@ def through_input(p: Arrays, of_plain: Arrays, gradient: Arrays) -> None:
     gradient["W1"][...] = of_plain["U1"].T
 
 
-OUTPUT = replace(
-    TANH,
-    feedback=Feedback(as_hidden, through_output),
-    equations={
-        **TANH.equations,
-        "a": "{b} + {W o(t-1)} + {U x(t)}  (10.8)",
-        "dL/dh": "{V' W' dL/da(t+1)} + {V' dL/do(t)}  (10.21)",
-    },
-)
+A = "{b} + {W o(t-1)} + {U x(t)}  (10.8)"
+D_H = "{V' W' dL/da(t+1)} + {V' dL/do(t)}  (10.21)"
+EQUATIONS = {**TANH.equations, "a": A, "dL/dh": D_H}
+OUTPUT = replace(TANH, feedback=Feedback(as_hidden, through_output), equations=EQUATIONS)
 FORCED = replace(
     TANH,
     feedback=Feedback(as_input, through_input, comes_apart=True),
-    equations={**TANH.equations, "a": "{b} + {W y(t-1)} + {U x(t)}  (10.8)"},
+    equations={**TANH.equations, "a": A.replace("o(t-1)", "y(t-1)")},
 )

@@ -40,16 +40,10 @@ def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: Sta
     np.multiply(d_after[0], kept, d_after[0])
 
 
-TANH = Cell(
-    forward,
-    slopes,
-    backward,
-    states={"h": 1.0},
-    bias=(0.0,),
-    equations={
-        "a": "{b} + {W h(t-1)} + {U x(t)}  (10.8)",
-        "h": "tanh {a(t)}  (10.9)",
-        "dL/dh": "{W' dL/da(t+1)} + {V' dL/do(t)}  (10.21)",
-        "dL/da": "(1 - {h(t)}^2) * {dL/dh(t)}  (10.20)",
-    },
-)
+EQUATIONS = {
+    "a": "{b} + {W h(t-1)} + {U x(t)}  (10.8)",
+    "h": "tanh {a}(t)  (10.9)",
+    "dL/dh": "{W' dL/da(t+1)} + {V' dL/do(t)}  (10.21)",
+    "dL/da": "(1 - {h}(t)^2) * {dL/dh}(t)  (10.20)",
+}
+TANH = Cell(forward, slopes, backward, states={"h": 1.0}, bias=(0.0,), equations=EQUATIONS)

@@ -19,11 +19,8 @@ def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
     y_hat.reshape(-1)[at_y] -= weight  # (10.18)
 
 
-SYMBOL = Head(
-    logits,
-    gradient,
-    equations={
-        "y_hat": "exp({o(t)} - {log sum exp})  (10.11)",
-        "dL/do": "{y_hat(t)} - {1 at y(t)}  (10.18)",
-    },
-)
+EQUATIONS = {
+    "y_hat": "exp({o}(t) - {log sum exp})  (10.11)",
+    "dL/do": "{y_hat}(t) - {1 at y(t)}  (10.18)",
+}
+SYMBOL = Head(logits, gradient, equations=EQUATIONS)
