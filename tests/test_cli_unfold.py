@@ -138,7 +138,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def test_keys_walk_through_steps_units_and_parts(drawn: Program, browser: Browser) -> None:
     page = browser.open(drawn.folder / "anna.html")
     what = "document.getElementById('what').textContent"
-    assert page.ask(what) == "h(1), unit 1. Step 1 reads END and predicts “a”."
+    assert page.ask(what) == "h(1) of layer 1, unit 1. Step 1 reads END and predicts “a”."
 
     def press(key: str) -> None:
         for kind in ("keyDown", "keyUp"):
@@ -148,10 +148,10 @@ def test_keys_walk_through_steps_units_and_parts(drawn: Program, browser: Browse
     press("ArrowRight")
     press("ArrowRight")
     press("ArrowDown")
-    assert page.ask(what) == "h(3), unit 2. Step 3 reads “n” and predicts “n”."
+    assert page.ask(what) == "h(3) of layer 1, unit 2. Step 3 reads “n” and predicts “n”."
     assert page.ask("document.activeElement.getAttribute('aria-label')").startswith("h(3) of layer")
     press("End")
-    assert page.ask(what) == "h(5), unit 2. Step 5 reads “a” and predicts END."
+    assert page.ask(what) == "h(5) of layer 1, unit 2. Step 5 reads “a” and predicts END."
     equations = page.ask("document.getElementById('equations').innerText")
     found = json.loads(Reading((drawn / "anna.html").read_text("utf-8")).texts["script"][0])
     layer = found["layers"][-1]["values"]
@@ -176,7 +176,7 @@ def test_the_pointer_shows_the_equation_of_a_cell(drawn: Program, browser: Brows
         " === cells[0].getBoundingClientRect().top).length"
     )
     what = page.ask("document.getElementById('what').textContent")
-    assert what.startswith(f"dL/dh(2), unit {across}.")
+    assert what.startswith(f"dL/dh(2) of layer 1, unit {across}.")
     assert "(10.21)" in page.ask("document.getElementById('equations').innerText")
     page.call("Input.dispatchMouseEvent", type="mouseMoved", x=5, y=5)
     assert is_quiet(page)

@@ -14,7 +14,7 @@
     place = Math.max(0, Math.min(cells.length - 1, index));
     const symbol = cells[place]?.dataset.unit, unit = Number(symbol ?? place);
     const which = symbol ? ` of ${word(facts.symbols[unit])}` : `, unit ${unit + 1}`;
-    const what = cells.length ? `${name}(${t + 1})${which}` : node.getAttribute("aria-label");
+    const what = node.getAttribute("aria-label") + (cells.length ? which : "");
     const { reads, target } = facts.steps[t];
     $("what").textContent = `${what}. Step ${t + 1} reads ${word(reads)} and predicts ${word(target)}.`;
     const part = path.split(".").reduce((found, key) => found[key], { "": { equations: {} }, ...facts });
