@@ -19,7 +19,7 @@ from tests.benchmarks.learning import figures, gain, trained
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 5_000_000)  # bytes
 LONGEST = 50  # characters in a line of a list
-OPTIONS = (["--counts"], ["--counts", "--cell", "lstm"])
+OPTIONS = {"--counts": SIZES[-1], "--counts --cell lstm": SIZES[-2]}  # and the largest size
 SHOWN = 60  # characters of a sample
 
 
@@ -50,8 +50,8 @@ def report(corpora: list[str]) -> None:
             for size in (size for size in SIZES if size < 1.25 * len(text.encode())):
                 part = Path(folder) / f"{corpus.stem}-{size}.txt"
                 part.write_text(part_of(text, size), "utf-8")
-                for options in OPTIONS:
-                    typed = options if is_list else ["--examples", "files", *options]
+                for options in (some for some, most in OPTIONS.items() if size <= most):
+                    typed = [*([] if is_list else ["--examples", "files"]), *options.split()]
                     name = f"{corpus.stem} | {size:,} | `{' '.join(typed)}`"
                     summary, seconds = trained([str(part), *typed, "-m", model, "--force"], 0)
                     of = figures(summary)
