@@ -192,7 +192,7 @@ EVAL: list[Row] = [
         for name in [option.partition("=")[0]]
     ),
     (1, "missing.txt", "missing.txt does not exist", CHECK),
-    (1, "folder", "folder is a folder", "Name the files in it: FOLDER/*.txt"),
+    (1, "folder", "folder is a folder", "Name the files in it, such as folder/*.txt"),
     (
         1,
         "-m missing.npz names.txt",

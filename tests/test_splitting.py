@@ -193,12 +193,16 @@ def test_parts_that_do_not_belong_together_are_not_added_up(trained: Program) ->
     broken = json.dumps(whole | {"part": whole["part"] | {"of": 3.5}})
     nameless = json.dumps(whole | {"text": 5})
     above = json.dumps(whole | {"part": whole["part"] | {"above": []}, "above": None})
-    damaged = schema, lacking, huge, broken, nameless, above, 100_000 * "["
+    negative = other.replace('"bytes": ', '"bytes": -')
+    damaged = schema, lacking, huge, broken, nameless, above, negative, 100_000 * "["
     for wrong in ("{}", "[]", "7", other[:100], *damaged):
         trained.write("2.json", wrong)
         hint = "Write it with charrnn eval --part I/N --json."
         what = "2.json is not the result of a part"
         trained.refuses("eval", "--add", *names, what=what, hint=hint)
+    trained.write("2.json", json.dumps(whole | {"seconds": "x"}))
+    ran = trained.run("eval", "--add", "2.json", env={"PYTHONOPTIMIZE": "1"})  # without asserts
+    assert what in ran.err
 
 
 @pytest.mark.parametrize(

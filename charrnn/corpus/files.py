@@ -125,7 +125,8 @@ def check_source(source: str) -> int:
     except (OSError, ValueError) as error:
         raise _unreadable(source, error) from None
     if stat.S_ISDIR(mode):
-        raise CorpusError(f"{source} is a folder", "Name the files in it: FOLDER/*.txt")
+        files = os.path.join(source, "*.txt")
+        raise CorpusError(f"{source} is a folder", f"Name the files in it, such as {files}")
     if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
         raise _device(source)
     return mode

@@ -120,7 +120,6 @@ class Predictor:
 
     @property
     def vocabulary(self) -> Vocabulary:
-
         return self.networks[0].vocabulary
 
     @property
@@ -141,7 +140,6 @@ class Predictor:
         return self.counts is not None and self.use != "network"
 
     def stepper(self, lanes: int, threads: int = 1) -> Stepper | MixedStepper:
-
         if self.single_network is not None:
             return Stepper(self.single_network.parameters, lanes, threads)
         return MixedStepper(self, lanes, threads)

@@ -370,7 +370,6 @@ class NetworkScorer:
         self._state = self._reader.zeros(1)
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
-
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
         since = self._since if self._counts else None
         passage = self._passage(ids, self._before, self._index, ranks, since)

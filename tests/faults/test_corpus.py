@@ -192,7 +192,7 @@ def test_05_a_hundred_thousand_characters_work(program: Program) -> None:
 
 
 NO_FILES = {
-    "folder": ("folder is a folder", "FOLDER/*.txt"),
+    "folder": ("folder is a folder", "folder/*.txt"),
     "missing.txt": ("missing.txt does not exist", "Check the name"),
     "dinosaur": ("dinosaur does not exist", "Did you mean dinosaurs? Check the name"),
     "": ("a name is empty", "the shell"),

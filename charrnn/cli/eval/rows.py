@@ -35,6 +35,7 @@ from charrnn.scoring import heat_map, pieces
 from charrnn.scoring.pieces import Gatherer, Row, ScoredBlock
 from charrnn.scoring.score import BITS, Score
 from charrnn.settings.corpus import Part, Parts, Reading
+from charrnn.settings.fields import ensure
 from charrnn.text import Raw, Visible, encodable, joined, visible, visible_json, visible_line
 
 PLACE = "where"
@@ -370,25 +371,26 @@ def parse_part(line: str, name: str) -> Scored:
     try:
         scored = parse(line)
         part = scored["part"]
-        assert scored["schema"] == "charrnn.eval/1"
+        ensure(scored["schema"] == "charrnn.eval/1")
         Parts().plain(Part(part["number"], part["of"]))
-        assert isinstance(scored["seconds"], float)
-        assert "fast" in scored
-        assert {"text", "models", "use"} <= part.keys()
-        assert type(part["of"]) is int
+        ensure(isinstance(scored["seconds"], float))
+        ensure("fast" in scored)
+        ensure({"text", "models", "use"} <= part.keys())
+        ensure(type(part["of"]) is int)
         above = part["above"], scored["above"]
-        assert above == (None, None) or all(isinstance(number, int | float) for number in above)
-        assert part["scores"]
+        ensure(above == (None, None) or all(isinstance(number, int | float) for number in above))
+        ensure(part["scores"])
         for score in part["scores"]:
             words = scored["text"], score["model"], score["examples_are"]
-            assert all(type(word) is str for word in words)
-            assert "ends_apart" in score
+            ensure(all(type(word) is str for word in words))
+            ensure("ends_apart" in score)
             for sums in (score["sums"][""], *score["sums"].values()):
-                assert all(type(value) is int for value in sums.values())
+                for key, value in sums.items():
+                    ensure(type(value) is int and (value >= 0 or "units" in key))
                 Score(**sums)
             for moments in score.get("moments", {}).values():
-                assert [*map(type, moments)] == 6 * [float]
-    except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
+                ensure([*map(type, moments)] == 6 * [float])
+    except (ValueError, KeyError, TypeError, AttributeError):
         hint = "Write it with charrnn eval --part I/N --json."
         raise CorpusError(f"{name} is not the result of a part", hint) from None
     return scored
