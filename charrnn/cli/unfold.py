@@ -36,7 +36,7 @@ from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, 
 from charrnn.cli.files import OutputFile, note_if_several
 from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, excludes, flag, needs
 from charrnn.cli.reach import three_digits
-from charrnn.cli.terminal.tables import INDENT, Column, Table, entries
+from charrnn.cli.terminal.tables import INDENT, Column, Table, count, entries
 from charrnn.errors import SettingError
 from charrnn.settings.fields import COUNT, Text, setting
 from charrnn.text import Visible, encodable, joined, visible_line
@@ -131,7 +131,7 @@ def table(found: Unfolding, output: Output) -> Iterator[Visible]:
             lead = output.paint(Visible(f"{label:>{LABEL}} "), CYAN)
             yield joined([lead, marks(bands[t], output)])
     about = "the units of a layer, as many as fit. A gradient ten times smaller has the next mark:"
-    total = f"{found.nats:.3f} nats in {len(found.steps)} steps"
+    total = f"{found.nats:.3f} nats in {count(len(found.steps), 'step')}"
     yield from [Visible(""), *entries([("sum", total), ("cells", about)], output)]
     yield joined([Visible(" " * INDENT), marks(range(7), output), Visible(" from -1 to 1")])
 
@@ -145,8 +145,8 @@ def marks(bands: Iterable[int], output: Output) -> Visible:
 def equations(found: Unfolding, t: int, output: Output) -> Iterator[Visible]:
     """Yield the equations of a step, each with the numbers of some units."""
     reads, target = named(found.steps[t]["reads"]), named(found.steps[t]["target"])
-    count = found.layers[0].values["h"].shape[1]
-    units: dict[int, str] = {i: f"unit {i + 1}" for i in range(min(UNITS, count))}
+    hidden = found.layers[0].values["h"].shape[1]
+    units: dict[int, str] = {i: f"unit {i + 1}" for i in range(min(UNITS, hidden))}
     symbols: dict[int, str] = {k: named(found.symbols[k]) for k in found.chances(t)}
     parts = [(f"layer {number}", part, units) for number, part in enumerate(found.layers, 1)]
     parts += [("output", found.output, symbols), ("loss", found.loss, {0: target})]

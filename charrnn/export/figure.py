@@ -80,7 +80,7 @@ class Drawing:
         wide, high = LEFT + line * column, self.high * -(-len(steps) // line) + 2 * ROW
         parts = [style, TIP, f'<rect class="ground" width="{wide}" height="{high}"/>']
         if steps.stop == count:
-            total = f"L = {self.found.nats:.3f} nats, the sum of {count} steps"
+            total = f"L = {self.found.nats:.3f} nats, the sum of all steps"
             parts.append(text(LEFT, high - ROW, total))
         for i, t in enumerate(steps):
             x, y = LEFT + i % line * column, i // line * self.high
