@@ -11,7 +11,7 @@ from tests.benchmarks.__main__ import LONG, SECTIONS
 from tests.pages import GUIDE
 from tests.program import Program
 
-MEASURED = ("better", "benchmarks", "cluster", "first-names")  # pages with figures
+MEASURED = ("expect", "benchmarks", "cluster", "first-names")  # pages with figures
 
 
 def rows(page: str, first: str) -> list[dict[str, str]]:
@@ -46,6 +46,6 @@ def test_every_measurement_that_a_page_names_can_be_started(page: str) -> None:
         assert is_learning or set(sections) <= {*SECTIONS, *LONG}, words
 
 
-def test_losses_are_the_same_on_both_pages() -> None:
-    measured = [list(row.values())[1:] for row in rows("benchmarks", "corpus")]
-    assert [list(row.values())[2:] for row in rows("better", "your text")] == measured
+def test_the_losses_of_the_readme_are_among_those_of_the_guide() -> None:
+    measured = rows("benchmarks", "corpus")
+    assert all(row in measured for row in rows("../../README", "corpus"))

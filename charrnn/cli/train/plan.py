@@ -293,7 +293,8 @@ class PlanDisplay:
             return None
         part = part_in_words(last, corpus)
         text = best_in_words(losses) if best_of(losses) != next(iter(losses)) else ""
-        self.show([("", line) for line in (text, part) if line])
+        usual = "what texts of this size come to: charrnn guide expect"
+        self.show([("", line) for line in (text, part, usual) if line])
         if both:
             hoped = min(losses.values()) - USUAL_GAIN
             condition = "if the network alone is as good as the counts"
