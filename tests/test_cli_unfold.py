@@ -13,7 +13,9 @@ import pytest
 
 import charrnn
 from charrnn.export.html import policy
+from charrnn.unfold import NAME, unfold
 from tests.browser import CHROMIUM, WITHOUT_ONE, Browser
+from tests.exporting import model_of
 from tests.program import Program
 from tests.test_export_browser import is_quiet
 from tests.test_export_page import Reading
@@ -49,6 +51,15 @@ def test_json_has_every_number_and_gradients_on_request(well_trained: Program) -
     np.testing.assert_allclose(norms, np.sqrt(np.sum(squares, 0)))
     assert {*whole["gradient"]} == {*charrnn.load("model.npz").parameters}
     assert "gradient" not in found
+
+
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm", "output"])
+def test_values_without_gradients_have_no_part_of_one(cell: str) -> None:
+    language_model = model_of(cell=cell, layers=1, hidden=4).language_model
+    part, whole = (unfold(language_model, "ab", backward=each).layers[0] for each in (False, True))
+    terms = NAME.findall(whole.equations["dL/dh"])
+    assert len(terms) == 2
+    assert {*whole.values} - {*part.values} >= {*terms, "dL/dh", "dL/da"}
 
 
 def test_a_row_for_each_step_with_its_cells(well_trained: Program) -> None:

@@ -80,6 +80,6 @@ GRU = Cell(
         "z": "sigmoid({b_z} + {W_z h(t-1)} + {U_z x(t)})",
         "n": "tanh({b_n} + {U_n x(t)} + {r}(t) * ({d} + {W_n h(t-1)}))",
         "h": "(1 - {z}(t)) * {n}(t) + {z}(t) * {h(t-1)}",
-        "dL/dh": "{the part of step t+1} + {V' dL/do(t)}",
+        "dL/dh": "{dL/dh(t) through step t+1} + {V' dL/do(t)}",
     },
 )
