@@ -100,6 +100,15 @@ def test_the_equations_of_a_step(well_trained: Program) -> None:
     assert f"= {a['b1'][0]:.4g} + " in back.replace("(", "").replace(")", "")
 
 
+def test_a_step_beyond_the_text_is_refused(well_trained: Program) -> None:
+    for text, steps in (("", "1 step."), ("anna", "5 steps.")):
+        last = int(steps.split()[0])
+        well_trained.run("unfold", text, "--step", str(last))
+        what, hint = f"--step {last + 1} is beyond the text", f"It has {steps}"
+        line = ("unfold", text, "--step", str(last + 1))
+        well_trained.refuses(*line, what=what, hint=hint, status=2)
+
+
 @pytest.fixture
 def drawn(well_trained: Program) -> Program:
     well_trained.run("unfold", "anna", "--backward", "-o", "anna.html").says("saved to anna.html")

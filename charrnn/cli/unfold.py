@@ -92,7 +92,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
     found = unfold(model.language_model, text, backward=options.backward)
     step, last = options.step or 1, len(found.steps)
     if step > last:
-        raise SettingError(f"--step {step} is beyond the text", f"It has {last} steps.")
+        raise SettingError(f"--step {step} is beyond the text", f"It has {count(last, 'step')}.")
     if options.output is not None:
         from charrnn.export.figure import page, picture
 
