@@ -8,7 +8,7 @@ python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter; t
 python -m tests.benchmarks minutes --corpus FILE   runs of growing length; takes several hours
 python -m tests.benchmarks defaults --corpus FILE  each default changed; takes several hours
 python -m tests.benchmarks scale                   many machines, with Dask
-python -m tests.benchmarks starts                  short lists, from models; takes an hour
+python -m tests.benchmarks starts                  short lists, from models; takes half an hour
 python -m tests.benchmarks expect --corpus FILE    parts of a text, and samples; takes an hour
 python -m tests.benchmarks learning CORPUS [OPTIONS OF TRAIN]   a row of medians of three seeds
 """
