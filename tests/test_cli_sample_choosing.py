@@ -150,6 +150,19 @@ def test_copies_of_the_corpus_are_counted(copier: Program) -> None:
     assert copier.run(*line, "-n", "20", "--novel", "names.txt", "--max-chars", "9").err == runs
 
 
+def test_copies_of_the_corpora_of_several_models_are_counted(copier: Program) -> None:
+    other = independent({"a": 0.5, END: 0.5})
+    (copier / "letters.txt").write_text("aa\n" * 9)
+    saved(other, copier / "other.npz", sources=("letters.txt",))
+    for models in (("copier", "other"), ("other", "copier")):
+        named = [word for name in models for word in ("-m", f"{name}.npz")]
+        ran = copier.run("sample", *named, "--seed", "1", "-n", "20")
+        drawn = ran.out.splitlines()
+        copies = drawn.count("a") + drawn.count("aa")
+        assert drawn.count("aa") > 0
+        assert ran.err.startswith(f"exact copies of training texts: {copies} of 20 samples\n")
+
+
 def test_a_single_copy_is_told(copier: Program) -> None:
     line = ("sample", "-m", "copier.npz")
     told = [copier.run(*line, "--seed", str(seed)) for seed in range(9)]
@@ -179,14 +192,14 @@ def test_a_corpus_that_cannot_be_read_is_no_error(copier: Program, content: byte
 
 def test_a_corpus_that_is_a_pipe_or_large_is_not_at_hand(copier: Program) -> None:
     model = load("copier.npz")
-    assert are_at_hand(model, 18)
-    assert not are_at_hand(model, 17)
-    assert not are_at_hand(model, 20, ["names.txt"])
+    assert are_at_hand([model], 18)
+    assert not are_at_hand([model], 17)
+    assert not are_at_hand([model], 20, ["names.txt"])
     Path("names.txt").unlink()
-    assert not are_at_hand(model, 18)
+    assert not are_at_hand([model], 18)
     if hasattr(os, "mkfifo"):
         os.mkfifo("names.txt")
-        assert not are_at_hand(model, 18)
+        assert not are_at_hand([model], 18)
 
 
 @pytest.mark.parametrize(

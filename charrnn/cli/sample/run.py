@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import tee
+from itertools import chain, tee
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -134,6 +134,8 @@ def run(options: Options, threads: int, console: Console) -> None:
             what = f"the vocabularies of {path} and {options.models[0]} differ"
             raise ModelFileError(what, OTHER_VOCABULARY)
     predictor = combine([one.predictor(options.use) for one in models])
+    texts = {(one.corpus.fingerprint, one.corpus.source_files): one for one in models}
+    distinct = tuple(texts.values())  # a model of each text
     reading = model.corpus.reading_of(options.prime_file or "-", options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
@@ -143,11 +145,12 @@ def run(options: Options, threads: int, console: Console) -> None:
 
     temperatures = options.temperatures or (SampleConfig.temperature,)
     tally = Tally(prime, lengths=None if file is None else {})
-    if not (console.quiet or options.novel) and are_at_hand(model, SMALL_CORPUS):
+    if not (console.quiet or options.novel) and are_at_hand(distinct, SMALL_CORPUS):
         tally.hashes = []
     if not (console.quiet or options.show_copied):
-        counted = model.trained.counted is not None and len(model.trained.counted) <= FEW_BYTES
-        if counted or are_at_hand(model, FEW_BYTES, options.novel):
+        kept = [one.trained.counted for one in distinct if one.trained.counted is not None]
+        is_short = bool(kept) and sum(map(len, kept)) <= FEW_BYTES
+        if is_short or are_at_hand(distinct, FEW_BYTES, options.novel):
             tally.texts = []
     if prime and not options.hide_prime and (options.as_json or options.best):
         tally.shown, tally.nats = prime, samplers.nats_of(prime, predictor)
@@ -182,7 +185,7 @@ def run(options: Options, threads: int, console: Console) -> None:
                 chosen = samplers.likeliest(chosen, options.count, tally.nats, len(tally.shown))
             if options.show_copied:
                 chosen, again = tee(chosen)
-                known = partial(known_texts, model, options)
+                known = partial(known_texts, distinct, options)
                 runs = copied_runs((sample.text for sample in again), known)
                 chosen = (replace(one, copied=own) for one, own in zip(chosen, runs, strict=True))
             if options.as_json:
@@ -199,9 +202,9 @@ def run(options: Options, threads: int, console: Console) -> None:
         which = many if tally.written > 1 else "the sample"
         console.note(f"{which} reached --max-chars {config.max_characters} before the end")
     if tally.hashes:
-        note_copies(tally.hashes, model, console)
+        note_copies(tally.hashes, distinct, console)
     if tally.texts:
-        note_runs(tally.texts, model, options, console)
+        note_runs(tally.texts, distinct, options, console)
     if file is not None:
         plot_lengths(tally.lengths or {}, model, file, console)
     check_complete(tally, options, len(temperatures))
@@ -360,27 +363,29 @@ def training_texts(model: Model) -> Iterator[Codes]:
     return codes_in(corpus.source_files, kinds, corpus.config.reading)
 
 
-def known_texts(model: Model, options: Options) -> Iterator[Codes]:
-    """Yield the training text, from its files or as the model counts it, and that of --novel."""
-    counted = model.trained.counted
-    try:
-        yield from training_texts(model)
-    except CorpusError as error:
-        if counted is None and not options.novel:
-            raise CorpusError(error.what, "Name the corpus with --novel.") from None
-        if counted is not None:
-            characters = codes_of(model.vocabulary.characters)
-            yield from codes_of_ids(counted, np.append(characters, END_CODE))  # for breaks
+def known_texts(models: Sequence[Model], options: Options) -> Iterator[Codes]:
+    """Yield the training texts, from their files or as models count them, and that of --novel."""
+    for model in models:
+        counted = model.trained.counted
+        try:
+            yield from training_texts(model)
+        except CorpusError as error:
+            if counted is None and not options.novel:
+                raise CorpusError(error.what, "Name the corpus with --novel.") from None
+            if counted is not None:
+                characters = codes_of(model.vocabulary.characters)
+                yield from codes_of_ids(counted, np.append(characters, END_CODE))  # for breaks
     files = [name for name in options.novel if not is_stream(name)]  # which were read before
-    yield from codes_like(model.corpus, files, options.reading)
+    yield from codes_like(models[0].corpus, files, options.reading)
 
 
-def are_at_hand(model: Model, most: int, novel: Sequence[str] = ()) -> bool:
-    """Return True if the corpus of a model, or --novel, can be read and has few bytes."""
+def are_at_hand(models: Sequence[Model], most: int, novel: Sequence[str] = ()) -> bool:
+    """Return True if the corpora of models, or --novel, can be read and have few bytes."""
     names = list(novel)
     with suppress(CharrnnError):
-        check_files_exist(model.corpus)
-        names += model.corpus.source_files
+        for model in models:
+            check_files_exist(model.corpus)
+            names += model.corpus.source_files
     with suppress(OSError):
         files = list(map(path_of, names))
         is_small = all(map(os.path.isfile, files)) and sum(map(os.path.getsize, files)) <= most
@@ -388,19 +393,22 @@ def are_at_hand(model: Model, most: int, novel: Sequence[str] = ()) -> bool:
     return False
 
 
-def note_copies(hashes: Sequence[int], model: Model, console: Console) -> None:
+def note_copies(hashes: Sequence[int], models: Sequence[Model], console: Console) -> None:
     with suppress(CharrnnError, OSError):
-        copies = sum(map(TextSet(training_texts(model)).has_hash, hashes))
+        texts = TextSet(chain.from_iterable(map(training_texts, models)))
+        copies = sum(map(texts.has_hash, hashes))
         if len(hashes) > 1:
             console.note(f"exact copies of training texts: {copies:,} of {len(hashes):,} samples")
         elif copies:
             console.note("the sample is an exact copy of a training text")
 
 
-def note_runs(samples: list[str], model: Model, options: Options, console: Console) -> None:
-    """Note how long the runs of samples are that stand in the training text."""
+def note_runs(
+    samples: list[str], models: Sequence[Model], options: Options, console: Console
+) -> None:
+    """Note how long the runs of samples are that stand in the training texts."""
     with suppress(CharrnnError, OSError):
-        runs = list(copied_runs(samples, partial(known_texts, model, options)))
+        runs = list(copied_runs(samples, partial(known_texts, models, options)))
         longest = max((each.longest for each in runs), key=len)
         median = Runs([size for each in runs for size in each.lengths], longest).median
         if longest:
