@@ -74,6 +74,28 @@ def test_the_plan_of_a_short_latin_list_names_the_line_that_starts_from_a_model(
     for other in ("greek.txt", "long.txt", "prose.txt"):
         assert hint(other) == ""
     assert hint("names.txt", "--folds", "2") == ""
+    assert hint("names.txt", "--hidden", "8") == "", "the model has its own size"
+    program.write("codes.txt", "\n".join(map(str, range(100, 150))))
+    assert hint("codes.txt") == "", "digits are in no script"
+    kept = "names.txt --seed 3 --counts"
+    assert hint(*kept.split()) == f"{HINT} {kept} --from latin"
+
+
+def test_what_the_model_to_start_from_may_know_of_the_held_out_text_is_warned_of(
+    program: Program,
+) -> None:
+    def warned(*line: str) -> bool:
+        planned = " ".join(program.run("train", *line, "--dry-run").out.split())
+        return "may know what is held out now" in planned
+
+    program.run("train", "names.txt", "--epochs", "1", "-m", "old.npz")
+    assert warned("names.txt", "--from", "old.npz")
+    assert warned("./names.txt", "--from", "old.npz", "--seed", "1")
+    assert not warned("names.txt", "--from", "latin")
+    assert warned("dinosaurs", "--from", "latin")
+    program.write("others.txt", "anna\nbob\n" * 9)
+    assert not warned("names.txt", "--from", "old.npz", "--valid", "others.txt")
+    assert not warned("names.txt", "--from", "old.npz", "--holdout", "0")
 
 
 def test_a_run_that_starts_from_a_model_begins_better_and_knows_both_vocabularies(

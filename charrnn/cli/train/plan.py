@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -15,9 +16,10 @@ from charrnn.cli.terminal.tables import Entry, bits, bytes_in_words, clock, coun
 from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.corpus import Corpus
+from charrnn.corpus.files import path_of
 from charrnn.counts.markov import Baseline
 from charrnn.display import best_of
-from charrnn.network.parameters import LanguageModel
+from charrnn.model_file.checkpoint import Trained
 from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, rule_of, settings_for_longer
 from charrnn.settings.training import Fitted
 from charrnn.text import script_of
@@ -36,6 +38,7 @@ MIXTURES: Final = {
     "together": "together: the loss of the mean of the networks, which sample and eval use.",
 }
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
+OF_MODEL = {"hidden", "layers", "cell", "ends", "clock", "teacher_forcing", "init_radius"}
 FEW_LINES, LONG_LINE = 300, 40  # lines and characters of a list that gains from a general model
 USUAL_GAIN = 0.05  # nats that counts add to a network, as measured on names, dinosaurs and plays
 
@@ -116,30 +119,35 @@ def examples_in_words(corpus: Corpus) -> Iterator[str]:
             yield f"each line{where} is one example (no blank lines found; see --examples)"
 
 
-def start_in_words(
-    options: Options, model: LanguageModel | None, corpus: Corpus
-) -> Iterator[Entry]:
+def start_in_words(options: Options, start: Trained | None, corpus: Corpus) -> Iterator[Entry]:
     """Yield the parameters taken from the model of --from, and the new characters.
 
     Without --from, yield the line that starts a short list from a general model.
     """
-    if model is None:
+    if start is None:
         size = len(corpus.train)
         is_short = size <= FEW_LINES and corpus.train.characters < LONG_LINE * size
-        is_latin = {*map(script_of, corpus.vocabulary.characters)} <= {"", "latin"}
-        if is_short and is_latin and options.folds is None:
-            given = {**options.reading, **options.cutting}.items()
+        scripts = {*map(script_of, corpus.vocabulary.characters)} - {""}
+        is_fixed = options.folds is not None or not OF_MODEL.isdisjoint(options.learning)
+        if is_short and scripts == {"latin"} and not is_fixed:
+            given = {**options.reading, **options.cutting, **options.learning}.items()
             words = [word for each in given for word in typed(*each).split(" ", 1)]
             words += [word for name in options.valid for word in ("--valid", name)]
             line = options.line("train", *options.sources, *words, "--from", "latin")
             yield "start", f"a general model lowers the loss of a short list: {line}"
         return
-    path, known = options.start_from, set(model.vocabulary.characters)
+    path, model = options.start_from, start.model
+    known = set(model.vocabulary.characters)
     new = "".join(c for c in corpus.vocabulary.characters if c not in known)
     reused = f"{path}: all {count(len(model.parameters.flat), 'parameter')} reused"
     added = f"{count(len(new), 'new character')}: {new}" if new else "no new characters"
     yield "from", reused
     yield "", added
+    learned = {os.path.realpath(path_of(name)) for name in start.corpus.source_files}
+    again = [name for name in corpus.sources if os.path.realpath(path_of(name)) in learned]
+    if again and not corpus.valid and len(corpus.held_out):
+        may = f"{path} has learned from {', '.join(again)}, and may know what is held out now"
+        yield "warning", f"{may}: the loss may be too optimistic. Hold out other texts with --valid"
 
 
 def network_in_words(plan: Plan, options: Options, corpus: Corpus) -> list[Entry]:

@@ -26,9 +26,8 @@ from charrnn.corpus.files import OURS
 from charrnn.counts.markov import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.model_file import checkpoint, container
-from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.model_file.container import LARGEST
-from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings, plan, text_bytes
 from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.corpus import CorpusConfig, Reading
@@ -146,7 +145,8 @@ def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) 
 def begin_run(
     options: Options, threads: int, console: Console, ranks: Ranks, display: PlanDisplay
 ) -> PreparedRun:
-    model = model_to_start_from(options.start_from, console)
+    start = model_to_start_from(options.start_from, console)
+    model = None if start is None else start.model
     config = configure({"workers": threads, **options.learning}, model)
     if options.mpi:
         check_can_be_shared(config)
@@ -158,7 +158,7 @@ def begin_run(
     c = fit_settings(config, corpus, model)
     doubts = warnings(corpus)
     planned = show_plan(c, corpus, doubts, options, display)
-    display.show(words.start_in_words(options, model, corpus))
+    display.show(words.start_in_words(options, start, corpus))
     rate = characters_per_second(c, corpus, ranks.count)
     run = begin(corpus, cutting, config, model, rate)
     return PreparedRun(options, corpus, run, replace(planned, config=run.config), doubts, rate)
@@ -219,7 +219,7 @@ def check_checkups(config: Fitted, checkups: int, hint: str = "") -> None:
         raise SettingError(what, hint or f"Try --check-every {fewer} or more.")
 
 
-def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | None:
+def model_to_start_from(path: Path | None, console: Console) -> Trained | None:
     if path is None:
         return None
     try:
@@ -233,7 +233,7 @@ def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | 
         console.note(f"{path} has several networks; training starts from the first")
     if trained.counted is not None:
         console.note(f"the counts of {path} are not used; add --counts to store new ones")
-    return trained.model
+    return trained
 
 
 def show_plan(

@@ -244,7 +244,7 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
     if overfits and best is not None:
         early = f"the best check-up was at step {best:,} of {state.step:,}"
         remedies = "more --dropout, a smaller --hidden, or more text."
-        if options.start_from is not None:  # has its own sizes
+        if run.corpus.known:  # the model that it started from has its own sizes
             remedies = "more --dropout, or more text."
         console.note(f"overfitting: {early}, and more training will not help. Try {remedies}")
 
