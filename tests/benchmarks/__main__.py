@@ -53,6 +53,10 @@ def main() -> None:
     words = sys.argv[1:]
     after = words.index("learning") + 1 if "learning" in words else len(words)
     options = parser().parse_args(words[:after])
+    if unknown := {*options.sections} - {*SECTIONS, *LONG}:
+        parser().error(f"no section is called {', '.join(sorted(unknown))}")
+    if not options.corpus and {"defaults", "expect"} & {*options.sections}:
+        parser().error("defaults and expect need --corpus FILE")
     given = {
         "learning": [words[after:]],
         "step": [options.against],

@@ -43,8 +43,9 @@ def trained(arguments: list[str], seed: int) -> tuple[dict[str, object], float]:
 def figures(summary: dict[str, object]) -> dict[str, float]:
     """Return the losses of a summary: of the network, of counts, of both, and what is gained."""
     best, baselines, parts = summary["best"], summary["baselines"], summary.get("parts")
-    assert isinstance(best, dict)
     assert isinstance(baselines, dict)
+    if not isinstance(best, dict) or not baselines:
+        sys.exit("without held-out text there is nothing to compare")
     found = {"network": best["nats_per_character"]}
     if isinstance(parts, dict):
         found = {name: part["nats_per_character"] for name, part in parts.items()}
