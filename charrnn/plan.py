@@ -33,7 +33,9 @@ SPEED = 1e10  # products of a thread in a second, assumed so that plans do not d
 LONG = 10  # minutes that a plan without minutes compares with
 REUSE = 8  # passes x weights / symbols: more need dropout
 HIGH_REUSE = 35  # more need dropconnect, too
-LR = 0.004  # of runs that are not too long
+LR = 0.004  # of runs that are neither long nor short
+FASTEST = 5  # times this rate, at most
+WHOLE_STEP = 2048  # targets of a step; with fewer, gradients are too noisy for a higher rate
 OVERHEAD = 20_000  # products that take as long as the rest of the work for a symbol
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
@@ -61,6 +63,7 @@ class Rule:
     readings: float  # symbols to read for each weight; fewer need a smaller network
     dropout: float  # at most
     blank: float  # as a fraction of dropconnect
+    steps: float  # of a run; fewer need a higher rate
     work: float = math.inf  # symbols read x hidden; longer or wider runs need a lower rate
 
     def at(self, symbols: int, name: str) -> float:
@@ -91,12 +94,13 @@ GATED_SIZES = (
     Size(1_000_000, 384, 20, 32, 64),
     Size(4_000_000, 768, 20, 64, 64),
 )
-TANH = Rule(TANH_SIZES, products=3e9, readings=14, dropout=0.3, blank=0.05, work=2e9)
-GATED = Rule(GATED_SIZES, products=6e9, readings=8, dropout=0.3, blank=0.25)
+TANH = Rule(TANH_SIZES, products=3e9, readings=14, dropout=0.3, blank=0.05, steps=1200, work=2e9)
+GRU = Rule(GATED_SIZES, products=6e9, readings=8, dropout=0.3, blank=0.25, steps=2200)
+LSTM = replace(GRU, steps=3300)
 
 
 def rule_of(cell: str) -> Rule:
-    return GATED if weights_of(1, 1, cell) > 1 else TANH
+    return {"gru": GRU, "lstm": LSTM}.get(cell, TANH)
 
 
 def weights_of(hidden: int, layers: int, cell: str) -> int:
@@ -151,7 +155,10 @@ def fit_network(config: TrainConfig, symbols: int, share: float) -> dict[str, An
         passes = min(enough, products / ((weights + OVERHEAD) * symbols))
     is_endless = minutes is not None and passes < enough
     reuse = passes * weights / symbols
-    lr = max(LEAST_LR, share) * LR * min(1.0, math.sqrt(rule.work / (passes * symbols * hidden)))
+    slower = min(1.0, math.sqrt(rule.work / (passes * symbols * hidden)))
+    targets = rule.at(symbols, "batch") * rule.at(symbols, "bptt")  # of a step, on average
+    hurry = rule.steps * min(1.0, targets / WHOLE_STEP) * targets / (passes * symbols)
+    lr = max(LEAST_LR, share) * LR * slower * min(FASTEST, max(1.0, hurry))
     passes = config.epochs or passes * max(LEAST_PASSES, share)
     dropconnect = round(min(0.4, max(0.0, 0.14 * math.log(reuse / HIGH_REUSE))), 2)
     return {

@@ -147,6 +147,18 @@ def test_plain_units_that_learn_for_long_learn_slowly() -> None:
         assert fitted(symbols, minutes=60).lr < fitted(symbols, minutes=1).lr
 
 
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
+def test_a_run_of_few_large_steps_takes_larger_ones(cell: str) -> None:
+    book = 3_600_000
+    rates = [fitted(book, cell=cell, minutes=minutes).lr for minutes in MINUTES]
+    assert all(longer <= shorter for shorter, longer in pairwise(rates))
+    assert rates[0] > 0.015
+    assert rates[-1] <= 0.004
+    assert fitted(book, cell=cell, minutes=0.5, lr=0.004).lr == 0.004
+    for few in CORPORA[:5]:  # steps of few symbols, whose gradients are noisy
+        assert fitted(few, cell=cell, minutes=0.1).lr == 0.004
+
+
 def test_the_plan_considers_more_minutes() -> None:
     for given in ({}, {"minutes": 2}, {"minutes": 8, "members": 4}):
         usual = fitted(1_000_000, **given)
