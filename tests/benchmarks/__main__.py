@@ -42,6 +42,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--corpus", action="append", default=[], metavar="FILE", help=corpus)
     gigabits = "bandwidth of the network in Gbit/s (repeatable, for ranks; default: 10 and 1)"
     made.add_argument("--gigabits", action="append", type=float, metavar="N", help=gigabits)
+    minutes = "length of the runs (for defaults; default: what the plan chooses)"
+    made.add_argument("--minutes", type=float, metavar="N", help=minutes)
     made.add_argument("--dry-run", action="store_true", help="only name the sections")
     latency = "latency of the network in microseconds (for ranks; default: 30)"
     made.add_argument("--latency", type=float, default=30.0, metavar="US", help=latency)
@@ -62,6 +64,7 @@ def main() -> None:
         "step": [options.against],
         "ranks": [options.gigabits or [10.0, 1.0], options.latency],
         **{name: [options.corpus] for name in WITH_CORPORA},
+        "defaults": [options.corpus, options.minutes],
     }
     set_threads()  # before numpy is imported: one BLAS thread, as in the program
     print(f"{os.cpu_count()} cores")
