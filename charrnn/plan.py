@@ -31,8 +31,7 @@ LARGEST_EXAMINED = 1 << 14
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
 SPEED = 1e10  # products of a thread in a second, assumed so that plans do not depend on a machine
 LONG = 10  # minutes that a plan without minutes compares with
-REUSE = 8  # passes x weights / symbols: more need dropout
-HIGH_REUSE = 35  # more need dropconnect, too
+HIGH_REUSE = 35  # passes x weights / symbols: more need dropconnect, too
 LR = 0.004  # of runs that are neither long nor short
 FASTEST = 5  # times this rate, at most
 WHOLE_STEP = 2048  # targets of a step; with fewer, gradients are too noisy for a higher rate
@@ -61,6 +60,7 @@ class Rule:
     sizes: tuple[Size, ...]
     products: float  # of a run without minutes, by the root of the symbols
     readings: float  # symbols to read for each weight; fewer need a smaller network
+    reuse: float  # passes x weights / symbols: more need dropout
     dropout: float  # at most
     blank: float  # as a fraction of dropconnect
     steps: float  # of a run; fewer need a higher rate
@@ -94,8 +94,8 @@ GATED_SIZES = (
     Size(1_000_000, 384, 20, 32, 64),
     Size(4_000_000, 768, 20, 64, 64),
 )
-TANH = Rule(TANH_SIZES, products=3e9, readings=14, dropout=0.3, blank=0.05, steps=1200, work=2e9)
-GRU = Rule(GATED_SIZES, products=6e9, readings=8, dropout=0.3, blank=0.25, steps=2200)
+TANH = Rule(TANH_SIZES, 3e9, readings=14, reuse=8, dropout=0.3, blank=0.05, steps=1200, work=2e9)
+GRU = Rule(GATED_SIZES, 6e9, readings=8, reuse=5, dropout=0.3, blank=0.25, steps=2200)
 LSTM = replace(GRU, steps=3300)
 
 
@@ -166,7 +166,7 @@ def fit_network(config: TrainConfig, symbols: int, share: float) -> dict[str, An
         "layers": layers,
         "passes": passes,
         "epochs": FOREVER if is_endless else max(1, round(passes)),
-        "dropout": round(rule.dropout * max(0.0, 1 - REUSE / reuse), 2),
+        "dropout": round(rule.dropout * max(0.0, 1 - rule.reuse / reuse), 2),
         "dropconnect": dropconnect,
         "blank": round(rule.blank * dropconnect, 2),
         "lr": float(f"{lr:.2g}"),
