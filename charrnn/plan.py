@@ -34,7 +34,7 @@ LONG = 10  # minutes that a plan without minutes compares with
 HIGH_REUSE = 35  # passes x weights / symbols: more need dropconnect, too
 LR = 0.004  # of runs that are neither long nor short
 FASTEST = 5  # times this rate, at most
-WHOLE_STEP = 2048  # targets of a step; with fewer, gradients are too noisy for a higher rate
+WHOLE_STEP = 2048  # targets of the steps that were measured; smaller ones keep the usual rate
 OVERHEAD = 20_000  # products that take as long as the rest of the work for a symbol
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.

@@ -162,7 +162,7 @@ def test_a_run_of_few_large_steps_takes_larger_ones(cell: str) -> None:
     assert rates[0] > 0.015
     assert rates[-1] <= 0.004
     assert fitted(book, cell=cell, minutes=0.5, lr=0.004).lr == 0.004
-    for few in CORPORA[:5]:  # steps of few symbols, whose gradients are noisy
+    for few in CORPORA[:5]:  # whose steps are small
         assert fitted(few, cell=cell, minutes=0.1).lr == 0.004
 
 
