@@ -34,8 +34,8 @@ LONG = 10  # minutes that a plan without minutes compares with
 HIGH_REUSE = 35  # passes x weights / symbols: more need dropconnect, too
 LR = 0.004  # of runs that are neither long nor short
 FASTEST = 5  # times this rate, at most
-WHOLE_STEP = 2048  # targets of the steps that were measured; smaller ones keep the usual rate
-OVERHEAD = 20_000  # products that take as long as the rest of the work for a symbol
+SETTLED = 2_000  # steps of a run; one that minutes cut shorter needs less dropout
+NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones bear a higher rate
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
@@ -64,6 +64,8 @@ class Rule:
     dropout: float  # at most
     blank: float  # as a fraction of dropconnect
     steps: float  # of a run; fewer need a higher rate
+    targets: float  # of a step; smaller ones need no higher rate
+    calls: float  # products that take as long as the other work of a step in time, for all lanes
     work: float = math.inf  # symbols read x hidden; longer or wider runs need a lower rate
 
     def at(self, symbols: int, name: str) -> float:
@@ -94,8 +96,29 @@ GATED_SIZES = (
     Size(1_000_000, 384, 20, 32, 64),
     Size(4_000_000, 768, 20, 64, 64),
 )
-TANH = Rule(TANH_SIZES, 3e9, readings=14, reuse=8, dropout=0.3, blank=0.05, steps=1200, work=2e9)
-GRU = Rule(GATED_SIZES, 6e9, readings=8, reuse=5, dropout=0.3, blank=0.25, steps=2200)
+TANH = Rule(
+    TANH_SIZES,
+    3e9,
+    readings=14,
+    reuse=8,
+    dropout=0.3,
+    blank=0.05,
+    steps=1200,
+    targets=512,
+    calls=8e5,
+    work=2e9,
+)
+GRU = Rule(
+    GATED_SIZES,
+    6e9,
+    readings=8,
+    reuse=5,
+    dropout=0.3,
+    blank=0.25,
+    steps=2200,
+    targets=1,
+    calls=1.7e6,
+)
 LSTM = replace(GRU, steps=3300)
 
 
@@ -152,23 +175,28 @@ def fit_network(config: TrainConfig, symbols: int, share: float) -> dict[str, An
         passes = config.epochs or min(enough, max(1, products / (each * usual**2 * symbols)))
     else:
         enough = config.epochs or enough * max(1, (largest / hidden) ** 2)
-        passes = min(enough, products / ((weights + OVERHEAD) * symbols))
+        overhead = config.threads * rule.calls / rule.at(symbols, "batch")  # no thread shares it
+        passes = min(enough, products / ((weights + overhead) * symbols))
     is_endless = minutes is not None and passes < enough
     reuse = passes * weights / symbols
     slower = min(1.0, math.sqrt(rule.work / (passes * symbols * hidden)))
     targets = rule.at(symbols, "batch") * rule.at(symbols, "bptt")  # of a step, on average
-    hurry = rule.steps * min(1.0, targets / WHOLE_STEP) * targets / (passes * symbols)
+    steps = passes * symbols / targets
+    bears = (WIDE / min(WIDE, max(NARROW, hidden))) ** 0.75
+    hurry = bears * rule.steps / steps * min(1.0, targets / rule.targets)
     lr = max(LEAST_LR, share) * LR * slower * min(FASTEST, max(1.0, hurry))
     passes = config.epochs or passes * max(LEAST_PASSES, share)
-    dropconnect = round(min(0.4, max(0.0, 0.14 * math.log(reuse / HIGH_REUSE))), 2)
+    dropped = min(1.0, steps / SETTLED) if is_endless else 1.0
+    dropout = dropped * rule.dropout * max(0.0, 1 - rule.reuse / reuse)
+    dropconnect = dropped * min(0.4, max(0.0, 0.14 * math.log(reuse / HIGH_REUSE)))
     return {
         "hidden": hidden,
         "layers": layers,
         "passes": passes,
         "epochs": FOREVER if is_endless else max(1, round(passes)),
-        "dropout": round(rule.dropout * max(0.0, 1 - rule.reuse / reuse), 2),
-        "dropconnect": dropconnect,
-        "blank": round(rule.blank * dropconnect, 2),
+        "dropout": round(dropout, 2),
+        "dropconnect": round(dropconnect, 2),
+        "blank": round(rule.blank * round(dropconnect, 2), 2),
         "lr": float(f"{lr:.2g}"),
     }
 

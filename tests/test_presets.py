@@ -162,8 +162,31 @@ def test_a_run_of_few_large_steps_takes_larger_ones(cell: str) -> None:
     assert rates[0] > 0.015
     assert rates[-1] <= 0.004
     assert fitted(book, cell=cell, minutes=0.5, lr=0.004).lr == 0.004
-    for few in CORPORA[:5]:  # whose steps are small
-        assert fitted(few, cell=cell, minutes=0.1).lr == 0.004
+
+
+def test_a_narrow_gated_network_takes_larger_steps() -> None:
+    for cell in ("gru", "lstm"):
+        rates = [fitted(4_000, cell=cell, hidden=hidden).lr for hidden in (24, 48, 96)]
+        assert rates == sorted(rates, reverse=True)
+        assert 0.005 < fitted(4_000, cell=cell).lr < 0.015
+        assert 0.004 <= fitted(4_000, cell=cell, hidden=400).lr < 0.005
+    for few in CORPORA[:5]:  # small steps of plain units diverge
+        assert fitted(few).lr == 0.004
+
+
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
+def test_minutes_that_cut_a_run_short_leave_less_dropout(cell: str) -> None:
+    cut, longer = (fitted(18_000, cell=cell, minutes=minutes) for minutes in (0.03, 0.1))
+    whole = fitted(18_000, cell=cell, epochs=5)
+    assert cut.dropout < 0.5 * longer.dropout
+    assert 0 < whole.dropout - longer.dropout < 0.2
+    assert fitted(18_000, cell=cell, minutes=60).dropout == fitted(18_000, cell=cell).dropout
+
+
+def test_the_time_of_small_steps_is_not_that_of_their_products() -> None:
+    fast, slow = (fitted(18_000, cell="lstm", minutes=0.1, workers=n) for n in (64, 1))
+    assert fast.hidden == fitted(18_000, cell="lstm").hidden
+    assert fast.epochs == slow.epochs == FOREVER, "threads do not share the calls of a step"
 
 
 def test_the_plan_considers_more_minutes() -> None:
