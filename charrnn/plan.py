@@ -66,6 +66,7 @@ class Rule:
     steps: float  # of a run; fewer need a higher rate
     targets: float  # of a step; smaller ones need no higher rate
     calls: float  # products that take as long as the other work of a step in time, for all lanes
+    clear: float  # nats; held-out text that counting predicts better needs less dropout
     work: float = math.inf  # symbols read x hidden; longer or wider runs need a lower rate
 
     def at(self, symbols: int, name: str) -> float:
@@ -106,6 +107,7 @@ TANH = Rule(
     steps=1200,
     targets=512,
     calls=8e5,
+    clear=1.6,
     work=2e9,
 )
 GRU = Rule(
@@ -118,6 +120,7 @@ GRU = Rule(
     steps=2200,
     targets=1,
     calls=1.7e6,
+    clear=1.2,
 )
 LSTM = replace(GRU, steps=3300)
 
@@ -138,7 +141,8 @@ def fit_settings(
     symbols, rule = len(corpus.train.ids), rule_of(config.cell)
     share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
     given = {name: value for name, value in asdict(config).items() if value is not None}
-    chosen = {**asdict(rule.nearest(symbols)), **fit_network(config, symbols, share), **given}
+    network = fit_network(config, symbols, share, corpus.counting_loss)
+    chosen = {**asdict(rule.nearest(symbols)), **network, **given}
     longest = int(np.max(np.diff(corpus.train.starts)))  # symbols of an example, with its END
     if config.bptt == 0 and longest > LARGEST:
         raise SettingError(
@@ -158,7 +162,7 @@ def fit_settings(
     )
 
 
-def fit_network(config: TrainConfig, symbols: int, share: float) -> dict[str, Any]:
+def fit_network(config: TrainConfig, symbols: int, share: float, counting: float) -> dict[str, Any]:
     """Return sizes, passes and dropout. They suit each other and the settings that are given."""
     rule, minutes = rule_of(config.cell), config.minutes_each
     layers = config.layers or (1 if config.cell == "output" else 2)
@@ -186,7 +190,8 @@ def fit_network(config: TrainConfig, symbols: int, share: float) -> dict[str, An
     hurry = bears * rule.steps / steps * min(1.0, targets / rule.targets)
     lr = max(LEAST_LR, share) * LR * slower * min(FASTEST, max(1.0, hurry))
     passes = config.epochs or passes * max(LEAST_PASSES, share)
-    dropped = min(1.0, steps / SETTLED) if is_endless else 1.0
+    dropped = min(1.0, max(0.5, 1 - (rule.clear - counting) / 0.2))
+    dropped *= min(1.0, steps / SETTLED) if is_endless else 1.0
     dropout = dropped * rule.dropout * max(0.0, 1 - rule.reuse / reuse)
     dropconnect = dropped * min(0.4, max(0.0, 0.14 * math.log(reuse / HIGH_REUSE)))
     return {

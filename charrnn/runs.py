@@ -116,10 +116,14 @@ def train(
     settings: Settings of TrainConfig by name, such as epochs=5, hidden=64; default: none.
     """
     if config is None:
-        config = make_config(TrainConfig, {"seed": seed or 0, **settings}, "holdout", "start_from")
+        own = {"seed": 0 if seed is None else seed, **settings}
+        config = make_config(TrainConfig, own, "holdout", "start_from")
     config = check_config(config)
     if settings:
         config = make_config(TrainConfig, {**vars(config), **settings})
+    if not isinstance(start_from, Model | None):
+        what = f"start_from cannot be {type(start_from).__name__}"
+        raise SettingError(what, "Give a model: charrnn.load(name).")
     model = None if start_from is None else start_from.language_model
     config = config if model is None else take_sizes(config, model)
     known = "" if model is None else model.vocabulary.characters

@@ -279,6 +279,7 @@ def test_sizes_suit_the_minutes_and_the_plan_says_what_longer_would_choose(
     chosen = program.run(*plan, longer[1], longer[2], "--json").json["settings"]
     assert (f"--hidden {chosen['hidden']}", chosen["epochs"]) == (longer[3], None)
     assert "longer" not in program.run(*plan, "--lr", "0.01", "--hidden", "8").out
+    assert "longer" not in program.run(*plan, "--minutes", "0.1", "--epochs", "1").out
     for most in ("600", "1e7"):
         ran = program.run(*plan, "--minutes", most)
         assert (ran.status, "longer" in ran.out) == (0, False)

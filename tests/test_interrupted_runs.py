@@ -146,9 +146,13 @@ def test_epochs_may_be_raised_and_not_lowered(tmp_path: Path) -> None:
         charrnn.resume(tmp_path / "model.npz", TEXTS, epochs=2)
 
 
-def test_a_config_is_no_dict() -> None:
+def test_a_config_is_no_dict_and_a_model_no_name() -> None:
     with pytest.raises(charrnn.CharrnnError, match="config cannot be dict"):
         charrnn.train(TEXTS, {"hidden": 4})  # type: ignore[arg-type]
+    with pytest.raises(charrnn.CharrnnError, match="start_from cannot be str"):
+        charrnn.fit(TEXTS, start_from="latin")  # type: ignore[arg-type]
+    with pytest.raises(charrnn.CharrnnError, match="seed cannot be"):
+        charrnn.fit(TEXTS, seed=np.array([1, 2]))
 
 
 def test_a_seed_alone_is_that_of_everything() -> None:

@@ -12,7 +12,7 @@ from charrnn.corpus.corpus import Corpus, Examples, from_texts
 from charrnn.network.cells import CELLS
 from charrnn.plan import FOREVER, fit_pace, fit_settings, settings_for_longer, weights_of
 from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.settings.training import Fitted, TrainConfig, of_member
 
 CORPORA = (300, 2_000, 5_900, 15_000, 50_000, 200_000, 700_000, 1_000_000, 5_000_000, 20_000_000)
 MINUTES = (0.1, 0.5, 2, 5, 20, 60, 600)
@@ -20,17 +20,19 @@ DROPPED = ("dropout", "dropconnect", "blank")
 TWO_CELLS = ("tanh", "lstm")
 
 
-def corpus_of(symbols: int) -> Corpus:
-    """Return a corpus of a single text with so many symbols to train on."""
-    usual = from_texts(["ab"], CorpusConfig())
-    ids = np.broadcast_to(np.zeros(1, usual.train.ids.dtype), symbols)  # takes no memory
-    bounds = np.array([0, symbols])
-    parts = Examples(ids, bounds), Examples(ids[: symbols // 9], bounds // 9)
-    return Corpus(usual.vocabulary, *parts, "files", (), (), "")
+def corpus_of(symbols: int, period: int | None = None) -> Corpus:
+    """Return a corpus of a single text with so many symbols to train on, random or periodic."""
+    usual = from_texts(["abcdefgh"], CorpusConfig())
+    held_out = np.random.default_rng(0).integers(2, 10, max(1, symbols // 9), np.uint8)
+    train = np.zeros(symbols, np.uint8)  # takes next to no memory
+    if period is not None:
+        held_out, train = (np.resize(held_out[:period], len(ids)) for ids in (held_out, train))
+    one, other = (Examples(ids, np.array([0, len(ids)])) for ids in (train, held_out))
+    return Corpus(usual.vocabulary, one, other, "files", (), (), "")
 
 
-def fitted(symbols: int, **given: Any) -> Fitted:
-    return fit_settings(TrainConfig(**given), corpus_of(symbols))
+def fitted(symbols: int, period: int | None = None, **given: Any) -> Fitted:
+    return fit_settings(TrainConfig(**given), corpus_of(symbols, period))
 
 
 def weights(config: Fitted) -> int:
@@ -123,6 +125,18 @@ def test_given_sizes_and_epochs_change_what_is_dropped(symbols: int, cell: str) 
     assert shorter.hidden == usual.hidden
 
 
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
+def test_held_out_text_that_counting_predicts_leaves_less_dropout(cell: str) -> None:
+    new, known = (fitted(20_000, period=period, cell=cell) for period in (None, 50))
+    assert known.dropout == pytest.approx(new.dropout / 2, abs=0.01)
+    assert known.dropconnect < new.dropconnect
+    same = {**vars(known), **{name: getattr(new, name) for name in DROPPED}}
+    assert same == vars(new), "nothing else follows from the text"
+    assert fitted(20_000, period=50, cell=cell, dropout=0.4).dropout == 0.4
+    short = [fitted(8_000, period=period, cell=cell) for period in (None, 50)]
+    assert short[0] == short[1], "the held-out text is too short to tell"
+
+
 def test_megabytes_that_are_read_a_few_times_need_no_dropout() -> None:
     novel = 2_340_000
     assert fitted(novel, minutes=5).dropout == 0
@@ -147,6 +161,7 @@ def test_more_minutes_than_a_corpus_needs_are_not_used() -> None:
 def test_members_share_the_minutes() -> None:
     alone, one_of_four = fitted(1_000_000, minutes=5), fitted(1_000_000, minutes=20, members=4)
     assert one_of_four.hidden == alone.hidden
+    assert of_member(fitted(300, minutes=0.001, members=4), 1).minutes == 0.001, "the least"
 
 
 def test_plain_units_that_learn_for_long_learn_slowly() -> None:
@@ -190,7 +205,8 @@ def test_the_time_of_small_steps_is_not_that_of_their_products() -> None:
 
 
 def test_the_plan_considers_more_minutes() -> None:
-    for given in ({}, {"minutes": 2}, {"minutes": 8, "members": 4}):
+    cases: tuple[dict[str, Any], ...] = ({}, {"minutes": 2}, {"minutes": 8, "members": 4})
+    for given in cases:
         usual = fitted(1_000_000, **given)
         longer = settings_for_longer(usual, corpus_of(1_000_000))
         assert longer.hidden > usual.hidden

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import charrnn
-from charrnn import TrainConfig, json_lines
+from charrnn import TrainConfig, json_lines, plan
 from charrnn.corpus import corpus as corpora
 from charrnn.errors import CorpusError, ResumeError, SaveError, SettingError
 from charrnn.settings.training import Seeds
@@ -31,6 +31,7 @@ from charrnn.sweeping.grid import (
 )
 from charrnn.sweeping.run import (
     Advanced,
+    Ended,
     Material,
     Split,
     Splits,
@@ -43,6 +44,7 @@ from charrnn.sweeping.run import (
 from charrnn.sweeping.sweep import Folder
 from tests.corpora import WORDS
 
+TEXTS = Material(texts=tuple(WORDS))
 SAFE = set(string.ascii_letters + string.digits + "=,-.")
 
 
@@ -277,13 +279,32 @@ def test_the_seconds_of_a_run_are_its_own_and_not_those_of_reading_the_corpus(
     learning = {"hidden": 3, "layers": 1, "epochs": 1, "batch": 2, "bptt": 4}
     task = Task(Trial("a", {}, 0), learning, str(tmp_path / "a.npz"))
     steps = 0
-    for event in make_run(task, Slow(Material(texts=tuple(WORDS)))):
+    for event in make_run(task, Slow(TEXTS)):
         if isinstance(event, Advanced):
             steps += 1
             now += 1.0
         else:
             assert event.result.seconds == (steps if error is None else 1000.0)
     assert (steps > 0) == (error is None)
+
+
+def test_a_stopped_run_keeps_settings_that_would_now_be_fitted_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learning = {"hidden": 3, "layers": 1, "epochs": 1, "batch": 2, "bptt": 4}
+    task, splits = Task(Trial("a", {}, 0), learning, str(tmp_path / "a.npz")), Splits(TEXTS)
+    stopped = make_run(task, splits)
+    assert all(isinstance(next(stopped), Advanced) for _ in range(3))
+    stopped.close()
+    lr = charrnn.load(task.model).config.lr
+    monkeypatch.setattr(plan, "LR", plan.LR / 2)
+    *_, ended = make_run(task, splits)
+    assert isinstance(ended, Ended)
+    assert ended.result.error is None
+    assert charrnn.load(task.model).config.lr == lr
+    *_, other = make_run(Task(task.trial, {**learning, "hidden": 4}, task.model), splits)
+    assert isinstance(other, Ended)
+    assert "hidden 4 contradicts" in str(other.result.error)
 
 
 def test_a_corpus_that_has_changed_since_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ Schedule = Literal["cosine", "linear", "constant"]
 Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 History = Sequence[Mapping[str, float]]  # a row for each check-up, in order
 MOST_SEEDS = 1 << 16
-MOST_MINUTES = 1e7
+LEAST_MINUTES, MOST_MINUTES = 1e-3, 1e7
 FIXED = ("seed", "workers")  # settings of a run that a sweep chooses itself
 
 
@@ -118,7 +118,7 @@ class TrainConfig(Checked):
     )
     epochs: int | None = fields.fitted_learning(COUNT, "Read the corpus this many times.")
     minutes: float | None = fields.of_learning(
-        Real(1e-3, MOST_MINUTES),
+        Real(LEAST_MINUTES, MOST_MINUTES),
         "Stop after this many minutes, or earlier for a short text, and choose a network size that"
         " suits them.",
         default_in_words="no limit",
@@ -228,6 +228,7 @@ def of_member(config: Fitted, number: int) -> Fitted:
     seed, minutes = (config.seed + number) % (1 << 64), config.minutes_each
     if minutes is not None:
         minutes *= min(config.threads, config.members)  # which train at once
+        minutes = max(LEAST_MINUTES, minutes)
     return replace(config, seed=seed, minutes=minutes, members=1)
 
 

@@ -159,9 +159,7 @@ def open_run(path: str, task: Task, split: Split, model: LanguageModel | None) -
     given = {**task.learning, **trial.settings, "seed": trial.seed, "workers": 1}
     config = configure(given, model)
     if os.path.exists(path):
-        wanted = asdict(fit_settings(config, split.corpus, model))
-        if config.minutes is not None:  # these two depend on the speed of the machine
-            del wanted["check_every"], wanted["warmup"]
+        wanted = {name: value for name, value in asdict(config).items() if value is not None}
         hint = "Move it away, or use another folder."
         _, run = reopen(path, lambda _: split.corpus, wanted, may_rise=(), hint=hint)
     else:

@@ -33,7 +33,7 @@ def trained(arguments: list[str], seed: int) -> tuple[dict[str, object], float]:
         command = [sys.executable, "-m", "charrnn", "train", "-m", model, *arguments]
         began = time.monotonic()
         done = subprocess.run(
-            [*command, "--seed", str(seed), "--json", "--quiet"], stdout=subprocess.PIPE
+            [*command, "--seed", str(seed), "--json", "--quiet", "--force"], stdout=subprocess.PIPE
         )
         if done.returncode:
             sys.exit(done.returncode)
@@ -44,12 +44,13 @@ def figures(summary: dict[str, object]) -> dict[str, float]:
     """Return the losses of a summary: of the network, of counts, of both, and what is gained."""
     best, baselines, parts = summary["best"], summary["baselines"], summary.get("parts")
     assert isinstance(baselines, dict)
+    known: dict[str, dict[str, float]] = parts if isinstance(parts, dict) else {}
     if not isinstance(best, dict) or not baselines:
         sys.exit("without held-out text there is nothing to compare")
     found = {"network": best["nats_per_character"]}
-    if isinstance(parts, dict):
-        found = {name: part["nats_per_character"] for name, part in parts.items()}
-        best = parts["both"]
+    if known:
+        found = {name: part["nats_per_character"] for name, part in known.items()}
+        best = known.get("both", known["network"])
     found |= {"Markov": min(baselines.values())}
     error = best["standard_error"]  # a short stream has none
     return found | {"below": -best["difference"], "error": math.nan if error is None else error}

@@ -174,7 +174,7 @@ def network_in_words(plan: Plan, options: Options, corpus: Corpus) -> list[Entry
         if wanted > got:
             reduced = f"{option_for(name)} from {wanted} to {got}"
             rows.append(("reduced", f"{reduced}: the corpus is too small for more"))
-    if all(is_chosen(name, c, options) for name in FITTED):
+    if "epochs" not in options.learning and all(is_chosen(name, c, options) for name in FITTED):
         longer = settings_for_longer(c, corpus)
         if longer.hidden > c.hidden:
             sizes = " ".join(option(name, getattr(longer, name)) for name in ("hidden", "dropout"))
