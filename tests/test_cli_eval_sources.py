@@ -127,6 +127,12 @@ def test_models_of_other_corpora_are_warned_of(two: Program) -> None:
     assert two.run("eval", "-m", "model.npz", "-m", "copy.npz").err == ""
     ran = two.run("eval", "-m", "model.npz", "-m", "more.npz")
     assert "more.npz may have been trained on held-out text of model.npz" in ran.err
+    for seed, as_warned in ((1, False), (2, False), (3, True)):  # the last holds out other lines
+        kind = "lines" if as_warned else "files"
+        name = f"{seed}.npz"
+        typed = ("--examples", kind, "--seed", str(seed), "-m", name)
+        assert two.train("more.txt", *typed).status == 0
+        assert ("1.npz" in two.run("eval", "-m", "1.npz", "-m", name).err) == as_warned
 
 
 @pytest.mark.parametrize("option", ["--per-example", "--per-char", "--top=9"])
