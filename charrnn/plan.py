@@ -19,6 +19,7 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.network.threads import useful_threads
 from charrnn.settings.fields import LARGEST
 from charrnn.settings.training import MOST_MINUTES, Fitted, TrainConfig
+from charrnn.training.batches import Epoch
 from charrnn.training.loop import Step
 from charrnn.training.members import start_all, train_all
 from charrnn.training.optimizers import MOMENTS
@@ -35,6 +36,7 @@ HIGH_REUSE = 35  # passes x weights / symbols: more need dropconnect, too
 LR = 0.004  # of runs that are neither long nor short
 FASTEST = 5  # times this rate, at most
 SETTLED = 2_000  # steps of a run; one that minutes cut shorter needs less dropout
+HALVED = 0.1  # nats below Rule.clear: held-out text that counting predicts so well needs half of it
 NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones bear a higher rate
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
@@ -190,7 +192,7 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     hurry = bears * rule.steps / steps * min(1.0, targets / rule.targets)
     lr = max(LEAST_LR, share) * LR * slower * min(FASTEST, max(1.0, hurry))
     passes = config.epochs or passes * max(LEAST_PASSES, share)
-    dropped = min(1.0, max(0.5, 1 - (rule.clear - counting) / 0.2))
+    dropped = min(1.0, max(0.5, 1 - 0.5 * (rule.clear - counting) / HALVED))
     dropped *= min(1.0, steps / SETTLED) if is_endless else 1.0
     dropout = dropped * rule.dropout * max(0.0, 1 - rule.reuse / reuse)
     dropconnect = dropped * min(0.4, max(0.0, 0.14 * math.log(reuse / HIGH_REUSE)))
@@ -278,7 +280,8 @@ def plan(config: Fitted, corpus: Corpus, ranks: int = 1) -> Plan:
     each = useful_threads(architecture, config.batch, config.threads // config.members)
     threads = max(1, each) * min(config.threads, config.members)
     memory, epochs = memory_bytes(share, corpus), config.epochs
-    each = steps_in(len(corpus.train.ids), config.batch * config.moves_on)
+    windows = config.batch, config.bptt, config.seed, 0, config.carry, config.moves_on
+    each = Epoch(corpus.train, *windows).windows
     steps = None if config.minutes and epochs == FOREVER else each * epochs
     return Plan(config, parameters, memory, each, steps, busy, threads)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -84,6 +85,18 @@ def test_the_plan_as_json(program: Program) -> None:
     assert set(found["settings"]) == set(Fitted.__dataclass_fields__)
     found = plan_of(program, "--minutes", "0.01", "--hidden", "4")
     assert found["steps"] is found["settings"]["epochs"] is None
+
+
+def test_the_plan_counts_the_windows_of_lanes_that_end_with_whole_examples(
+    program: Program,
+) -> None:
+    draws = random.Random(45)
+    names = ["".join(draws.choices("abcdefgh", k=draws.randint(3, 12))) for _ in range(45)]
+    Path("names.txt").write_text("\n".join(names))
+    sizes = ("--batch", "8", "--bptt", "16", "--epochs", "1")
+    planned = plan_of(program, *BRIEF, *sizes)
+    summary = summary_of(program, *sizes)
+    assert planned["steps"] == summary["steps"]
 
 
 def test_the_summary_has_the_keys_that_were_promised(program: Program) -> None:
