@@ -14,8 +14,11 @@ import pytest
 
 import charrnn
 from charrnn import TrainConfig, json_lines, plan
+from charrnn.cli.sweep.show import next_lines
 from charrnn.corpus import corpus as corpora
 from charrnn.errors import CorpusError, ResumeError, SaveError, SettingError
+from charrnn.model_file.fields import record_of
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Seeds
 from charrnn.sweeping import grid, processes
 from charrnn.sweeping import run as sweep_run
@@ -155,6 +158,21 @@ def test_settings_are_ranked_by_their_mean_and_told_with_their_spread() -> None:
     best = best_of(results)
     assert best is not None
     assert best.name == "e"
+
+
+def test_the_commands_to_type_next_name_the_best_run_of_the_best_combination(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs = made("a", 0, 1.0, hidden=64), made("b", 0, 1.4, hidden=128)
+    again = made("c", 1, 2.0, hidden=64), made("d", 1, 1.2, hidden=128)
+    corpus = record_of(corpora.from_texts(WORDS), CorpusConfig(), {})  # of no file
+    assert [*next_lines([*runs, *again], corpus)] == []  # no model files
+    for name in "abcd":
+        Path(f"{name}.npz").touch()
+    lines = [*next_lines([*runs, *again], corpus)]
+    assert lines == ["charrnn sample -m d.npz -n 10"]
+    assert [*next_lines([made("f", 1, None, hidden=256)], corpus)] == []
 
 
 def test_where_counts_are_mixed_in_it_is_all_together_that_is_compared() -> None:

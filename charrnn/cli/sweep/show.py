@@ -241,11 +241,13 @@ def standing_json(standing: Standing, best: Standing) -> dict[str, Any]:
 
 
 def next_lines(results: list[Result], corpus: CorpusRecord) -> Iterator[str]:
-    best = best_of(results)
-    if best is not None and best.model is not None and os.path.exists(best.model):
-        yield shlex.join(["charrnn", "sample", "-m", best.model, "-n", "10"])
+    """Yield commands for the best run of the best combination."""
+    runs = [run for combination in standings(results) for run in combination.results]
+    model = runs[0].model if runs else None
+    if model is not None and os.path.exists(model):
+        yield shlex.join(["charrnn", "sample", "-m", model, "-n", "10"])
         if can_be_read_again(corpus):  # and with it the held-out text
-            yield shlex.join(["charrnn", "eval", "-m", best.model])
+            yield shlex.join(["charrnn", "eval", "-m", model])
 
 
 def check_failures(results: list[Result], folder: str) -> None:
