@@ -122,9 +122,9 @@ GRU = Rule(
     steps=2200,
     targets=1,
     calls=1.7e6,
-    clear=1.2,
+    clear=1.6,
 )
-LSTM = replace(GRU, steps=3300)
+LSTM = replace(GRU, steps=3300, clear=1.45)
 
 
 def rule_of(cell: str) -> Rule:
