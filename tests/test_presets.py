@@ -10,7 +10,14 @@ import pytest
 
 from charrnn.corpus.corpus import Corpus, Examples, from_texts
 from charrnn.network.cells import CELLS
-from charrnn.plan import FOREVER, fit_pace, fit_settings, settings_for_longer, weights_of
+from charrnn.plan import (
+    FOREVER,
+    fit_network,
+    fit_pace,
+    fit_settings,
+    settings_for_longer,
+    weights_of,
+)
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted, TrainConfig, of_member
 
@@ -135,6 +142,17 @@ def test_held_out_text_that_counting_predicts_leaves_less_dropout(cell: str) -> 
     assert fitted(20_000, period=50, cell=cell, dropout=0.4).dropout == 0.4
     short = [fitted(8_000, period=period, cell=cell) for period in (None, 50)]
     assert short[0] == short[1], "the held-out text is too short to tell"
+
+
+@pytest.mark.parametrize(("cell", "nats"), [("tanh", 1.5), ("gru", 1.5), ("lstm", 1.35)])
+def test_dropout_falls_to_a_half_over_a_tenth_of_a_nat(cell: str, nats: float) -> None:
+    def dropout(counting: float) -> float:
+        chosen: float = fit_network(TrainConfig(cell=cell), 60_000, 1.0, counting)["dropout"]
+        return chosen
+
+    assert dropout(nats - 1) == dropout(nats) == pytest.approx(dropout(9) / 2, abs=0.006)
+    assert dropout(nats + 0.1) == dropout(9)
+    assert dropout(nats) < dropout(nats + 0.05) < dropout(9)
 
 
 def test_megabytes_that_are_read_a_few_times_need_no_dropout() -> None:
