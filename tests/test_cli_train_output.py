@@ -87,13 +87,14 @@ def test_the_plan_as_json(program: Program) -> None:
     assert found["steps"] is found["settings"]["epochs"] is None
 
 
+@pytest.mark.parametrize("more", ["", "--stride=8", "--seed=6", "--carry --seed=1"])
 def test_the_plan_counts_the_windows_of_lanes_that_end_with_whole_examples(
-    program: Program,
+    program: Program, more: str
 ) -> None:
     draws = random.Random(45)
     names = ["".join(draws.choices("abcdefgh", k=draws.randint(3, 12))) for _ in range(45)]
     Path("names.txt").write_text("\n".join(names))
-    sizes = ("--batch", "8", "--bptt", "16", "--epochs", "1")
+    sizes = ("--batch", "8", "--bptt", "16", "--epochs", "1", *more.split())
     planned = plan_of(program, *BRIEF, *sizes)
     summary = summary_of(program, *sizes)
     assert planned["steps"] == summary["steps"]
