@@ -266,7 +266,7 @@ class Plan:
     config: Fitted
     parameters: int
     memory_bytes: int
-    steps_per_epoch: int
+    steps_per_epoch: int  # of the first; the others differ by a few
     steps: int | None  # None if minutes alone end the run
     busy_ranks: int = 1  # processes that have lanes to train on
     threads: int = 1  # that have work, of those that were asked for
@@ -281,9 +281,9 @@ def plan(config: Fitted, corpus: Corpus, ranks: int = 1) -> Plan:
     threads = max(1, each) * min(config.threads, config.members)
     memory, epochs = memory_bytes(share, corpus), config.epochs
     windows = config.batch, config.bptt, config.seed, 0, config.carry, config.moves_on
-    each = Epoch(corpus.train, *windows).windows
-    steps = None if config.minutes and epochs == FOREVER else each * epochs
-    return Plan(config, parameters, memory, each, steps, busy, threads)
+    per_epoch = Epoch(corpus.train, *windows).windows
+    steps = None if config.minutes and epochs == FOREVER else per_epoch * epochs
+    return Plan(config, parameters, memory, per_epoch, steps, busy, threads)
 
 
 def share_of_rank(config: Fitted, corpus: Corpus, ranks: int) -> tuple[Fitted, int]:
