@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from charrnn import plan
 from charrnn.launcher import set_threads
 
 set_threads()  # before anything imports numpy
@@ -25,6 +24,7 @@ settings.register_profile("usual", deadline=None, max_examples=12, derandomize=T
 settings.register_profile("long", deadline=None, max_examples=400)
 settings.load_profile("usual")
 
+from charrnn import plan  # noqa: E402
 from charrnn.cli import app  # noqa: E402
 from charrnn.training.state import Stopwatch  # noqa: E402
 from tests.corpora import NAMES  # noqa: E402
