@@ -50,8 +50,8 @@ HINT = "a general model lowers the loss of a short list: charrnn train"
 def test_the_plan_of_a_short_latin_list_names_the_line_that_starts_from_a_model(
     program: Program,
 ) -> None:
-    def hint(*line: str) -> str:
-        plan = program.run("train", *line, "--dry-run").out
+    def hint(*line: str, stdin: bytes | None = None) -> str:
+        plan = program.run("train", "--dry-run", *line, stdin=stdin).out
         start = plan.partition("start ")[2].partition("steps ")[0]
         return " ".join(start.split())
 
@@ -77,6 +77,9 @@ def test_the_plan_of_a_short_latin_list_names_the_line_that_starts_from_a_model(
     assert hint("names.txt", "--hidden", "8") == "", "the model has its own size"
     program.write("codes.txt", "\n".join(map(str, range(100, 150))))
     assert hint("codes.txt") == "", "digits are in no script"
+    program.write("-d.txt", NAMES)
+    assert hint("--", "-d.txt") == f"{HINT} ./-d.txt --from latin"
+    assert hint("-", stdin=NAMES.encode()) == f"{HINT} - --from latin < CORPUS"
     kept = "names.txt --seed 3 --counts"
     assert hint(*kept.split()) == f"{HINT} {kept} --from latin"
 

@@ -14,6 +14,7 @@ from charrnn.cli.errors import option_for, typed
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.tables import Entry, bits, bytes_in_words, clock, count, counted, entries
 from charrnn.cli.train.options import Options
+from charrnn.cli.train.summary import fed, texts_again
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import path_of
@@ -132,8 +133,9 @@ def start_in_words(options: Options, start: Trained | None, corpus: Corpus) -> I
         if is_short and scripts == {"latin"} and not is_fixed:
             given = {**options.reading, **options.cutting, **options.learning}.items()
             words = [word for each in given for word in typed(*each).split(" ", 1)]
-            words += [word for name in options.valid for word in ("--valid", name)]
-            line = options.line("train", *options.sources, *words, "--from", "latin")
+            texts = texts_again(options.sources, options.valid)
+            line = options.line("train", *texts, *words, "--from", "latin")
+            line = fed(line, texts, options.sources)
             yield "start", f"a general model lowers the loss of a short list: {line}"
         return
     path, model = options.start_from, start.model

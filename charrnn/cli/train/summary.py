@@ -53,8 +53,11 @@ def in_order(losses: Mapping[str, float]) -> dict[str, float]:
 
 def typed_again(sources: Sequence[str], valid: Sequence[str]) -> list[str]:
     """Return the texts to type to resume a run, or nothing if all can be read again."""
-    if not any(is_stream(name) for name in (*sources, *valid)):
-        return []
+    return texts_again(sources, valid) if any(map(is_stream, (*sources, *valid))) else []
+
+
+def texts_again(sources: Sequence[str], valid: Sequence[str]) -> list[str]:
+    """Return the words of a command that name these texts."""
     return [
         *(placeholder(name, "CORPUS") for name in sources),
         *(part for name in valid for part in ("--valid", placeholder(name, "FILE"))),
@@ -73,7 +76,9 @@ def fed(line: str, again: Sequence[str], sources: Sequence[str]) -> str:
 
 def placeholder(name: str, word: str) -> str:
     """Return the name to type again, or the word for a pipe of the shell."""
-    return word if is_stream(name) and name != "-" else name
+    if is_stream(name):
+        return name if name == "-" else word
+    return f"./{name}" if name.startswith("-") else name
 
 
 EARLY = 0.75  # of the steps: after an earlier best check-up the network mostly overfits
@@ -252,15 +257,13 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
 def better_line(outcome: Outcome, options: Options) -> str:
     """Return the command that trains the same again, with the remedy, into another file."""
     record, path = outcome.run.corpus, options.model
-    again = typed_again(record.sources, record.valid)
-    valid = [part for name in record.valid for part in ("--valid", name)]
-    texts = again or [*record.sources, *valid]
+    texts = texts_again(record.sources, record.valid)
     given = {**options.learning, **options.cutting, **options.reading}
     name, *_, value = (word.strip("-") for word in 2 * outcome.remedy.split())
     words = [*(typed(*each) for each in given.items() if each[0] != name), outcome.remedy]
     model = shlex.join(["-m", str(path.with_stem(f"{path.stem}-{value}"))])
     line = f"charrnn train {shlex.join(texts)} {' '.join(words)} {model}"
-    return fed(line, again, record.sources)
+    return fed(line, texts, record.sources)
 
 
 def resume_line(run: Checkpoint, options: Options, *more: str) -> str:
