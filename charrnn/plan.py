@@ -33,8 +33,7 @@ FOREVER = 1 << 40  # epochs of a run that minutes alone end
 SPEED = 1e10  # products of a thread in a second, assumed so that plans do not depend on a machine
 LONG = 10  # minutes that a plan without minutes compares with
 HIGH_REUSE = 35  # passes x weights / symbols: more need dropconnect, too
-LR = 0.004  # of runs that are neither long nor short
-FASTEST = 5  # times this rate, at most
+HIGHEST_LR = 0.02
 SETTLED = 2_000  # steps of a run; one that minutes cut shorter needs less dropout
 HALVED = 0.1  # nats below Rule.clear: held-out text that counting predicts so well needs half of it
 NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones bear a higher rate
@@ -65,7 +64,8 @@ class Rule:
     reuse: float  # passes x weights / symbols: more need dropout
     dropout: float  # at most
     blank: float  # as a fraction of dropconnect
-    steps: float  # of a run; fewer need a higher rate
+    lr: float  # of a run of so many steps or more
+    steps: float  # fewer need a higher rate
     targets: float  # of a step; smaller ones need no higher rate
     calls: float  # products that take as long as the other work of a step in time, for all lanes
     clear: float  # nats; held-out text that counting predicts better needs less dropout
@@ -106,6 +106,7 @@ TANH = Rule(
     reuse=8,
     dropout=0.3,
     blank=0.05,
+    lr=0.004,
     steps=1200,
     targets=512,
     calls=8e5,
@@ -119,12 +120,13 @@ GRU = Rule(
     reuse=5,
     dropout=0.3,
     blank=0.25,
+    lr=0.004,
     steps=2200,
     targets=1,
     calls=1.7e6,
     clear=1.6,
 )
-LSTM = replace(GRU, steps=3300, clear=1.45)
+LSTM = replace(GRU, lr=0.006, clear=1.45)
 
 
 def rule_of(cell: str) -> Rule:
@@ -190,7 +192,7 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     steps = passes * symbols / targets
     bears = (WIDE / min(WIDE, max(NARROW, hidden))) ** 0.75
     hurry = bears * rule.steps / steps * min(1.0, targets / rule.targets)
-    lr = max(LEAST_LR, share) * LR * slower * min(FASTEST, max(1.0, hurry))
+    lr = max(LEAST_LR, share) * slower * min(HIGHEST_LR, rule.lr * max(1.0, hurry))
     passes = config.epochs or passes * max(LEAST_PASSES, share)
     dropped = min(1.0, max(0.5, 1 - 0.5 * (rule.clear - counting) / HALVED))
     dropped *= min(1.0, steps / SETTLED) if is_endless else 1.0

@@ -58,7 +58,7 @@ def products(config: Fitted, symbols: int) -> int:
         (205_000, "tanh", 256, 31, 0.22, 0.004),  # names.txt
         (1_003_854, "tanh", 392, 6, 0.0, 0.0035),  # tinyshakespeare.txt
         (205_000, "gru", 256, 22, 0.28, 0.004),
-        (1_003_854, "lstm", 272, 7, 0.05, 0.004),
+        (1_003_854, "lstm", 272, 7, 0.05, 0.006),
     ],
 )
 def test_corpora_that_were_measured_keep_their_settings(
@@ -193,7 +193,7 @@ def test_a_run_of_few_large_steps_takes_larger_ones(cell: str) -> None:
     rates = [fitted(book, cell=cell, minutes=minutes).lr for minutes in MINUTES]
     assert all(longer <= shorter for shorter, longer in pairwise(rates))
     assert rates[0] > 0.015
-    assert rates[-1] <= 0.004
+    assert rates[-1] <= (0.006 if cell == "lstm" else 0.004)
     assert fitted(book, cell=cell, minutes=0.5, lr=0.004).lr == 0.004
 
 
@@ -202,7 +202,7 @@ def test_a_narrow_gated_network_takes_larger_steps() -> None:
         rates = [fitted(4_000, cell=cell, hidden=hidden).lr for hidden in (24, 48, 96)]
         assert rates == sorted(rates, reverse=True)
         assert 0.005 < fitted(4_000, cell=cell).lr < 0.015
-        assert 0.004 <= fitted(4_000, cell=cell, hidden=400).lr < 0.005
+        assert fitted(4_000, cell=cell, hidden=400).lr == {"gru": 0.004, "lstm": 0.006}[cell]
     for few in CORPORA[:5]:  # small steps of plain units diverge
         assert fitted(few).lr == 0.004
 

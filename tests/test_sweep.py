@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import string
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -315,7 +316,7 @@ def test_a_stopped_run_keeps_settings_that_would_now_be_fitted_otherwise(
     assert all(isinstance(next(stopped), Advanced) for _ in range(3))
     stopped.close()
     lr = charrnn.load(task.model).config.lr
-    monkeypatch.setattr(plan, "LR", plan.LR / 2)
+    monkeypatch.setattr(plan, "TANH", replace(plan.TANH, lr=plan.TANH.lr / 2))
     *_, ended = make_run(task, splits)
     assert isinstance(ended, Ended)
     assert ended.result.error is None
