@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus, Examples
 from charrnn.counts.ngrams import sequence_of
-from charrnn.errors import SettingError
+from charrnn.errors import DivergedError, SettingError
 from charrnn.plan import COUNTED, fit_settings
 from charrnn.scoring.baselines import counting_baselines, places
 from charrnn.scoring.pieces import Floats
@@ -108,12 +108,16 @@ def validate(
     """Train and score all folds, with a note of each; return None if stopped."""
     note(f"cross-validation: training {number:,} more networks")
     done: list[Fold] = []
-    for fold in cross_validate(corpus, config, number, use):
-        if is_stopped():
-            note(f"cross-validation stopped after {len(done):,} of {number:,} folds")
-            return None
-        if fold is not None:
-            done.append(fold)
-            loss = f"{float(fold.nats.mean()):.3f} nats per character"
-            note(f"fold {len(done):,} of {number:,}: {loss}")
+    try:
+        for fold in cross_validate(corpus, config, number, use):
+            if is_stopped():
+                note(f"cross-validation stopped after {len(done):,} of {number:,} folds")
+                return None
+            if fold is not None:
+                done.append(fold)
+                loss = f"{float(fold.nats.mean()):.3f} nats per character"
+                note(f"fold {len(done):,} of {number:,}: {loss}")
+    except DivergedError as error:
+        what = f"in fold {len(done) + 1:,} of {number:,} {error.what}"
+        raise DivergedError(what, error.hint_pattern) from error
     return join(done)

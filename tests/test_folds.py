@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
 import charrnn
+from charrnn import folds
 from charrnn.corpus.corpus import from_texts
+from charrnn.errors import DivergedError
 from charrnn.folds import Fold, corpora_of, cross_validate, join, validate
 from charrnn.plan import fit_settings
 from charrnn.scoring.baselines import counting_baselines
@@ -118,6 +122,24 @@ def test_folds_measure_the_part_of_the_model_that_is_used(program: Program) -> N
     assert losses[2] == program.run(*line).json["folds"]["nats_per_character"]
     assert program.run(*LINE[:-2], "--force", "-q").status == 0
     assert losses[0] == program.run(*line).json["folds"]["nats_per_character"]
+
+
+def test_a_fold_that_diverges_leaves_the_run_that_has_ended(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def diverge(*_: object) -> Iterator[Fold]:
+        raise DivergedError("the loss diverged at step 3", "Try a smaller [lr].")
+        yield
+
+    monkeypatch.setattr(folds, "cross_validate", diverge)
+    ended = program.run(*LINE)
+    ended.says("warning: cross-validation ended: in fold 1 of 3 the loss diverged", "next:")
+    assert "folds " not in ended.err
+    program.refuses(
+        *("eval", "--held-out", "--folds", "3"),
+        what="in fold 1 of 3 the loss diverged at step 3",
+        hint="Try a smaller --lr.",
+    )
 
 
 def test_folds_that_a_signal_stops_are_told_of() -> None:

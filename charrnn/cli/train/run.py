@@ -234,5 +234,8 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
     outcome = Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, scores, apart)
     if options.folds is not None and not stop.requested:
         given = ready.corpus, checkpoint.config, options.folds, console.note
-        return replace(outcome, validated=validate(*given, lambda: stop.requested))
+        try:
+            return replace(outcome, validated=validate(*given, lambda: stop.requested))
+        except DivergedError as error:  # the run itself has ended well
+            console.warn(f"cross-validation ended: {error.what}")
     return outcome
