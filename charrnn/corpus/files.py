@@ -245,7 +245,7 @@ NOWHERE = ""  # the place of standard input, of our own corpora, and of files in
 
 def place_of(name: str) -> str:
     """Return the absolute path of a file, links in its folder resolved."""
-    if name != "-" and path_of(name) == name:
+    if not is_stream(name) and path_of(name) == name:
         with suppress(OSError):  # the current folder may be gone
             folder, base = os.path.split(os.path.abspath(name))
             return os.path.join(os.path.realpath(folder), base)

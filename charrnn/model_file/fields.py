@@ -15,7 +15,7 @@ from os import PathLike
 from typing import Any, TypeVar
 
 from charrnn.corpus.corpus import Corpus
-from charrnn.corpus.files import NOWHERE, locate, place_of, relative_place
+from charrnn.corpus.files import NOWHERE, is_stream, locate, place_of, relative_place
 from charrnn.model_file.container import JSON, Document, NewerFormatError, printable
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import settings_of
@@ -294,11 +294,18 @@ def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, floa
 
 
 def relative_to(model: str | PathLike[str], record: CorpusRecord) -> CorpusRecord:
-    """Return the record with paths relative to a model file: no name in it is absolute."""
+    """Return the record with paths relative to a model file: no name in it is absolute.
+
+    A pipe of the shell becomes standard input: neither can be read again.
+    """
     places = tuple(relative_place(model, place) for place in record.places)
     names = [
         (place or os.path.basename(name)) if os.path.isabs(name) else name
-        for name, place in zip(record.names, places or (NOWHERE,) * len(record.names), strict=True)
+        for name, place in zip(
+            ("-" if is_stream(name) else name for name in record.names),
+            places or (NOWHERE,) * len(record.names),
+            strict=True,
+        )
     ]
     first = len(record.sources)
     sources, valid = tuple(names[:first]), tuple(names[first:])

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import charrnn
 from charrnn import plan
 from charrnn.cli.train import prepare
 from charrnn.corpus.files import is_stream
@@ -136,6 +137,17 @@ def test_41_how_to_go_on_names_what_has_to_be_given_again(
 ) -> None:
     ended = program.run("train", *corpus, *SMALL, stdin=b"anna\nbob\nclara\n" * 9)
     ended.says(line)
+
+
+@pytest.mark.child(True)
+def test_41_a_pipe_of_the_shell_is_known_as_standard_input(program: Program) -> None:
+    fed = b"anna\nbob\nclara\n" * 9
+    program.run("train", "/dev/fd/0", *SMALL, stdin=fed).says("next:")
+    assert charrnn.load(program / "model.npz").corpus.sources == ("-",)
+    program.refuses(
+        *("eval", "--held-out"), what="the model was trained on standard input", hint="Name a text"
+    )
+    program.run("train", "/dev/fd/0", "--resume", "--epochs", "2", stdin=fed).says("next:")
 
 
 def test_41_files_are_found_again_by_themselves() -> None:
