@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 import charrnn
@@ -44,7 +46,7 @@ def test_the_plan_says_what_is_kept_and_what_is_new(program: Program) -> None:
     assert "1 layer of 6 units" in told
 
 
-HINT = "a general model lowers the loss of a short list: charrnn train"
+HINT = "start      a general model lowers the loss of a short list:\n"
 
 
 def test_the_plan_of_a_short_latin_list_names_the_line_that_starts_from_a_model(
@@ -52,17 +54,22 @@ def test_the_plan_of_a_short_latin_list_names_the_line_that_starts_from_a_model(
 ) -> None:
     def hint(*line: str, stdin: bytes | None = None) -> str:
         plan = program.run("train", "--dry-run", *line, stdin=stdin).out
-        start = plan.partition("start ")[2].partition("steps ")[0]
-        return " ".join(start.split())
+        return plan.partition(HINT)[2].partition("\n")[0].strip()
 
-    line = "names.txt --from latin -m mine.npz"
-    assert hint("names.txt", "-m", "mine.npz") == f"{HINT} {line}"
+    def with_latin(line: str) -> str:
+        return f"charrnn train {line} --from latin -m model-latin.npz"
+
+    line = "names.txt --from latin -m mine-latin.npz"
+    assert hint("names.txt", "-m", "mine.npz") == f"charrnn train {line}"
     program.write("table.csv", "No,Name\n1,anna\n2,bob\n3,clara\n")
     read = "table.csv --column Name --holdout 0.4"
-    assert hint(*read.split()) == f"{HINT} {read} --from latin"
+    assert hint(*read.split()) == with_latin(read)
+    program.write("spaced.csv", "First name;Age\nanna;1\nbob;2\nclara;3\n")
+    spaced = "spaced.csv --column 'First name' --strip '0123456789. ' --holdout 0.333333333"
+    assert hint(*shlex.split(spaced)) == with_latin(spaced)
     valid = "names.txt --valid greek.txt"
     program.write("greek.txt", "άννα\nμαρία\nελένη\n" * 9)
-    assert hint(*valid.split()) == f"{HINT} {valid} --from latin"
+    assert hint(*valid.split()) == with_latin("names.txt --valid greek.txt")
     planned = program.run("train", *line.split(), "--dry-run").out
     assert "latin: all 142,283 parameters reused" in planned
     assert HINT not in planned
@@ -78,10 +85,32 @@ def test_the_plan_of_a_short_latin_list_names_the_line_that_starts_from_a_model(
     program.write("codes.txt", "\n".join(map(str, range(100, 150))))
     assert hint("codes.txt") == "", "digits are in no script"
     program.write("-d.txt", NAMES)
-    assert hint("--", "-d.txt") == f"{HINT} ./-d.txt --from latin"
-    assert hint("-", stdin=NAMES.encode()) == f"{HINT} - --from latin < CORPUS"
+    assert hint("--", "-d.txt") == with_latin("./-d.txt")
+    assert hint("-", stdin=NAMES.encode()) == f"{with_latin('-')} < CORPUS"
     kept = "names.txt --seed 3 --counts"
-    assert hint(*kept.split()) == f"{HINT} {kept} --from latin"
+    assert hint(*kept.split()) == with_latin(kept)
+
+
+def test_the_lines_that_a_run_suggests_can_be_typed_after_it(program: Program) -> None:
+    program.write(
+        "names.csv", "First name;Age\n" + "".join(f"{name};1\n" for name in NAMES.split())
+    )
+    line = ("train", "names.csv", "--column", "First name", "--epochs", "1", "--seed", "3")
+    told = program.run(*line, "-m", "mine.npz").err
+    suggested = [
+        shlex.split(each, comments=True)[1:]
+        for each in told.splitlines()
+        if each.strip().startswith("charrnn train ")
+    ]
+    assert [each[-1] for each in suggested] == ["mine-latin.npz", "mine-counts.npz", "mine.npz"]
+    for each in suggested:
+        assert program.run(*each).status == 0
+    for name in ("mine-latin.npz", "mine-counts.npz"):
+        run = charrnn.load(program / name)
+        assert (run.config.seed, run.config.epochs) == (3, 1)
+        assert run.corpus.column == "First name"
+    told = program.run(*line[:1], "--resume", "--epochs", "3", "-m", "mine.npz").err
+    assert "beat counting" not in told, "the settings of the run are not in these options"
 
 
 def test_what_the_model_to_start_from_may_know_of_the_held_out_text_is_warned_of(

@@ -274,6 +274,10 @@ def test_entries_are_wrapped_below_each_other() -> None:
     assert all(line.startswith(" " * tables.INDENT) for line in lines[1:])
     assert lines[-1].endswith("--option 7")
     assert max(map(len, lines)) < 80
+    line = f"charrnn train {'text.txt ' * 12}--from latin"
+    entry = [("start", "like this:"), ("", line.replace(" ", TOGETHER))]
+    *_, last = tables.entries(entry, FILE)
+    assert last == " " * tables.INDENT + line, "a line to copy is whole"
 
 
 def test_a_name_that_would_steer_is_shown() -> None:

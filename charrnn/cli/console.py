@@ -190,13 +190,14 @@ class Console:
 
 def wrap(text: str, columns: int, *, chop: bool = True) -> list[Visible]:
     """Break the text between words into lines of at most ``columns``; a Chinese character takes
-    two columns. Without ``chop``, a longer word has a line of its own.
+    two columns. Words kept together, and all without ``chop``, may be longer.
     """
     from rich.cells import cell_len, chop_cells
 
     room, lines = max(8, columns), [""]
     for word in _KEPT.sub(TOGETHER, visible_line(text)).split(" "):
-        pieces = chop_cells(word, room) if chop and cell_len(word) > room else [word]
+        is_long = chop and TOGETHER not in word and cell_len(word) > room
+        pieces = chop_cells(word, room) if is_long else [word]
         for piece in pieces:
             longer = f"{lines[-1]} {piece}" if lines[-1] else piece
             if cell_len(longer) <= room and piece is pieces[0]:

@@ -333,7 +333,7 @@ def in_words(name: str, value: object) -> str:
 
 def value_in_words(value: object) -> str:
     """Return a value as messages show it; None is the absence of a setting."""
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    return "none" if value is None else f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def check_agreement(

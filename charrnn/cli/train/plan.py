@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 
 from charrnn.cli.console import TOGETHER, Console
-from charrnn.cli.errors import option_for, typed
+from charrnn.cli.errors import option_for
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.tables import Entry, bits, bytes_in_words, clock, count, counted, entries
 from charrnn.cli.train.options import Options
-from charrnn.cli.train.summary import fed, texts_again
+from charrnn.cli.train.summary import line_with
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import path_of
@@ -131,12 +131,9 @@ def start_in_words(options: Options, start: Trained | None, corpus: Corpus) -> I
         scripts = {*map(script_of, corpus.vocabulary.characters)} - {""}
         is_fixed = options.folds is not None or not OF_MODEL.isdisjoint(options.learning)
         if is_short and scripts == {"latin"} and not is_fixed:
-            given = {**options.reading, **options.cutting, **options.learning}.items()
-            words = [word for each in given for word in typed(*each).split(" ", 1)]
-            texts = texts_again(options.sources, options.valid)
-            line = options.line("train", *texts, *words, "--from", "latin")
-            line = fed(line, texts, options.sources)
-            yield "start", f"a general model lowers the loss of a short list: {line}"
+            line = line_with("--from latin", options, options.sources, options.valid)
+            yield "start", "a general model lowers the loss of a short list:"
+            yield "", line.replace(" ", TOGETHER)
         return
     path, model = options.start_from, start.model
     known = set(model.vocabulary.characters)

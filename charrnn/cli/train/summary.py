@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from charrnn.cli.console import Console
@@ -227,13 +227,17 @@ def end_in_words(outcome: Outcome) -> str:
 def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
     run, state = outcome.run, outcome.run.longest
     if outcome.stopped == "interrupted":
-        console.note(f"saved at step {state.step:,}; to resume: {resume_line(run, options)}")
+        folds = [] if options.folds is None else ["--folds", str(options.folds)]
+        again = resume_line(run, options, *folds)
+        console.note(f"saved at step {state.step:,}; to resume: {again}")
         return
     lines = {options.line("sample", "-n", "10"): "draw ten samples"}
     if run.corpus.held_out_characters and can_be_read_again(run.corpus):
         lines[options.line("eval")] = "score the held-out text"
-    if outcome.remedy and not outcome.run.corpus.known:
-        lines[better_line(outcome, options)] = "beat counting"
+    is_alone = not run.corpus.known and not options.resume  # its settings are all in the options
+    if outcome.remedy and is_alone:
+        line = line_with(outcome.remedy, options, run.corpus.sources, run.corpus.valid)
+        lines[line] = "beat counting"
     best = outcome.best_step
     overfits = outcome.best is not None and best is not None and best <= EARLY * state.step
     if not overfits:
@@ -254,16 +258,15 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
         console.note(f"overfitting: {early}, and more training will not help. Try {remedies}")
 
 
-def better_line(outcome: Outcome, options: Options) -> str:
-    """Return the command that trains the same again, with the remedy, into another file."""
-    record, path = outcome.run.corpus, options.model
-    texts = texts_again(record.sources, record.valid)
-    given = {**options.learning, **options.cutting, **options.reading}
-    name, *_, value = (word.strip("-") for word in 2 * outcome.remedy.split())
-    words = [*(typed(*each) for each in given.items() if each[0] != name), outcome.remedy]
-    model = shlex.join(["-m", str(path.with_stem(f"{path.stem}-{value}"))])
-    line = f"charrnn train {shlex.join(texts)} {' '.join(words)} {model}"
-    return fed(line, texts, record.sources)
+def line_with(remedy: str, options: Options, sources: Sequence[str], valid: Sequence[str]) -> str:
+    """Return the command that trains the same again, with one more option, into another file."""
+    texts = texts_again(sources, valid)
+    given = {**options.reading, **options.cutting, **options.learning}
+    name, *_, value = (word.strip("-") for word in 2 * remedy.split())
+    words = [typed(*each).split(" ", 1) for each in given.items() if each[0] != name]
+    another = replace(options, model=options.model.with_stem(f"{options.model.stem}-{value}"))
+    line = another.line("train", *texts, *itertools.chain(*words), *remedy.split())
+    return fed(line, texts, sources)
 
 
 def resume_line(run: Checkpoint, options: Options, *more: str) -> str:
