@@ -119,5 +119,5 @@ def validate(
                 note(f"fold {len(done):,} of {number:,}: {loss}")
     except DivergedError as error:
         what = f"in fold {len(done) + 1:,} of {number:,} {error.what}"
-        raise DivergedError(what, error.hint_pattern) from error
+        raise DivergedError(what, "Train with a smaller [lr].") from error
     return join(done)

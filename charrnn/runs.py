@@ -195,9 +195,9 @@ def resume(
     """
 
     def read(run: Checkpoint) -> Corpus:
-        if texts is None and not run.corpus.sources:
-            what = f"{path} was trained on texts from Python"
-            raise ResumeError(what, "Give the same texts again.")
+        if texts is None and (not run.corpus.sources or "-" in run.corpus.names):
+            kind = "standard input" if run.corpus.sources else "texts from Python"
+            raise ResumeError(f"{path} was trained on {kind}", "Give the same texts again.")
         again: Texts = [Path(name) for name in run.corpus.source_files] if texts is None else texts
         return corpus_of(again, run.corpus.config, run.corpus.valid_files)
 

@@ -110,7 +110,7 @@ def test_the_lines_that_a_run_suggests_can_be_typed_after_it(program: Program) -
         assert (run.config.seed, run.config.epochs) == (3, 1)
         assert run.corpus.column == "First name"
     told = program.run(*line[:1], "--resume", "--epochs", "3", "-m", "mine.npz").err
-    assert "beat counting" not in told, "the settings of the run are not in these options"
+    assert "mine-counts.npz" not in told, "the settings of the run are not in these options"
 
 
 def test_what_the_model_to_start_from_may_know_of_the_held_out_text_is_warned_of(

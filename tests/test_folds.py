@@ -133,13 +133,18 @@ def test_a_fold_that_diverges_leaves_the_run_that_has_ended(
 
     monkeypatch.setattr(folds, "cross_validate", diverge)
     ended = program.run(*LINE)
-    ended.says("warning: cross-validation ended: in fold 1 of 3 the loss diverged", "next:")
+    ended.says(
+        "warning: cross-validation ended: in fold 1 of 3 the loss diverged at step 3. Train with",
+        "next:",
+    )
     assert "folds " not in ended.err
     program.refuses(
         *("eval", "--held-out", "--folds", "3"),
         what="in fold 1 of 3 the loss diverged at step 3",
-        hint="Try a smaller --lr.",
+        hint="Train with a smaller --lr.",
     )
+    told = program.run(*LINE, "--force", "--quiet").err
+    assert "at step 3. Train with a smaller --lr." in told
 
 
 def test_folds_that_a_signal_stops_are_told_of() -> None:

@@ -37,6 +37,7 @@ BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "3
 TOGETHER = "\u00a0"  # a space at which lines do not break
 _KEPT = re.compile(r"(?<=\d) (?=[a-z])")  # between a number and its unit
 COMMAND = re.compile(r"charrnn [a-z]+ [^.;,:']*?-.*?(?=[.;,:'](?: |$)|$)")  # with an option
+_COMMAND = f"charrnn{TOGETHER}"
 NARROW, WIDE = 20, 100  # the least and the most columns of a text
 
 
@@ -190,13 +191,13 @@ class Console:
 
 def wrap(text: str, columns: int, *, chop: bool = True) -> list[Visible]:
     """Break the text between words into lines of at most ``columns``; a Chinese character takes
-    two columns. Words kept together, and all without ``chop``, may be longer.
+    two columns. A command kept together, and any word without ``chop``, may be longer.
     """
     from rich.cells import cell_len, chop_cells
 
     room, lines = max(8, columns), [""]
     for word in _KEPT.sub(TOGETHER, visible_line(text)).split(" "):
-        is_long = chop and TOGETHER not in word and cell_len(word) > room
+        is_long = chop and _COMMAND not in word and cell_len(word) > room
         pieces = chop_cells(word, room) if is_long else [word]
         for piece in pieces:
             longer = f"{lines[-1]} {piece}" if lines[-1] else piece

@@ -16,8 +16,9 @@ import pytest
 import charrnn
 from charrnn import plan
 from charrnn.cli.train import prepare
+from charrnn.cli.train.summary import texts_again
 from charrnn.corpus.files import is_stream
-from charrnn.errors import CorpusError
+from charrnn.errors import CorpusError, ResumeError
 from charrnn.model_file import checkpoint
 from charrnn.settings.training import Fitted, ending
 from tests.faults.limits import unprivileged
@@ -143,11 +144,19 @@ def test_41_how_to_go_on_names_what_has_to_be_given_again(
 def test_41_a_pipe_of_the_shell_is_known_as_standard_input(program: Program) -> None:
     fed = b"anna\nbob\nclara\n" * 9
     program.run("train", "/dev/fd/0", *SMALL, stdin=fed).says("next:")
-    assert charrnn.load(program / "model.npz").corpus.sources == ("-",)
+    record = charrnn.load(program / "model.npz").corpus
+    assert (record.sources, record.places) == (("-",), ("",))
+    with pytest.raises(ResumeError, match="was trained on standard input"):
+        charrnn.resume(program / "model.npz")
     program.refuses(
         *("eval", "--held-out"), what="the model was trained on standard input", hint="Name a text"
     )
     program.run("train", "/dev/fd/0", "--resume", "--epochs", "2", stdin=fed).says("next:")
+
+
+def test_41_two_pipes_are_both_to_be_given_again() -> None:
+    assert texts_again(["-"], ["a.txt"]) == ["-", "--valid", "a.txt"]
+    assert texts_again(["-", "a.txt"], ["-"]) == ["CORPUS", "a.txt", "--valid", "FILE"]
 
 
 def test_41_files_are_found_again_by_themselves() -> None:

@@ -193,7 +193,8 @@ def read_again(run: Checkpoint, options: Options, console: Console, ranks: Ranks
     record = run.corpus
     if options.mpi:
         check_can_be_shared(run.config)
-    console.note_if_waiting((*(options.sources or record.sources), *options.valid))
+    named, held_out = options.sources or record.sources, options.valid or record.valid
+    console.note_if_waiting((*named, *held_out))
     sources = options.sources or record.source_files
     valid = options.valid or record.valid_files
     options.check_metrics(*sources, *valid)
@@ -207,7 +208,6 @@ def read_again(run: Checkpoint, options: Options, console: Console, ranks: Ranks
             raise
         line = options.line("train", "CORPUS", "--resume")
         raise CorpusError(error.what, f"Name its new place: {line}") from error
-    named, held_out = options.sources or record.sources, options.valid or record.valid
     return replace(corpus, sources=named, valid=held_out)
 
 

@@ -19,7 +19,7 @@ from charrnn import launcher
 from charrnn.cli import console as streams
 from charrnn.cli import signals
 from charrnn.cli.console import FAILURE, Console, Fault
-from charrnn.cli.errors import explain
+from charrnn.cli.errors import explain, option_for
 from charrnn.cli.files import check_may_be_replaced
 from charrnn.cli.signals import Stop
 from charrnn.cli.terminal.progress import Progress
@@ -237,5 +237,6 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
         try:
             return replace(outcome, validated=validate(*given, lambda: stop.requested))
         except DivergedError as error:  # the run itself has ended well
-            console.warn(f"cross-validation ended: {error.what}")
+            hint = error.hint_with(option_for)
+            console.alarm(f"cross-validation ended: {error.what}. {hint}")
     return outcome

@@ -58,9 +58,10 @@ def typed_again(sources: Sequence[str], valid: Sequence[str]) -> list[str]:
 
 def texts_again(sources: Sequence[str], valid: Sequence[str]) -> list[str]:
     """Return the words of a command that name these texts."""
+    is_fed = (*sources, *valid).count("-") == 1  # with more, they were pipes
     return [
-        *(placeholder(name, "CORPUS") for name in sources),
-        *(part for name in valid for part in ("--valid", placeholder(name, "FILE"))),
+        *(placeholder(name, "CORPUS", is_fed) for name in sources),
+        *(part for name in valid for part in ("--valid", placeholder(name, "FILE", is_fed))),
     ]
 
 
@@ -74,10 +75,10 @@ def fed(line: str, again: Sequence[str], sources: Sequence[str]) -> str:
     return f"{line} < {'CORPUS' if '-' in sources else 'FILE'}" if "-" in again else line
 
 
-def placeholder(name: str, word: str) -> str:
+def placeholder(name: str, word: str, is_fed: bool = True) -> str:
     """Return the name to type again, or the word for a pipe of the shell."""
     if is_stream(name):
-        return name if name == "-" else word
+        return name if name == "-" and is_fed else word
     return f"./{name}" if name.startswith("-") else name
 
 
