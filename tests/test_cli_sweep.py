@@ -682,7 +682,8 @@ def test_a_run_that_is_killed_twice_is_a_row_and_resume_makes_it_again(program: 
 
 @processes
 def test_a_sweep_that_is_killed_leaves_nobody_behind_and_goes_on(program: Program) -> None:
-    line = ("sweep", "names.txt", *LONG, "--seeds", "0-1", "-o", "sweep", "--threads", "2")
+    longer = (*LONG, "--epochs", "300")
+    line = ("sweep", "names.txt", *longer, "--seeds", "0-1", "-o", "sweep", "--threads", "2")
     with program.going(*line) as child:
         until_at_work(child, "seed=0")
         until_at_work(child, "seed=1")
@@ -692,7 +693,7 @@ def test_a_sweep_that_is_killed_leaves_nobody_behind_and_goes_on(program: Progra
     program.run("sweep", "--resume", "-o", "sweep").says("next:")  # while they may be ending yet
     until_gone(workers)
     for seed in ("0", "1"):
-        alone = trained_alone(program, f"alone-{seed}.npz", *LONG, "--seed", seed)
+        alone = trained_alone(program, f"alone-{seed}.npz", *longer, "--seed", seed)
         assert (program / f"sweep/seed={seed}.npz").read_bytes() == alone
 
 
