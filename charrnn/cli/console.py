@@ -37,7 +37,7 @@ BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "3
 TOGETHER = "\u00a0"  # a space at which lines do not break
 _KEPT = re.compile(r"(?<=\d) (?=[a-z])")  # between a number and its unit
 COMMAND = re.compile(r"charrnn [a-z]+ [^.;,:']*?-.*?(?=[.;,:'](?: |$)|$)")  # with an option
-_COMMAND = f"charrnn{TOGETHER}"
+_KEPT_COMMAND = f"charrnn{TOGETHER}"  # its beginning, when it is kept together
 NARROW, WIDE = 20, 100  # the least and the most columns of a text
 
 
@@ -197,7 +197,7 @@ def wrap(text: str, columns: int, *, chop: bool = True) -> list[Visible]:
 
     room, lines = max(8, columns), [""]
     for word in _KEPT.sub(TOGETHER, visible_line(text)).split(" "):
-        is_long = chop and _COMMAND not in word and cell_len(word) > room
+        is_long = chop and _KEPT_COMMAND not in word and cell_len(word) > room
         pieces = chop_cells(word, room) if is_long else [word]
         for piece in pieces:
             longer = f"{lines[-1]} {piece}" if lines[-1] else piece
