@@ -61,6 +61,7 @@ class Rule:
     sizes: tuple[Size, ...]
     products: float  # of a run without minutes, by the root of the symbols
     readings: float  # symbols to read for each weight; fewer need a smaller network
+    often: float  # passes; a run that has them, and its steps, gets a larger network, not more
     reuse: float  # passes x weights / symbols: more need dropout
     dropout: float  # at most
     blank: float  # as a fraction of dropconnect
@@ -103,6 +104,7 @@ TANH = Rule(
     TANH_SIZES,
     3e9,
     readings=14,
+    often=math.inf,
     reuse=8,
     dropout=0.3,
     blank=0.05,
@@ -117,6 +119,7 @@ GRU = Rule(
     GATED_SIZES,
     6e9,
     readings=8,
+    often=5,
     reuse=5,
     dropout=0.3,
     blank=0.25,
@@ -126,7 +129,7 @@ GRU = Rule(
     calls=1.7e6,
     clear=1.6,
 )
-LSTM = replace(GRU, lr=0.006, clear=1.45)
+LSTM = replace(GRU, often=math.inf, lr=0.006, clear=1.45)
 
 
 def rule_of(cell: str) -> Rule:
@@ -175,7 +178,9 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     products = rule.products * math.sqrt(min(symbols, rule.sizes[-1].symbols))
     if minutes is not None:
         products = 60 * minutes * config.threads * SPEED
-    affordable = (products / rule.readings / each**2) ** 0.25
+    targets = rule.at(symbols, "batch") * rule.at(symbols, "bptt")  # of a step, on average
+    wide = math.sqrt(products / each / max(rule.often * symbols, rule.steps * targets))
+    affordable = max(wide, (products / rule.readings / each**2) ** 0.25)
     usual = max(8, 8 * round(min(largest, affordable) / 8))
     hidden = config.hidden or usual
     weights = each * hidden**2
@@ -188,7 +193,6 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     is_endless = minutes is not None and passes < enough
     reuse = passes * weights / symbols
     slower = min(1.0, math.sqrt(rule.work / (passes * symbols * hidden)))
-    targets = rule.at(symbols, "batch") * rule.at(symbols, "bptt")  # of a step, on average
     steps = passes * symbols / targets
     bears = (WIDE / min(WIDE, max(NARROW, hidden))) ** 0.75
     hurry = bears * rule.steps / steps * min(1.0, targets / rule.targets)
