@@ -61,7 +61,7 @@ class Rule:
     sizes: tuple[Size, ...]
     products: float  # of a run without minutes, by the root of the symbols
     readings: float  # symbols to read for each weight; fewer need a smaller network
-    often: float  # passes; a run that has them, and its steps, gets a larger network, not more
+    often: float  # passes; a run that could have more, and more steps, has a larger network
     reuse: float  # passes x weights / symbols: more need dropout
     dropout: float  # at most
     blank: float  # as a fraction of dropconnect
