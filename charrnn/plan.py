@@ -129,7 +129,7 @@ GRU = Rule(
     calls=1.7e6,
     clear=1.6,
 )
-LSTM = replace(GRU, often=math.inf, lr=0.006, clear=1.45)
+LSTM = replace(GRU, lr=0.006, clear=1.45)
 
 
 def rule_of(cell: str) -> Rule:
