@@ -105,10 +105,13 @@ def test_corpora_on_both_sides_of_two_million_symbols_differ_little(cell: str) -
 
 @pytest.mark.parametrize("minutes", [None, *MINUTES])
 @pytest.mark.parametrize("cell", CELLS)
-def test_a_larger_corpus_has_no_smaller_a_network(cell: str, minutes: float | None) -> None:
-    for smaller, larger in pairwise(CORPORA):
+def test_a_larger_corpus_has_no_smaller_a_network_unless_the_smaller_is_read_often(
+    cell: str, minutes: float | None
+) -> None:
+    for smaller, larger in pairwise(sorted((*CORPORA, 900_000, 1_500_000))):
         few, many = (fitted(symbols, cell=cell, minutes=minutes) for symbols in (smaller, larger))
-        assert weights(few) <= weights(many) or (minutes and is_read_often(smaller, few))
+        least = 0.7 if is_read_often(smaller, few) else 1
+        assert weights(many) >= least * weights(few)
 
 
 @pytest.mark.parametrize("cell", GATED)
