@@ -28,7 +28,6 @@ from charrnn.filling.filler import FillConfig, Filled, Filler
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.model_file.fields import CorpusRecord
-from charrnn.model_file.saving import locked
 from charrnn.model_file.texts import codes_like
 from charrnn.network.architecture import read_after, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
@@ -394,14 +393,15 @@ class Model:
             said = replace(said, model=self.file)
         export_to(path, self.trained, said, force=force)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model into a file, with the run after ``fit``.
+    def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
+        """Write the model into a file, with the run after ``fit``; replace an older model.
 
         Without a run, the file is slim and never replaces a file with a run.
 
         path: The name of the file, which ends in .npz.
+        force: Replace a file that is no model; default: False.
         """
-        with locked(path):
+        with checkpoint.locked(path, force=force):
             if self.checkpoint is None:
                 checkpoint.check_holds_no_run(path)
                 checkpoint.save_slim(path, self.trained)

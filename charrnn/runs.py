@@ -30,7 +30,6 @@ from charrnn.model import Model
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord, record_of
-from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import COUNTED, FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.scoring.baselines import counting_baselines
@@ -86,12 +85,13 @@ class Run(Iterator[Event]):
         with self._between_steps:
             return Model(checkpoint.copy_best(self.checkpoint))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the run into a model file for ``load`` and ``resume``; replace an older one.
+    def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
+        """Write the run into a model file for ``load`` and ``resume``; replace an older model.
 
         path: The name of the file, which ends in .npz.
+        force: Replace a file that is no model; default: False.
         """
-        with locked(path), self._between_steps:
+        with checkpoint.locked(path, force=force), self._between_steps:
             self._check_whole()
             checkpoint.save(path, self.checkpoint)
 

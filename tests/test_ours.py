@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.cli.files import check_may_be_replaced
-from charrnn.errors import CharrnnError
+import charrnn
+from charrnn.errors import CharrnnError, ModelExistsError
+from charrnn.model_file.saving import check_may_be_replaced
 from tests.program import Program
 from tests.runs import BRIEF
 
@@ -29,17 +30,17 @@ def test_a_file_is_known_by_its_beginning(
     if content is not None:
         path.write_text(content)
     if expected:
-        check_may_be_replaced(path, is_ours, "-m")
+        check_may_be_replaced(path, is_ours, "")
         return
     with pytest.raises(CharrnnError, match="charrnn has not written it"):
-        check_may_be_replaced(path, is_ours, "-m")
+        check_may_be_replaced(path, is_ours, "")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
 def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")  # to open it would wait for ever
-    check_may_be_replaced(tmp_path / "pipe", is_ours, "-m")
-    check_may_be_replaced(tmp_path, is_ours, "-m")  # who writes there will see
+    check_may_be_replaced(tmp_path / "pipe", is_ours, "")
+    check_may_be_replaced(tmp_path, is_ours, "")  # who writes there will see
 
 
 def test_training_replaces_no_novel(program: Program) -> None:
@@ -54,3 +55,23 @@ def test_training_replaces_no_novel(program: Program) -> None:
         what="novel.txt holds lines that are not metrics of charrnn",
         hint="Name another file with --metrics.",
     )
+
+
+def test_no_save_from_python_replaces_the_corpus_unless_forced(tmp_path: Path) -> None:
+    corpus = tmp_path / "names.txt"
+    corpus.write_text("anna\nbob\ncleo\n" * 9)
+    run = charrnn.train(corpus, hidden=4, epochs=1, batch=2)
+    next(run)
+    model = run.model
+    for save in (run.save, model.save, model.slim().save):
+        with pytest.raises(ModelExistsError, match="charrnn has not written it") as refused:
+            save(corpus)
+        assert refused.value.hint == "Name another file, or say force=True."
+        assert corpus.read_text().startswith("anna")
+    run.save(tmp_path / "names.npz")
+    run.save(tmp_path / "names.npz")  # a model may be replaced
+    (tmp_path / "link.npz").symlink_to(corpus)
+    with pytest.raises(ModelExistsError):
+        run.save(tmp_path / "link.npz")
+    model.save(corpus, force=True)
+    assert charrnn.load(corpus).sample(2, seed=1) == model.sample(2, seed=1)

@@ -7,7 +7,6 @@ a file that charrnn has not written only with --force.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,16 +15,21 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli.console import Console
 from charrnn.cli.options import TextOptions
 from charrnn.corpus.files import model_at, path_of
-from charrnn.errors import CharrnnError, ModelBusyError, SaveError, SettingError
-from charrnn.model_file.saving import check_writable, locked, remedy, replace
+from charrnn.errors import ModelBusyError, SaveError, SettingError
+from charrnn.model_file.saving import (
+    Recognise,
+    check_may_be_replaced,
+    check_writable,
+    locked,
+    remedy,
+    replace,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from charrnn.model import Model
     from charrnn.vocabulary import Codes
-
-Recognise = Callable[[bytes], bool]  # whether charrnn wrote a file that begins with these bytes
 
 
 def check_not_an_input(
@@ -52,19 +56,6 @@ def would_replace(path: Path, source: str) -> bool:
         return False
     except ValueError:  # a name with "\0", from the model file of a stranger
         return False
-
-
-def check_may_be_replaced(path: Path, is_ours: Recognise, option: str) -> None:
-    """Raise CharrnnError if the file exists and was not written by charrnn."""
-    with suppress(OSError):  # the attempt to write will show the error
-        if not stat.S_ISREG(path.stat().st_mode):
-            return
-        with suppress(OSError), path.open("rb") as file:
-            head = file.read(1 << 16)  # bytes that are enough to recognise a file
-            if not head or is_ours(head):
-                return
-        hint = f"Name another file with {option}, or replace it with --force."
-        raise CharrnnError(f"{path} already exists, and charrnn has not written it", hint)
 
 
 class OutputFile:
@@ -98,7 +89,8 @@ class OutputFile:
 
     def _check_free(self, path: Path) -> None:
         if not self._force and self._is_ours is not None:
-            check_may_be_replaced(path, self._is_ours, self._option)
+            hint = f"Name another file with {self._option}, or replace it with --force."
+            check_may_be_replaced(path, self._is_ours, hint)
         elif not self._force and os.path.lexists(path):
             hint = f"{self._another.capitalize()}, or add --force to replace it."
             raise SaveError(f"{path} already exists", hint)

@@ -66,7 +66,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
         console.note(f"{options.model} is already slim")
     slim = model.slim(without_counts=options.without_counts, bits=options.bits or 32)
     with file.saved():
-        slim.save(options.out)
+        slim.save(options.out, force=options.force)
     if slim.trained.counted is not None:
         console.note(f"{options.out} contains the training text; --without-counts leaves it out")
     if options.without_counts and model.trained.counted is None:

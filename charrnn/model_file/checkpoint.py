@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from charrnn import errors
 from charrnn.corpus.files import absolute_place
 from charrnn.counts.ngrams import pack, packed_size, unpack
-from charrnn.model_file import container
+from charrnn.model_file import container, saving
 from charrnn.model_file.container import JSON, Document, Spec, damaged
 from charrnn.model_file.fields import (
     COUNTERS,
@@ -289,6 +289,16 @@ def save_slim(path: Path, trained: Trained) -> None:
     networks = (with_integers(m.parameters, bits) for m in trained.networks)
     arrays = all_arrays(networks, counted, vocabulary.symbols)
     container.save(path, arrays, facts_of(contents), Unpacker(path).expected)
+
+
+@contextmanager
+def locked(path: Path, *, force: bool) -> Iterator[None]:
+    """Lock a model file. Raise ModelExistsError for another file in its place, unless forced."""
+    with saving.locked(path):
+        if not force:
+            hint = "Name another file, or say force=True."
+            saving.check_may_be_replaced(path, container.is_model, hint)
+        yield
 
 
 def check_holds_no_run(path: Path) -> None:

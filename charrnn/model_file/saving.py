@@ -15,13 +15,15 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 
-from charrnn.errors import ModelBusyError, SaveError
+from charrnn.errors import ModelBusyError, ModelExistsError, SaveError
 
 Path = str | os.PathLike[str]
+
+Recognise = Callable[[bytes], bool]  # whether charrnn wrote a file that begins with these bytes
 
 _FAR = 1 << 30  # the offset of the locked byte, which others cannot read on Windows
 TICK = 0.1  # seconds between two attempts to lock a file
@@ -183,6 +185,19 @@ def check_writable(path: Path, size: int) -> None:
             if sys.platform != "win32":  # Windows removes no open file
                 os.unlink(temporary)  # fails in an append-only folder
             file.truncate(size)  # costs nothing, and meets the limit on file sizes
+
+
+def check_may_be_replaced(path: Path, is_ours: Recognise, hint: str) -> None:
+    """Raise ModelExistsError if the file exists and was not written by charrnn."""
+    with suppress(OSError):  # the attempt to write will show the error
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return
+        with suppress(OSError), open(path, "rb") as file:
+            head = file.read(1 << 16)  # bytes that are enough to recognise a file
+            if not head or is_ours(head):
+                return
+        what = f"{os.fspath(path)} already exists, and charrnn has not written it"
+        raise ModelExistsError(what, hint)
 
 
 def _sweep(target: str) -> None:

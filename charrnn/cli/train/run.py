@@ -20,7 +20,6 @@ from charrnn.cli import console as streams
 from charrnn.cli import signals
 from charrnn.cli.console import FAILURE, Console, Fault
 from charrnn.cli.errors import explain, option_for
-from charrnn.cli.files import check_may_be_replaced
 from charrnn.cli.signals import Stop
 from charrnn.cli.terminal.progress import Progress
 from charrnn.cli.train.metrics import Metrics, check_place
@@ -33,7 +32,7 @@ from charrnn.folds import check_folds, validate
 from charrnn.model_file import container
 from charrnn.model_file.checkpoint import Checkpoint, Saver
 from charrnn.model_file.container import is_model
-from charrnn.model_file.saving import locked
+from charrnn.model_file.saving import check_may_be_replaced, locked
 from charrnn.scoring.baselines import counting_baselines, differences
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.score import difference_of, tally
@@ -136,7 +135,8 @@ def check_model_file(options: Options) -> None:
         hint = f"Train one first: {options.line('train', 'CORPUS')}"
         raise ResumeError(f"{options.model} does not exist, so it cannot be resumed", hint)
     if is_there and not options.resume and not options.force:
-        check_may_be_replaced(options.model, is_model, "-m")
+        hint = "Name another file with -m, or replace it with --force."
+        check_may_be_replaced(options.model, is_model, hint)
         ways = "Or replace it with --force, or name another file with -m."
         hint = f"Resume it: {options.line('train', '--resume')}. {ways}"
         raise ModelExistsError(f"{options.model} already exists", hint)
