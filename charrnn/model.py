@@ -22,7 +22,7 @@ from charrnn.corpus.corpus import Texts, check_texts, files_in
 from charrnn.corpus.segmentation import stream_of
 from charrnn.counts.kneser_ney import Counts
 from charrnn.display import model_card, plot
-from charrnn.errors import CharrnnError, ModelFileError
+from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.export import Bits, Exporting, ExportOptions, export_to
 from charrnn.filling.filler import FillConfig, Filled, Filler
 from charrnn.model_file import checkpoint
@@ -212,6 +212,8 @@ class Model:
             None if n is None else check(name, n, NUMBER)
             for name, n in (("shortest", shortest), ("longest", longest), ("of", of))
         )
+        if of is not None and not best:
+            raise SettingError("of needs best", "Add best=True.", "of")
         prime = check("prime", prime, Text())
         config = make_config(SampleConfig, drawing, *CHOOSING)
         config = limit_length(config, prime, shortest, longest)
@@ -388,7 +390,7 @@ class Model:
         novel: Texts that a page never shows; default: none.
         """
         texts = () if novel is None else tuple(check_texts(novel, "novel"))
-        said = ExportOptions(**options, novel=texts)
+        said = make_config(ExportOptions, {**options, "novel": texts}, "force", "novel")
         if self.file is not None:
             said = replace(said, model=self.file)
         export_to(path, self.trained, said, force=force)

@@ -171,45 +171,52 @@ def fit_settings(
 
 def fit_network(config: TrainConfig, symbols: int, share: float, counting: float) -> dict[str, Any]:
     """Return sizes, passes and dropout. They suit each other and the settings that are given."""
-    rule, minutes = rule_of(config.cell), config.minutes_each
+    rule, minutes = rule_of(config.cell), config.minutes
     layers = config.layers or (1 if config.cell == "output" else 2)
     each = weights_of(1, layers, config.cell)
     largest, enough = rule.at(symbols, "hidden"), rule.at(symbols, "passes")
     products = rule.products * math.sqrt(min(symbols, rule.sizes[-1].symbols))
     if minutes is not None:
-        products = 60 * minutes * config.threads * SPEED
-    targets = rule.at(symbols, "batch") * rule.at(symbols, "bptt")  # of a step, on average
+        products = 60 * minutes / config.rounds * config.threads_each * SPEED
+    near = rule.nearest(symbols)
+    batch = rule.at(symbols, "batch") * (config.batch or near.batch) / near.batch
+    bptt = rule.at(symbols, "bptt") * (config.stride or config.bptt or near.bptt) / near.bptt
+    targets = min(symbols, batch * bptt)  # of a step
     wide = math.sqrt(products / each / max(rule.often * symbols, rule.steps * targets))
     affordable = max(wide, (products / rule.readings / each**2) ** 0.25)
     usual = max(8, 8 * round(min(largest, affordable) / 8))
     hidden = config.hidden or usual
     weights = each * hidden**2
+    part = 1.0 if config.epochs else max(LEAST_PASSES, share)
     if minutes is None:
-        passes = config.epochs or min(enough, max(1, products / (each * usual**2 * symbols)))
+        passes = config.epochs or part * min(enough, max(1, products / (each * usual**2 * symbols)))
     else:
-        enough = config.epochs or enough * max(1, (largest / hidden) ** 2)
-        overhead = config.threads * rule.calls / rule.at(symbols, "batch")  # no thread shares it
+        enough = config.epochs or part * enough * max(1, (largest / hidden) ** 2)
+        overhead = config.threads_each * rule.calls / batch  # no thread shares it
         passes = min(enough, products / ((weights + overhead) * symbols))
     is_endless = minutes is not None and passes < enough
-    reuse = passes * weights / symbols
-    slower = min(1.0, math.sqrt(rule.work / (passes * symbols * hidden)))
-    steps = passes * symbols / targets
+    whole = passes / part  # the passes of such a run without a start
+    reuse = whole * weights / symbols
+    slower = min(1.0, math.sqrt(rule.work / (whole * symbols * hidden)))
+    steps = whole * symbols / targets
     bears = (WIDE / min(WIDE, max(NARROW, hidden))) ** 0.75
     hurry = bears * rule.steps / steps * min(1.0, targets / rule.targets)
     lr = max(LEAST_LR, share) * slower * min(HIGHEST_LR, rule.lr * max(1.0, hurry))
-    passes = config.epochs or passes * max(LEAST_PASSES, share)
     dropped = min(1.0, max(0.5, 1 - 0.5 * (rule.clear - counting) / HALVED))
     dropped *= min(1.0, steps / SETTLED) if is_endless else 1.0
     dropout = dropped * rule.dropout * max(0.0, 1 - rule.reuse / reuse)
-    dropconnect = dropped * min(0.4, max(0.0, 0.14 * math.log(reuse / HIGH_REUSE)))
+    dropconnect = config.dropconnect
+    if dropconnect is None:
+        fits = dropped * min(0.4, max(0.0, 0.14 * math.log(reuse / HIGH_REUSE)))
+        dropconnect = round(fits, 2)
     return {
         "hidden": hidden,
         "layers": layers,
         "passes": passes,
         "epochs": FOREVER if is_endless else max(1, round(passes)),
         "dropout": round(dropout, 2),
-        "dropconnect": round(dropconnect, 2),
-        "blank": round(rule.blank * round(dropconnect, 2), 2),
+        "dropconnect": dropconnect,
+        "blank": round(rule.blank * min(0.4, dropconnect), 2),
         "lr": float(f"{lr:.2g}"),
     }
 
@@ -283,7 +290,7 @@ def plan(config: Fitted, corpus: Corpus, ranks: int = 1) -> Plan:
     share, busy = share_of_rank(config, corpus, ranks)
     architecture = architecture_of(config, corpus.vocabulary.symbols)
     parameters = config.members * architecture.parameter_count
-    each = useful_threads(architecture, config.batch, config.threads // config.members)
+    each = useful_threads(architecture, config.batch, config.threads_each)
     threads = max(1, each) * min(config.threads, config.members)
     memory, epochs = memory_bytes(share, corpus), config.epochs
     windows = config.batch, config.bptt, config.seed, 0, config.carry, config.moves_on

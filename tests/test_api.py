@@ -39,6 +39,15 @@ def test_an_option_that_is_none_is_told_with_those_there_are(model: charrnn.Mode
         model.sample(n=2)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"no 'blanks' here \(did you mean blank\?\); there are"):
         model.fill("an_a", blanks="_")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"no 'titel' here \(did you mean title\?\); there are"):
+        model.export("page.html", titel="Names")  # type: ignore[call-arg]
+
+
+def test_a_choice_of_the_best_must_be_asked_for(model: charrnn.Model) -> None:
+    with pytest.raises(SettingError, match="of needs best") as refused:
+        model.sample(2, of=5)
+    assert refused.value.hint == "Add best=True."
+    assert len(model.sample(2, of=5, best=True)) == 2
 
 
 @pytest.mark.parametrize("text", [["a", "_"], b"a_", None])

@@ -14,7 +14,7 @@ from tests.child import Child
 from tests.program import Program
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-SAID = "finishing this step, then saving; Ctrl-C stops at once\n"
+SAID = "saving after this step; Ctrl-C stops at once\n"
 
 
 @contextmanager

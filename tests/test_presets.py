@@ -15,6 +15,7 @@ from charrnn.corpus.corpus import Corpus, Examples, from_texts
 from charrnn.network.cells import CELLS
 from charrnn.plan import (
     FOREVER,
+    LEAST_PASSES,
     SPEED,
     fit_network,
     fit_pace,
@@ -220,6 +221,35 @@ def test_members_share_the_minutes() -> None:
     alone, one_of_four = fitted(1_000_000, minutes=5), fitted(1_000_000, minutes=20, members=4)
     assert one_of_four.hidden == alone.hidden
     assert of_member(fitted(300, minutes=0.001, members=4), 1).minutes == 0.001, "the least"
+    three = fitted(1_000_000, minutes=20, members=3, workers=2)
+    assert of_member(three, 2).minutes == 10, "two train at once, and then the third"
+    assert three.hidden == fitted(1_000_000, minutes=10).hidden
+
+
+def test_more_minutes_after_a_start_are_no_shorter_run() -> None:
+    shares = LEAST_PASSES, 0.5, 1.0
+    for symbols, share, cell in itertools.product((500, 3_000, 9_000), shares, ("tanh", *GATED)):
+        found = []
+        for minutes in MINUTES:
+            asked = TrainConfig(cell=cell, minutes=minutes, hidden=48)
+            one, alone = (fit_network(asked, symbols, part, 9.0) for part in (share, 1.0))
+            if one["epochs"] == FOREVER:
+                assert one["passes"] == alone["passes"], "both go on for all these minutes"
+            found.append(one["passes"])
+        assert found == sorted(found)
+
+
+def test_what_a_larger_batch_costs_in_steps_is_made_up_for_by_the_rate() -> None:
+    for cell in ("tanh", *GATED):
+        assert fitted(9_000, cell=cell, batch=256).lr > 1.5 * fitted(9_000, cell=cell).lr
+        for symbols in (300, 9_000, 40_000, 700_000):
+            chosen = fitted(symbols, cell=cell)
+            assert fitted(symbols, cell=cell, batch=chosen.batch, bptt=chosen.bptt) == chosen
+
+
+def test_inputs_are_left_whole_where_weights_are() -> None:
+    assert fitted(9_000, cell="lstm").blank > 0
+    assert fitted(9_000, cell="lstm", dropconnect=0.0).blank == 0
 
 
 def test_plain_units_that_learn_for_long_learn_slowly() -> None:

@@ -85,7 +85,7 @@ def watched(console: Console) -> Iterator[Stop]:
         stop.status = 128 + number
         if not console.quiet:
             name = "" if number == signal.SIGINT else f"{signal.Signals(number).name}: "
-            line = f"charrnn: {name}finishing this step, then saving; Ctrl-C stops at once\n"
+            line = f"charrnn: {name}saving after this step; Ctrl-C stops at once\n"
             # Not through sys.stderr: the signal may have come while it was being written to.
             with suppress(OSError):  # below the bar and the ^C
                 os.write(2, (("\n" if os.isatty(2) else "") + line).encode())

@@ -197,8 +197,14 @@ class TrainConfig(Checked):
         return self.workers
 
     @property
-    def minutes_each(self) -> float | None:
-        return None if self.minutes is None else self.minutes / self.members
+    def rounds(self) -> int:
+        """Return how many networks a thread trains, one after the other."""
+        return -(-self.members // self.threads)
+
+    @property
+    def threads_each(self) -> int:
+        """Return the threads that train a network."""
+        return max(1, self.threads // self.members)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,10 +231,9 @@ class Fitted(TrainConfig):
 
 def of_member(config: Fitted, number: int) -> Fitted:
     """Return the settings of a network among several: its seed, and its share of the minutes."""
-    seed, minutes = (config.seed + number) % (1 << 64), config.minutes_each
+    seed, minutes = (config.seed + number) % (1 << 64), config.minutes
     if minutes is not None:
-        minutes *= min(config.threads, config.members)  # which train at once
-        minutes = max(LEAST_MINUTES, minutes)
+        minutes = max(LEAST_MINUTES, minutes / config.rounds)
     return replace(config, seed=seed, minutes=minutes, members=1)
 
 

@@ -41,16 +41,14 @@ def train_all(
     ranks: Ranks = ALONE,
 ) -> Iterator[Event]:
     """Train all networks until the last has ended, changing the states in place."""
-    threads = max(1, config.threads // len(states))  # of each network
     runs = [
-        train(state, corpus, replace(of_member(config, i), workers=threads), ranks)
+        train(state, corpus, replace(of_member(config, i), workers=config.threads_each), ranks)
         for i, state in enumerate(states)
     ]
     if len(runs) == 1 and counted is None:
         yield from runs[0]
         return
-    at_once = min(config.threads, len(runs))
-    pool = Threads(at_once)
+    pool = Threads(min(config.threads, len(runs)))
     joint = JointCheckups(states, corpus, config, counted)
     clock = Stopwatch()
     why: Ending = "epochs"
@@ -73,7 +71,7 @@ def train_all(
             clock.lap()
             checkup = joint.mean(next(iter(checkups.values())).step)
             if config.minutes is not None and ranks.count == 1:  # other ranks have no mixture
-                minutes = clock.lap() / 60 * at_once / len(runs)
+                minutes = clock.lap() / 60 / config.rounds
                 for i in still:  # all wait, so each takes its part of the time
                     states[i].minutes += minutes
             yield checkup

@@ -110,7 +110,7 @@ def test_48_a_signal_to_mpiexec_is_said_once_saved_and_told_how_to_go_on(
         all_gone(lines, 2)
     assert ended.status == STATUS[signal.Signals(number)]
     assert "Traceback" not in ended.err
-    assert ended.err.count("finishing this step, then saving") == 1
+    assert ended.err.count("saving after this step") == 1
     assert "mpiexec -n 2 charrnn train --resume --metrics metrics.jsonl --mpi" in " ".join(
         ended.err.split()
     )

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.child(True)
 
 ENDLESS = ("train", "names.txt", *SMALL, "--epochs", "1000000", "--check-every", "100")
 WRITTEN = ("--metrics", "metrics.jsonl")
-SAID = "finishing this step, then saving; Ctrl-C stops at once"
+SAID = "saving after this step; Ctrl-C stops at once"
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 

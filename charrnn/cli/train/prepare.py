@@ -122,6 +122,8 @@ def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) 
         rate, worker = ready.characters_per_second, "rank" if options.mpi else "thread"
         left = ready.seconds_left, ready.minutes_left
         display.show(words.time_in_words(ready.plan, rate, *left, worker))
+        if options.folds is not None:
+            display.show([("", f"and about as long again for each of {options.folds:,} folds")])
         display.show(words.without_effect(ready.plan, options))
         if options.mpi:
             display.show(words.ranks_in_words(ready.plan, ready.steps))
