@@ -67,7 +67,7 @@ class Rule:
     blank: float  # as a fraction of dropconnect
     lr: float  # of a run of so many steps or more
     steps: float  # fewer need a higher rate
-    targets: float  # of a step; smaller ones need no higher rate
+    targets: float  # of a step; smaller ones need a lower rate, and no higher one for few steps
     calls: float  # products that take as long as the other work of a step in time, for all lanes
     clear: float  # nats; held-out text that counting predicts better needs less dropout
     work: float = math.inf  # symbols read x hidden; longer or wider runs need a lower rate
@@ -179,9 +179,10 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     if minutes is not None:
         products = 60 * minutes / config.rounds * config.threads_each * SPEED
     near, batch, bptt = rule.nearest(symbols), rule.at(symbols, "batch"), rule.at(symbols, "bptt")
-    wider = (config.batch or near.batch) / near.batch
-    longer = (config.stride or config.bptt or near.bptt) / near.bptt
-    targets = min(symbols, batch * wider * bptt * longer)  # of a step
+    usual_targets = batch * bptt
+    batch *= (config.batch or near.batch) / near.batch
+    bptt *= (config.stride or config.bptt or near.bptt) / near.bptt
+    targets = min(symbols, batch * bptt)  # of a step
     wide = math.sqrt(products / each / max(rule.often * symbols, rule.steps * targets))
     affordable = max(wide, (products / rule.readings / each**2) ** 0.25)
     usual = max(8, 8 * round(min(largest, affordable) / 8))
@@ -192,12 +193,13 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
         passes = config.epochs or part * min(enough, max(1, products / (each * usual**2 * symbols)))
     else:
         enough = config.epochs or part * enough * max(1, (largest / hidden) ** 2)
-        overhead = config.threads_each * rule.calls / (batch * wider)  # no thread shares it
+        overhead = config.threads_each * rule.calls / batch  # no thread shares it
         passes = min(enough, products / ((weights + overhead) * symbols))
     is_endless = minutes is not None and passes < enough
     whole = passes / part  # the passes of such a run without a start
     reuse = whole * weights / symbols
-    slower = min(1.0, math.sqrt(rule.work / (whole * symbols * hidden)), math.sqrt(wider * longer))
+    small = targets / min(usual_targets, rule.targets)
+    slower = math.sqrt(min(1.0, small, rule.work / (whole * symbols * hidden)))
     steps = whole * symbols / targets
     bears = (WIDE / min(WIDE, max(NARROW, hidden))) ** 0.75
     hurry = bears * rule.steps / steps * min(1.0, targets / rule.targets)

@@ -247,6 +247,13 @@ def test_what_a_larger_batch_costs_in_steps_is_made_up_for_by_the_rate() -> None
             assert fitted(symbols, cell=cell, batch=chosen.batch, bptt=chosen.bptt) == chosen
 
 
+def test_plain_units_take_smaller_steps_in_small_batches() -> None:
+    for symbols in (2_000, 9_000, 20_000):
+        rates = [fitted(symbols, batch=batch).lr for batch in (1, 4, fitted(symbols).batch)]
+        assert rates[0] < 0.6 * rates[1] < 0.5 * rates[2]
+    assert fitted(9_000, cell="lstm", batch=1).lr == rule_of("lstm").lr
+
+
 def test_inputs_are_left_whole_where_weights_are() -> None:
     assert fitted(9_000, cell="lstm").blank > 0
     assert fitted(9_000, cell="lstm", dropconnect=0.0).blank == 0
