@@ -16,14 +16,7 @@ from charrnn.cli.console import Console
 from charrnn.cli.options import TextOptions
 from charrnn.corpus.files import model_at, path_of
 from charrnn.errors import ModelBusyError, SaveError, SettingError
-from charrnn.model_file.saving import (
-    Recognise,
-    check_may_be_replaced,
-    check_writable,
-    locked,
-    remedy,
-    replace,
-)
+from charrnn.model_file import saving
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +58,7 @@ class OutputFile:
     """
 
     def __init__(
-        self, path: Path, option: str, *, force: bool, is_ours: Recognise | None = None
+        self, path: Path, option: str, *, force: bool, is_ours: saving.Recognise | None = None
     ) -> None:
         self.path, self._option, self._force, self._is_ours = path, option, force, is_ours
         self._another = "name another file"
@@ -77,20 +70,20 @@ class OutputFile:
         check_not_an_input(self.path, self._option, *inputs, corpus=corpus)
         self._check_free(self.path)
         with self.saved():
-            check_writable(self.path, 0)
+            saving.check_writable(self.path, 0)
 
     def write(self, size: int, pieces: Iterable[bytes | memoryview]) -> None:
         """Write about ``size`` bytes under another name, then rename the complete file."""
         target = Path(os.path.realpath(self.path))
-        with self.saved(), locked(target):
+        with self.saved(), saving.locked(target):
             for path in (self.path, target):  # which may have appeared during the work
                 self._check_free(path)
-            replace(target, size, pieces)
+            saving.replace(target, size, pieces)
 
     def _check_free(self, path: Path) -> None:
         if not self._force and self._is_ours is not None:
             hint = f"Name another file with {self._option}, or replace it with --force."
-            check_may_be_replaced(path, self._is_ours, hint)
+            saving.check_may_be_replaced(path, self._is_ours, hint)
         elif not self._force and os.path.lexists(path):
             hint = f"{self._another.capitalize()}, or add --force to replace it."
             raise SaveError(f"{path} already exists", hint)
@@ -106,7 +99,7 @@ class OutputFile:
         except SaveError as error:
             reason = getattr(error.__cause__, "strerror", None)
             what = f"{self.path} cannot be written: {reason}" if reason else error.what
-            raise SaveError(what, remedy(error.__cause__, self._another)) from error
+            raise SaveError(what, saving.remedy(error.__cause__, self._another)) from error
 
 
 class FigureFile(OutputFile):
