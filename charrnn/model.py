@@ -214,6 +214,8 @@ class Model:
         )
         if of is not None and not best:
             raise SettingError("of needs best", "Add best=True.", "of")
+        if of is not None and of < count:
+            raise SettingError(f"of {of:,} is less than count {count:,}", "Raise [of].", "of")
         prime = check("prime", prime, Text())
         config = make_config(SampleConfig, drawing, *CHOOSING)
         config = limit_length(config, prime, shortest, longest)

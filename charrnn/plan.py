@@ -146,10 +146,6 @@ def fit_settings(
 ) -> Fitted:
     """Return the settings with every open one chosen, none larger than the corpus can fill."""
     symbols, rule = len(corpus.train.ids), rule_of(config.cell)
-    share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
-    given = {name: value for name, value in asdict(config).items() if value is not None}
-    network = fit_network(config, symbols, share, corpus.counting_loss)
-    chosen = {**asdict(rule.nearest(symbols)), **network, **given}
     longest = int(np.max(np.diff(corpus.train.starts)))  # symbols of an example, with its END
     if config.bptt == 0 and longest > LARGEST:
         raise SettingError(
@@ -158,7 +154,13 @@ def fit_settings(
             f"It may be a whole number up to {LARGEST}.",
             "bptt",
         )
-    bptt, batch = fit_window(chosen["bptt"] or longest, chosen["batch"], symbols)
+    if config.bptt == 0:
+        config = replace(config, bptt=longest)
+    share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
+    given = {name: value for name, value in asdict(config).items() if value is not None}
+    network = fit_network(config, symbols, share, corpus.counting_loss)
+    chosen = {**asdict(rule.nearest(symbols)), **network, **given}
+    bptt, batch = fit_window(chosen["bptt"], chosen["batch"], symbols)
     targets = batch * min(bptt, config.stride or bptt)  # of a step
     total = steps_in(int(chosen["passes"] * symbols) + 1, targets)
     check_every = config.check_every or usual_checks(corpus, targets, total)
@@ -178,10 +180,9 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     products = rule.products * math.sqrt(min(symbols, rule.sizes[-1].symbols))
     if minutes is not None:
         products = 60 * minutes / config.rounds * config.threads_each * SPEED
-    near, batch, bptt = rule.nearest(symbols), rule.at(symbols, "batch"), rule.at(symbols, "bptt")
-    usual_targets = batch * bptt
-    batch *= (config.batch or near.batch) / near.batch
-    bptt *= (config.stride or config.bptt or near.bptt) / near.bptt
+    usual_targets = rule.at(symbols, "batch") * rule.at(symbols, "bptt")
+    batch = config.batch or rule.at(symbols, "batch")
+    bptt = config.stride or config.bptt or rule.at(symbols, "bptt")
     targets = min(symbols, batch * bptt)  # of a step
     wide = math.sqrt(products / each / max(rule.often * symbols, rule.steps * targets))
     affordable = max(wide, (products / rule.readings / each**2) ** 0.25)

@@ -47,6 +47,8 @@ def test_a_choice_of_the_best_must_be_asked_for(model: charrnn.Model) -> None:
     with pytest.raises(SettingError, match="of needs best") as refused:
         model.sample(2, of=5)
     assert refused.value.hint == "Add best=True."
+    with pytest.raises(SettingError, match="of 2 is less than count 5"):
+        model.sample(5, of=2, best=True)
     assert len(model.sample(2, of=5, best=True)) == 2
 
 

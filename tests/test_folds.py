@@ -86,8 +86,11 @@ def test_train_and_eval_show_the_same_loss_and_leave_the_model_alone(program: Pr
 
 
 def test_the_plan_says_what_folds_cost(program: Program) -> None:
-    assert "as long again for each of 3 folds" in program.run(*LINE).err
-    assert "as long again" not in program.run(*LINE[:-2], "--force").err
+    cost = "3 more networks, each trained from its beginning, about as long as a whole run"
+    said = " ".join(program.run(*LINE).err.split())
+    assert cost in said
+    assert cost in " ".join(program.run("train", "--resume", "--folds", "3").err.split())
+    assert "more networks" not in program.run(*LINE[:-2], "--force").err
 
 
 def test_folds_that_cannot_be_are_refused_before_training(program: Program) -> None:

@@ -242,9 +242,18 @@ def test_more_minutes_after_a_start_are_no_shorter_run() -> None:
 def test_what_a_larger_batch_costs_in_steps_is_made_up_for_by_the_rate() -> None:
     for cell in ("tanh", *GATED):
         assert fitted(9_000, cell=cell, batch=256).lr > 1.5 * fitted(9_000, cell=cell).lr
-        for symbols in (300, 9_000, 40_000, 700_000):
-            chosen = fitted(symbols, cell=cell)
-            assert fitted(symbols, cell=cell, batch=chosen.batch, bptt=chosen.bptt) == chosen
+        for batch in (4, 8, 16, 64, 256):
+            sizes = [250 * 1.03**n for n in range(300)]
+            rates = [
+                fit_network(TrainConfig(cell=cell, batch=batch), int(n), 1.0, 9.0)["lr"]
+                for n in sizes
+            ]
+            assert all(0.7 < one / other < 1.4 for one, other in pairwise(rates)), "no jumps"
+
+
+def test_windows_of_whole_examples_have_the_rate_of_their_length() -> None:
+    whole, typed = (fitted(9_000, bptt=bptt) for bptt in (0, 9_000))
+    assert whole == typed
 
 
 def test_plain_units_take_smaller_steps_in_small_batches() -> None:

@@ -122,11 +122,12 @@ def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) 
         rate, worker = ready.characters_per_second, "rank" if options.mpi else "thread"
         left = ready.seconds_left, ready.minutes_left
         display.show(words.time_in_words(ready.plan, rate, *left, worker))
-        if options.folds is not None:
-            display.show([("", f"and about as long again for each of {options.folds:,} folds")])
         display.show(words.without_effect(ready.plan, options))
         if options.mpi:
             display.show(words.ranks_in_words(ready.plan, ready.steps))
+    if options.folds is not None:
+        each = "each trained from its beginning, about as long as a whole run"
+        display.show([("folds", f"{options.folds:,} more networks, {each}")])
     baselines = compute_baselines(corpus, run.corpus)
     if options.resume:
         sizes = len(corpus.train.ids), len(corpus.held_out.ids)
