@@ -148,12 +148,9 @@ def fit_settings(
     symbols, rule = len(corpus.train.ids), rule_of(config.cell)
     longest = int(np.max(np.diff(corpus.train.starts)))  # symbols of an example, with its END
     if config.bptt == 0 and longest > LARGEST:
-        raise SettingError(
-            f"bptt 0 means the longest example, which has {longest:,} symbols; at most"
-            f" {LARGEST:,} are allowed",
-            f"It may be a whole number up to {LARGEST}.",
-            "bptt",
-        )
+        what = f"bptt 0 means the longest example, which has {longest:,} symbols; at most"
+        hint = f"It may be a whole number up to {LARGEST}."
+        raise SettingError(f"{what} {LARGEST:,} are allowed", hint, "bptt")
     if config.bptt == 0:
         config = replace(config, bptt=longest)
     share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
