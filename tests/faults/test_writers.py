@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import charrnn
-from charrnn.cli import files
 from charrnn.json_lines import LineFile
 from charrnn.model_file import saving
 from charrnn.model_file.saving import locked, replace
@@ -87,7 +86,7 @@ def test_56_what_appears_at_an_output_path_during_the_work_is_not_replaced(
         check(path, size)
         APPEARANCES[what](out, mine)
 
-    monkeypatch.setattr(files, "check_writable", appear)
+    monkeypatch.setattr(saving, "check_writable", appear)
     ended = trained.run(*line)
     assert ended.status == 1
     assert "out.npy already exists\nName another file" in ended.err
