@@ -205,8 +205,7 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     dropped = min(1.0, max(0.5, 1 - 0.5 * (rule.clear - counting) / HALVED))
     dropped *= min(1.0, steps / SETTLED) if is_endless else 1.0
     dropout = dropped * rule.dropout * max(0.0, 1 - rule.reuse / reuse)
-    dropconnect = config.dropconnect
-    if dropconnect is None:
+    if (dropconnect := config.dropconnect) is None:
         fits = dropped * min(0.4, max(0.0, 0.14 * math.log(reuse / HIGH_REUSE)))
         dropconnect = round(fits, 2)
     return {

@@ -337,13 +337,9 @@ codecs.register_error(HANDLERS["skip"], _mark)
 def _drop_wrong_lines(texts: Iterator[str], without_nul: bool) -> Iterator[str]:
     """Drop each line with undecodable bytes, or NULs; a line is held back until it is whole."""
     is_wrong = re.compile(f"[\0{WRONG}]" if without_nul else WRONG).search
-
-    def right_lines(text: str) -> str:
-        if not is_wrong(text):
-            return text
-        return "\n".join(line for line in text.split("\n") if not is_wrong(line))
-
-    return map(right_lines, whole_lines(texts))
+    for text in whole_lines(texts):
+        right = (line for line in text.split("\n") if not is_wrong(line))
+        yield "\n".join(right) if is_wrong(text) else text
 
 
 # Characters that never combine with the one before them, in any form. All scripts with spaces have

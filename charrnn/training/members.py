@@ -51,29 +51,32 @@ def train_all(
     pool = Threads(min(config.threads, len(runs)))
     joint = JointCheckups(states, corpus, config, counted)
     clock = Stopwatch()
+    timed = config.minutes is not None and ranks.count == 1  # other ranks have no mixture
     why: Ending = "epochs"
     going = dict(enumerate(runs))
     while going:
+        minutes = {i: states[i].minutes for i in going}
+        clock.lap()
         if pool.most > 1:
             jobs = [pool.submit(next, run) for run in going.values()]
             events = dict(zip(going, results(jobs), strict=True))
         else:
             events = {i: next(run) for i, run in going.items()}
+        still = {i for i, event in events.items() if not isinstance(event, Done)}
+        checkups = {i: event for i, event in events.items() if isinstance(event, Checkup)}
+        joint.latest |= checkups
+        checkup = None
+        if checkups and checkups.keys() == still:  # else it would come before their last step
+            checkup = joint.mean(next(iter(checkups.values())).step)
+        taken = clock.lap() / 60 / config.rounds
+        for i in still if timed else ():  # each takes its part of the time, since all wait
+            states[i].minutes = minutes[i] + taken
         if steps := [event for event in events.values() if isinstance(event, Step)]:
             share = 1 / len(steps)
             loss = sum(step.nats_per_character for step in steps) * share
             norm = sum(step.gradient_norm for step in steps) * share
             yield replace(steps[0], nats_per_character=loss, gradient_norm=norm)
-        checkups = {i: event for i, event in events.items() if isinstance(event, Checkup)}
-        joint.latest |= checkups
-        still = {i for i, event in events.items() if not isinstance(event, Done)}
-        if checkups and checkups.keys() == still:  # else it would come before their last step
-            clock.lap()
-            checkup = joint.mean(next(iter(checkups.values())).step)
-            if config.minutes is not None and ranks.count == 1:  # other ranks have no mixture
-                minutes = clock.lap() / 60 / config.rounds
-                for i in still:  # all wait, so each takes its part of the time
-                    states[i].minutes += minutes
+        elif checkup is not None:
             yield checkup
         why = next((event.why for event in events.values() if isinstance(event, Done)), why)
         going = {i: going[i] for i in sorted(still)}
