@@ -173,6 +173,17 @@ def test_given_sizes_and_epochs_change_what_is_dropped(symbols: int, cell: str) 
     assert shorter.hidden == usual.hidden
 
 
+@pytest.mark.parametrize("cell", GATED)
+def test_gated_cells_that_read_a_long_text_often_need_dropconnect(cell: str) -> None:
+    assert fitted(1_000_000, cell=cell).dropconnect == 0
+    runs = [fitted(1_000_000, cell=cell, workers=2, minutes=minutes) for minutes in (10, 20, 40)]
+    ten, twenty, forty = (run.dropconnect for run in runs)
+    assert ten <= 0.02 < 0.04 <= twenty < forty < 0.2
+    assert 0.05 <= fitted(1_000_000, cell=cell, hidden=384, epochs=19).dropconnect <= 0.1
+    assert 0.15 <= fitted(90_000, cell=cell).dropconnect <= 0.22
+    assert fitted(1_000_000, minutes=20).dropconnect == 0, "plain units need none"
+
+
 @pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
 def test_held_out_text_that_counting_predicts_leaves_less_dropout(cell: str) -> None:
     new, known = (fitted(20_000, period=period, cell=cell) for period in (None, 50))
