@@ -32,7 +32,6 @@ LARGEST_EXAMINED = 1 << 14
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
 SPEED = 1e10  # products of a thread in a second, assumed so that plans do not depend on a machine
 LONG = 10  # minutes that a plan without minutes compares with
-HIGHEST_REUSE = 610  # passes x weights / symbols: more need no more dropconnect
 HIGHEST_LR = 0.02
 SETTLED = 2_000  # steps of a run; one that minutes cut shorter needs less dropout
 HALVED = 0.1  # nats below Rule.clear: held-out text that counting predicts so well needs half of it
@@ -63,7 +62,7 @@ class Rule:
     readings: float  # symbols to read for each weight; fewer need a smaller network
     often: float  # passes; a run that could have more, and more steps, has a larger network
     reuse: float  # passes x weights / symbols: more need dropout
-    high_reuse: float  # more need dropconnect, too
+    high_reuse: tuple[float, float]  # from one to the other the dropconnect rises to 0.4
     dropout: float  # at most
     blank: float  # as a fraction of dropconnect
     lr: float  # of a run of so many steps or more
@@ -107,7 +106,7 @@ TANH = Rule(
     readings=14,
     often=math.inf,
     reuse=8,
-    high_reuse=35,
+    high_reuse=(35, 610),
     dropout=0.3,
     blank=0.05,
     lr=0.004,
@@ -123,7 +122,7 @@ GRU = Rule(
     readings=8,
     often=5,
     reuse=5,
-    high_reuse=18,
+    high_reuse=(18, 700),
     dropout=0.3,
     blank=0.25,
     lr=0.004,
@@ -209,8 +208,8 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     dropped *= min(1.0, steps / SETTLED) if is_endless else 1.0
     dropout = dropped * rule.dropout * max(0.0, 1 - rule.reuse / reuse)
     if (dropconnect := config.dropconnect) is None:
-        ends = math.log(rule.high_reuse), math.log(HIGHEST_REUSE)
-        dropconnect = round(dropped * float(np.interp(math.log(reuse), ends, (0, 0.4))), 2)
+        fits = np.interp(math.log(reuse), np.log(rule.high_reuse), (0, 0.4))
+        dropconnect = round(dropped * float(fits), 2)
     return {
         "hidden": hidden,
         "layers": layers,
