@@ -66,7 +66,7 @@ class TrainConfig(Checked):
     )
     dropconnect: float | None = fields.fitted_network(
         fields.SHARE,
-        "Drop this fraction of recurrent weights. The default is 0 for all but small corpora.",
+        "Drop this fraction of recurrent weights. The default is 0 unless a text is read often.",
     )
     blank: float | None = fields.fitted_network(
         fields.SHARE,
