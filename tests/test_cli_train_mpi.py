@@ -105,15 +105,26 @@ def test_a_dry_run_of_ranks_is_one_plan_and_says_when_they_are_too_many(lines: P
     assert "steps are few" not in " ".join(enough.out.split())
 
 
+CLOCK = """
+from itertools import count
+from charrnn.training.state import Stopwatch
+laps = count()
+def lap(clock):
+    now = {} * next(laps)
+    clock.now, since = now, now - getattr(clock, "now", 0)
+    return since
+Stopwatch.lap = lap
+"""
+
+
 @needs_mpi
 @pytest.mark.parametrize(("often", "steps", "counts"), [("1000", 7, ()), ("2", 5, ("--counts",))])
 def test_the_clock_of_the_first_is_that_of_all(
     lines: Program, often: str, steps: int, counts: tuple[str, ...]
 ) -> None:
-    seconds = "from charrnn.training.state import Stopwatch; Stopwatch.lap = lambda _: {}; "
     line = (*RUN, "--mpi", "--minutes", "0.11", "--check-every", often, *counts)
-    second = others(seconds.format(0), *line)
-    ran = lines.run(*line, *second, by=ranks(1, seconds.format(1)))
+    second = others(CLOCK.format(0), *line)
+    ran = lines.run(*line, *second, by=ranks(1, CLOCK.format(1)))
     ran.says()
     # of a second each, as are check-ups, by the first one's clock
     assert f"trained    {steps} steps" in ran.out

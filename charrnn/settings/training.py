@@ -66,7 +66,8 @@ class TrainConfig(Checked):
     )
     dropconnect: float | None = fields.fitted_network(
         fields.SHARE,
-        "Drop this fraction of recurrent weights. The default is 0 unless a text is read often.",
+        "Drop this fraction of recurrent weights. The default is 0 unless the network reads a text"
+        " more often than for dropout.",
     )
     blank: float | None = fields.fitted_network(
         fields.SHARE,

@@ -297,6 +297,7 @@ class Learner:
         return Validator(model, self.corpus, self.config, self.ranks)
 
     def take_step(self) -> Step:
+        self.clock.lap()  # leaves out what the caller did meanwhile
         if self.windows_left is None:
             self.windows_left = self.begin_epoch()
         step = self.learn_from(next(self.windows_left))
@@ -322,7 +323,6 @@ class Learner:
     def learn_from(self, window: Window) -> Step:
         """Change the parameters by the gradient of one window."""
         state, config, gradient = self.state, self.config, self.gradient
-        self.clock.lap()  # leaves out what the caller did meanwhile
         done = progress(state, config, len(self.corpus.train.ids))
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         noise = self.regularization
