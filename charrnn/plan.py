@@ -320,7 +320,7 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     own = copies * architecture.parameter_count
     own += rows * config.hidden * (config.layers * kept + 1)
     own += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.threads
-    if cell.feedback is not None:  # its plain twin, and the gradient
+    if cell.feeds_back:  # its plain twin, and the gradient
         own += 2 * architecture.plain.parameter_count * config.threads
     counting = counting_bytes(len(corpus.train.ids), symbols) if config.counts else 0
     return int(BASE + 4 * config.members * own + text_bytes(corpus) + counting)

@@ -202,6 +202,6 @@ def layer_at(
         values[back][t] = d_after[0][0] - values[above][t]
         cell.backward(d_after, *factors)
 
-    layer.cell = replace(layer.cell, backward=backward)
+    layer.cell = type("Watched", (layer.cell,), {"backward": staticmethod(backward)})
     cells = [*cell.states, *(gates if cell.gates > 1 else []), "dL/dh"]
     return Part(values, equations, cells, str(number) if len(unfolded.layers) > 1 else "")

@@ -13,8 +13,7 @@ import pytest
 import charrnn
 from charrnn.corpus.corpus import from_texts
 from charrnn.network.architecture import Architecture
-from charrnn.network.cells.gru import GRU
-from charrnn.network.cells.lstm import LSTM
+from charrnn.network.cells import Gru, Lstm
 from charrnn.network.layer import Layer
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import SETTLED_BITS, Array, settles
@@ -159,7 +158,7 @@ def test_the_loss_is_that_of_the_equations_in_plain_loops(cell: str, resets: boo
 
 def one_step(cell: str, inputs: list[float]) -> Layer:
     """A layer of one unit after the step that its docstring works by hand, and the way back."""
-    layer = Layer(GRU if cell == "gru" else LSTM, 1, 1, 1, np.float64)
+    layer = Layer(Gru if cell == "gru" else Lstm, 1, 1, 1, np.float64)
     layer.states[-1][0] = 1
     layer.ux[:, 0, 0, 0] = inputs
     W: Array = np.zeros((len(inputs), 1))

@@ -18,7 +18,6 @@ from charrnn.errors import ExportError
 from charrnn.export import ExportOptions, check_known
 from charrnn.export.js import CELLS, HEADS, export, facts_of, plain_json
 from charrnn.export.js import engine as source
-from charrnn.network import cells, heads
 from charrnn.network.architecture import Architecture
 from charrnn.sampling.draws import keys_of_texts
 from charrnn.sampling.sampler import SampleConfig, Sampler
@@ -110,17 +109,6 @@ def test_the_python_side_knows_what_the_engine_knows() -> None:
     for name in CELLS:
         cell, found = Architecture(5, 4, 1, name).cell, ask(f"charrnn.CELLS.{name}")
         assert found == {"gates": cell.gates, "states": len(cell.states), "ownBias": cell.own_bias}
-
-
-def test_a_cell_or_a_head_that_it_does_not_know_is_refused_by_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(cells.CELLS, "spiral", cells.CELLS["tanh"])
-    monkeypatch.setitem(heads.HEADS, "bell", heads.HEADS["symbol"])
-    with pytest.raises(ExportError, match="cell spiral does not fit into a page"):
-        check_known(Architecture(5, 4, 1, "spiral"), "a page", CELLS, HEADS)
-    with pytest.raises(ExportError, match="ends bell does not fit into a page"):
-        check_known(Architecture(5, 4, 1, "tanh", "bell"), "a page", CELLS, HEADS)
 
 
 def test_a_network_with_other_arrays_is_refused_by_their_name() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.cells.tanh import TANH
+from charrnn.network.cells import Tanh
 from charrnn.network.layer import Layer, Product
 from charrnn.network.parameters import Parameters, initial
 from charrnn.network.rounding import Array
@@ -158,7 +158,7 @@ def test_the_loss_is_that_of_the_book_in_plain_loops(resets: bool) -> None:
 
 def test_the_example_worked_by_hand() -> None:
     W = np.array([[0.0, 1.0], [1.0, 0.0]])
-    layer = Layer(TANH, 2, 1, 2, np.float64)
+    layer = Layer(Tanh, 2, 1, 2, np.float64)
     layer.ux[...] = [[[1, 0]], [[0, 0]]]
     layer.forward([(), ()], W)
     np.testing.assert_allclose(layer.h[1:, 0], [[0.7616, 0], [0, 0.6420]], atol=5e-5)

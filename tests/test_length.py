@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn.errors import SettingError
 from charrnn.network.architecture import Architecture
-from charrnn.network.heads import length as head
+from charrnn.network.heads import PARTS, Lengths
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.sampling.draws import MOST, LengthChoice, nats_of_beginning
 from charrnn.sampling.sampler import SampleConfig, Sampler
@@ -39,7 +39,7 @@ def network(symbols: int = 7, cell: str = "tanh", layers: int = 1) -> Parameters
     size = Architecture(symbols, 5, layers, cell, "length")
     p = initial(size, np.log(np.full(symbols, 1 / symbols)), rng, np.float64)
     p.flat[...] = 0.6 * rng.standard_normal(p.flat.shape)
-    head.begin(p, rng.integers(0, LONGEST, 50))
+    Lengths.begin(p, rng.integers(0, LONGEST, 50))
     return p
 
 
@@ -66,11 +66,11 @@ def test_its_gradient_is_what_central_differences_say(
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30), st.integers(0, 100))
 def test_lengths_of_any_corpus_add_up_to_1(lengths: list[int], seed: int) -> None:
     p = network()
-    head.begin(p, np.array(lengths))
-    p["tau.share"][...] = np.random.default_rng(seed).standard_normal(head.PARTS)
+    Lengths.begin(p, np.array(lengths))
+    p["tau.share"][...] = np.random.default_rng(seed).standard_normal(PARTS)
     stop = 3000
-    counted_up = np.exp(-head.nats(p, np.arange(stop))).sum()
-    beyond = math.exp(head.log_at_least(p, np.array([float(stop)]))[0])
+    counted_up = np.exp(-Lengths.nats(p, np.arange(stop))).sum()
+    beyond = math.exp(Lengths.log_at_least(p, np.array([float(stop)]))[0])
     assert counted_up + beyond == pytest.approx(1, rel=1e-9)
 
 
@@ -83,7 +83,7 @@ def test_the_probabilities_of_all_texts_are_1() -> None:
         for text in map("".join, product("abЖ", repeat=length)):
             ways = math.log(unseen) * text.count("Ж")
             total += math.exp(ways - score_texts(NetworkScorer(one), [text]).nats)
-    total += math.exp(head.log_at_least(one.parameters, np.array([4.0]))[0])
+    total += math.exp(Lengths.log_at_least(one.parameters, np.array([4.0]))[0])
     assert total == pytest.approx(1, rel=1e-9)
 
 
@@ -91,7 +91,7 @@ def test_the_end_costs_what_the_length_costs() -> None:
     one = model()
     for text in ("", "a", "abcab"):
         score = score_texts(NetworkScorer(one), [text])
-        length = head.nats(one.parameters, np.array([len(text)]))[0]
+        length = Lengths.nats(one.parameters, np.array([len(text)]))[0]
         assert score.ending.nats == pytest.approx(length, abs=1e-10)
 
 
@@ -125,7 +125,9 @@ def test_lengths_are_drawn_as_often_as_they_are_likely() -> None:
     choice = LengthChoice(one, Sampler(one)._stepper, np.zeros(1, np.uint8), 0, 1.0)
     drawn = choice.draw((np.arange(count) + 0.5) / count)
     often = np.bincount(drawn[drawn < 12], minlength=12) / count
-    np.testing.assert_allclose(often, np.exp(-head.nats(one.parameters, np.arange(12))), atol=1e-4)
+    np.testing.assert_allclose(
+        often, np.exp(-Lengths.nats(one.parameters, np.arange(12))), atol=1e-4
+    )
     assert drawn.max() > 12
 
 
@@ -172,25 +174,25 @@ def test_a_prime_and_what_follows_cost_what_the_whole_costs(prime: str) -> None:
 
 def test_long_lengths_are_parted_into_ranges_as_probable_as_each_other() -> None:
     p = network(6)
-    head.begin(p, np.array([5_000, 20_000, 80_000, 100_000] * 4))
+    Lengths.begin(p, np.array([5_000, 20_000, 80_000, 100_000] * 4))
     one = LanguageModel(p, Vocabulary("abcd", 0.01))
     choice = LengthChoice(one, Sampler(one)._stepper, np.array([END, 2], np.uint8), 1, 1.0)
     drawn = choice.draw((np.arange(4000) + 0.5) / 4000)
     assert len(choice._first) <= MOST
     assert drawn.min() >= 1
     quarters = np.quantile(drawn, (0.25, 0.5, 0.75))
-    by_prior = np.exp(head.log_at_least(p, quarters))
+    by_prior = np.exp(Lengths.log_at_least(p, quarters))
     np.testing.assert_allclose(by_prior, (0.75, 0.5, 0.25), atol=0.05)
 
 
 def test_the_coldest_length_is_the_likeliest() -> None:
     one = model()
-    likeliest = int(np.argmin(head.nats(one.parameters, np.arange(100))))
+    likeliest = int(np.argmin(Lengths.nats(one.parameters, np.arange(100))))
     drawn = list(Sampler(one, SampleConfig(temperature=0, seed=0)).samples(range(5)))
     assert {len(sample.text) for sample in drawn} == {likeliest}
     hot = list(Sampler(one, SampleConfig(temperature=5.0, seed=0)).samples(range(500)))
     rare = math.exp(
-        -head.log_at_least(one.parameters, np.array([max(len(s.text) for s in hot)]))[0]
+        -Lengths.log_at_least(one.parameters, np.array([max(len(s.text) for s in hot)]))[0]
     )
     assert 20 < rare <= 1000  # longer ones than usual, and none that is hardly ever
 
@@ -244,7 +246,7 @@ def test_dynamic_evaluation_that_learns_nothing_scores_as_usual() -> None:
 
 def test_the_rank_of_an_end_counts_likelier_lengths() -> None:
     one = model()
-    costs = head.nats(one.parameters, np.arange(50))
+    costs = Lengths.nats(one.parameters, np.arange(50))
     _, ranks = NetworkScorer(one, ranking=True).read(np.array([2, 3, 2, END, END], np.uint8))
     assert ranks is not None
     assert ranks[3] == 1 + np.count_nonzero(costs < costs[3])
@@ -269,7 +271,7 @@ def test_the_rank_of_an_end_is_by_the_parameters_that_its_nats_are_of() -> None:
     learner = DynamicScorer(one, 0.5, ranking=True)
     found = set()
     for some in (ids[:STEPS], ids[STEPS:]):
-        costs = head.nats(learner._p, np.arange(500))
+        costs = Lengths.nats(learner._p, np.arange(500))
         nats, ranks = learner.read(some)
         assert ranks is not None
         np.testing.assert_allclose(nats[7::8], costs[7], rtol=1e-6)
@@ -283,12 +285,12 @@ def test_the_rank_of_an_end_is_by_the_parameters_that_its_nats_are_of() -> None:
 def test_likelier_lengths_are_counted_as_far_as_there_are_any(seed: int, spread: float) -> None:
     rng = np.random.default_rng(seed)
     p = network()
-    for name in head.SHAPES:
+    for name in Lengths.shapes:
         p[name][...] = spread * rng.standard_normal(len(p[name]))
     p["tau.place"][...] += rng.uniform(0, 7)
     tau = np.array([0, 1, 30, 5000, 65_000])[: rng.integers(1, 6)]
-    every = np.sort(head.nats(p, np.arange(MOST_LENGTHS)))
-    expected = every.searchsorted(head.nats(p, tau))
+    every = np.sort(Lengths.nats(p, np.arange(MOST_LENGTHS)))
+    expected = every.searchsorted(Lengths.nats(p, tau))
     np.testing.assert_array_equal(likelier_lengths(p, tau), expected)
 
 

@@ -11,8 +11,6 @@ import pytest
 
 from charrnn.model import Model
 from charrnn.network.architecture import read_before, still_to_come
-from charrnn.network.cells import CELLS
-from charrnn.network.heads import HEADS
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Array
 from charrnn.network.unfolded import Unfolded, Window
@@ -32,17 +30,10 @@ NETWORKS: list[dict[str, Any]] = [
     {"cell": "lstm", "layers": 2, "hidden": 5},
     {"cell": "output", "layers": 1, "hidden": 6},
     {"cell": "output", "layers": 1, "hidden": 6, "teacher_forcing": True},
-    {"cell": "toy", "layers": 2, "hidden": 4, "ends": "toy"},
 ]
 networks = pytest.mark.parametrize(
     "size", NETWORKS, ids=lambda size: "-".join(map(str, size.values()))
 )
-
-
-@pytest.fixture(autouse=True)
-def toys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(CELLS, "toy", "tests.toys:LEAKY")
-    monkeypatch.setitem(HEADS, "toy", "tests.toys:FIXED")
 
 
 def unfolded(model: Model, text: str = TEXT) -> Unfolding:
@@ -92,7 +83,7 @@ def test_each_equation_is_true(size: dict[str, Any], text: str) -> None:
         for name, template in part.equations.items():
             assert_true(part, name, template.partition("  ")[0])
             assert "{" not in part.filled(name, 1, 0)
-    assert len(found.layers[0].equations) >= (3 if size["cell"] != "toy" else 0)
+    assert len(found.layers[0].equations) >= 3
     assert [*found.output.equations][:2] == ["o", "y_hat"]
 
 

@@ -82,7 +82,7 @@ def test_new_characters_are_predicted_as_often_as_they_occur(setting: dict[str, 
                 chance[window.y == 0] = 0
             chances.append(chance.mean())
         assert np.mean(chances) == pytest.approx(expected[new], rel=0.1)
-        if p.architecture.cell.feedback is not None:
+        if p.architecture.cell.feeds_back:
             assert not p["W1"][:, new].any()
 
 

@@ -14,16 +14,15 @@ from the place in the text alone, so no state crosses from one window to the nex
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from importlib import import_module
 from math import prod
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from charrnn.network.cells import CELLS, FORCED, Cell
+from charrnn.network.cells import CELLS, Cell, Forced
 from charrnn.network.heads import HEADS, Head
 from charrnn.network.rounding import Array, Grid, Integers
 from charrnn.vocabulary import END
@@ -110,12 +109,6 @@ def still_to_come(ids: Integers) -> Counts:
     return counts
 
 
-def _load(place: str) -> Any:
-    """Return the object at module:attribute."""
-    module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
-
-
 @dataclass(frozen=True)
 class Architecture:
     """A network without numbers: K symbols, H hidden units, L layers."""
@@ -128,19 +121,13 @@ class Architecture:
     forced: bool = False  # whether the truth is fed back in place of the outputs
     requested: tuple[str, ...] = ()  # inputs besides symbols, beyond those that the head needs
 
-    def __reduce__(self) -> tuple[type[Architecture], tuple[object, ...]]:
-        """Pickle the fields alone: a copy looks up its cell and its head again."""
-        return Architecture, astuple(self)
+    @cached_property
+    def cell(self) -> type[Cell]:
+        return Forced if self.forced else CELLS[self.cell_name]
 
     @cached_property
-    def cell(self) -> Cell:
-        cell: Cell = _load((FORCED if self.forced else CELLS)[self.cell_name])
-        return cell
-
-    @cached_property
-    def head(self) -> Head:
-        head: Head = _load(HEADS[self.head_name])
-        return head
+    def head(self) -> type[Head]:
+        return HEADS[self.head_name]
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -150,7 +137,7 @@ class Architecture:
     @cached_property
     def plain(self) -> Architecture:
         """The network that is unfolded: itself, or the plain one if outputs are fed back."""
-        if self.cell.feedback is None:
+        if not self.cell.feeds_back:
             return self
         return replace(self, cell_name="tanh", forced=False)
 
@@ -166,7 +153,7 @@ class Architecture:
         """The shapes of the parameters, in the order in which they are stored: see parameters."""
         columns = self.cell.gates * self.hidden
         shapes: dict[str, tuple[int, ...]] = {}
-        fed_back = self.hidden if self.cell.feedback is None else self.symbols
+        fed_back = self.symbols if self.cell.feeds_back else self.hidden
         for layer in range(1, self.layers + 1):
             below = self.symbols if layer == 1 else self.hidden
             shapes[f"U{layer}"] = (below, columns) if layer == 1 else (columns, below)

@@ -75,7 +75,13 @@ class Layer:
     """A cell, and its buffers for T steps of B lanes, made once."""
 
     def __init__(
-        self, cell: Cell, steps: int, lanes: int, hidden: int, dtype: DTypeLike, large: float = 0.0
+        self,
+        cell: type[Cell],
+        steps: int,
+        lanes: int,
+        hidden: int,
+        dtype: DTypeLike,
+        large: float = 0.0,
     ) -> None:
         """``large`` belongs to the grid on which states are put; 0: no grid."""
         self.cell, self.large = cell, large

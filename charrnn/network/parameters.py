@@ -75,27 +75,25 @@ class Parameters(Mapping[str, Array]):
         return Parameters(self.architecture, self.flat.copy())
 
     def plain(self, into: Parameters | None = None) -> Parameters:
-        """Return the plain network that computes the same: see Feedback. It may be this one."""
-        feedback = self.architecture.cell.feedback
-        if feedback is None:
+        """Return the plain network that computes the same, which may be this one."""
+        if not self.architecture.cell.feeds_back:
             return self
         plain = Parameters.zeros(self.architecture.plain, self.flat.dtype) if into is None else into
         for name, array in plain.items():
             if array.shape == self[name].shape:
                 array[...] = self[name]
-        feedback.plainly(self, plain)
+        self.architecture.cell.plainly(self, plain)
         return plain
 
     def gradient_from(self, of_plain: Parameters, gradient: Parameters) -> None:
         """Fill the gradient from the gradient of the plain network."""
-        feedback = self.architecture.cell.feedback
-        if feedback is None:
+        if not self.architecture.cell.feeds_back:
             gradient.flat[...] = of_plain.flat
             return
         for name, array in gradient.items():
             if array.shape == of_plain[name].shape:
                 array[...] = of_plain[name]
-        feedback.back(self, of_plain, gradient)
+        self.architecture.cell.back_from_plain(self, of_plain, gradient)
 
     def exact(self) -> Parameters:
         """Return the plain network in float64, with matrices that multiply states on the grid."""
@@ -143,7 +141,7 @@ def initial(
     for layer in range(1, architecture.layers + 1):
         U, W, b = p[f"U{layer}"], p[f"W{layer}"], p[f"b{layer}"]
         U[...] = rng.standard_normal(U.shape) * (0.4 if layer == 1 else hidden**-0.5)
-        if architecture.cell.feedback is not None:
+        if architecture.cell.feeds_back:
             W[...] = rng.standard_normal(W.shape) * FED_BACK
             continue
         for gate in W.reshape(-1, hidden, hidden):
@@ -155,7 +153,7 @@ def initial(
     p["V"][...] = rng.standard_normal(p["V"].shape) * (0.1 * hidden**-0.5)
     seen = log_frequencies[np.isfinite(log_frequencies)]
     p["c"][...] = np.where(np.isfinite(log_frequencies), log_frequencies, seen.min() - 5)
-    if architecture.cell.feedback is not None and not architecture.forced:
+    if architecture.cell.feeds_back and not architecture.forced:
         p["b1"][...] -= p["W1"] @ p["c"]  # so that the first outputs fed back add nothing
     return p
 

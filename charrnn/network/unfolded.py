@@ -87,9 +87,9 @@ class Unfolded:
         self.readout = Readout(architecture, steps * lanes, dtype)
         self.ones: Array = np.ones(steps * lanes, dtype)
         self.room: Array = np.empty((steps * lanes, architecture.hidden), dtype)
-        feedback = architecture.cell.feedback
-        self.comes_apart = feedback is not None and feedback.comes_apart
-        self._plain = Parameters.zeros(architecture.plain, dtype) if feedback else None
+        self.comes_apart = architecture.cell.comes_apart
+        feeds_back = architecture.cell.feeds_back
+        self._plain = Parameters.zeros(architecture.plain, dtype) if feeds_back else None
         self._of_plain = self._plain.like() if self._plain else None
 
     def read(self, p: Parameters, window: Window) -> None:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from charrnn.errors import SettingError
-from charrnn.network.cells import CELLS
-from charrnn.network.heads import HEADS
 from charrnn.settings import fields
 from charrnn.settings.fields import COUNT, SEED, SIZE, STEPS, Checked, Flag, OneOf, Real, Whole
 
@@ -28,7 +26,7 @@ class TrainConfig(Checked):
     """How a network learns. Settings that are None are chosen to fit the corpus."""
 
     cell: str = fields.of_network(
-        OneOf(lambda: tuple(CELLS)),
+        OneOf(("tanh", "gru", "lstm", "output")),
         "Choose the recurrent cell: tanh, gru, lstm, or output, which feeds back only the output"
         " (Goodfellow et al., Deep Learning, figure 10.4).",
         default="tanh",
@@ -41,7 +39,7 @@ class TrainConfig(Checked):
         default_in_words="off",
     )
     ends: str = fields.of_network(
-        OneOf(lambda: tuple(HEADS)),
+        OneOf(("symbol", "halt", "length")),
         "Choose how a text ends. symbol: by an END symbol; halt: by an output that gives the"
         " probability of the end after each character; length: after a length that is drawn first.",
         default="symbol",
