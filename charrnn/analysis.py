@@ -1,4 +1,4 @@
-"""Analyses of a trained network: the reach of its gradient, a vector for a text, drawn texts.
+"""Analyses of a trained network: the reach of its gradient, a vector for a text.
 
     L(t)  ->  h(t)  ->  h(t-1)  ->  h(t-2)  ->  ...         reach: how far the gradient goes back
 
@@ -9,9 +9,6 @@ faster than the spectral radius of W implies, the units are saturated.
      h -> h -> h -> h -> h  ---->      embed: the many to one of figure 10.5
                          |
                      the vector
-
-Drawn texts are compared with the corpus by the loss of a Markov model on both. Above its loss on
-held-out text, the network goes astray after its own errors; below, it writes only usual text.
 """
 
 from __future__ import annotations
@@ -23,9 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.segmentation import END_CODE, texts_in, whole_examples
-from charrnn.counts.markov import BUDGET, surprisals
 from charrnn.network.architecture import read_before, still_to_come
 from charrnn.network.layer import Layer
 from charrnn.network.parameters import LanguageModel, Parameters
@@ -33,8 +28,6 @@ from charrnn.network.readout import Readout
 from charrnn.network.rounding import Array
 from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import State, Unfolded, Window, sum_by_symbol
-from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.predictor import Predictor
 from charrnn.vocabulary import END, Codes, Ids
 
 Places = NDArray[np.intp]
@@ -308,47 +301,3 @@ def last_states(stepper: Stepper, ids: Ids, starts: Places, lengths: Places) -> 
         stepper.read(x, [h[:going] for h in state], step + 1, left)
     top = stepper.architecture.layers - 1
     return state[top * len(stepper.architecture.cell.states)].astype(np.float32)
-
-
-CONTEXT: Final = 5  # characters
-NAME: Final = f"markov-{CONTEXT}"
-
-
-@dataclass(frozen=True)
-class DrawnTexts:
-    """The losses of the Markov model on drawn and on held-out text, in nats per character."""
-
-    texts: int
-    characters: int
-    scored: int  # symbols, ENDs included: the first ones of many
-    nats_per_character: float  # on drawn text, with the ENDs that were drawn
-    held_out: float  # on held-out text
-
-
-def drawn_texts(
-    model: LanguageModel | Predictor, corpus: Corpus, count: int, threads: int = 1
-) -> DrawnTexts | None:
-    """Draw ``count`` texts and score them; return None if nothing is held out."""
-    held_out = corpus.held_out.ids
-    if not len(held_out):
-        return None
-    samples = list(Sampler(model, SampleConfig(seed=0), threads=threads).samples(range(count)))
-    ids = [np.append(model.vocabulary.encode(one.text), END) for one in samples]
-    # A sample that was cut off has no END; the one appended only separates it from the next.
-    drawn = [np.append(np.ones(len(one.text), bool), one.ended == "end") for one in samples]
-    most = BUDGET.held_out  # the limit for held-out text, too
-    drawn_ids = np.concatenate(ids).astype(held_out.dtype)[:most]
-    of_held_out = losses(corpus, held_out)
-    of_drawn = losses(corpus, drawn_ids, np.concatenate(drawn)[:most])
-    best = int(np.argmin(of_held_out))  # the smoothing that suits the held-out text
-    characters = sum(len(one.text) for one in samples)
-    return DrawnTexts(count, characters, len(drawn_ids), of_drawn[best], of_held_out[best])
-
-
-def losses(
-    corpus: Corpus, ids: Ids, counted: NDArray[np.bool_] | None = None
-) -> tuple[float, float]:
-    """Return the mean nats of symbols with Kneser-Ney and with Witten-Bell smoothing."""
-    *_, last = surprisals(corpus.train.ids, ids, corpus.vocabulary.symbols, CONTEXT + 1)
-    every = ... if counted is None else counted
-    return float(last.kneser_ney[every].mean()), float(last.witten_bell[every].mean())

@@ -155,40 +155,19 @@ TRAIN: list[Row] = [
 EVAL: list[Row] = [
     (2, "--per-example --per-char", "--per-example and --per-char exclude each other", ONE),
     (2, "--per-char --baselines", "--per-char and --baselines exclude each other", ONE),
-    (2, "--sort input", "--sort needs --per-example or --top N", "Add --per-example."),
-    (2, "--top 3 --sort input", "--top and --sort input exclude each other", ONE),
     (2, "--top 3 --per-char", "--top and --per-char exclude each other", ONE),
-    (2, "--fast --dynamic 0.1", "--fast and --dynamic exclude each other", ONE),
-    (2, "--force", "--force needs --html PATH", "Add --html PATH."),
     (2, "--held-out names.txt", "--held-out and names.txt exclude each other", ONE),
-    (
-        2,
-        "--sort size --per-example",
-        "--sort: 'size' is not one of surprise, nats, input",
-        "--help",
-    ),
     (2, "--encoding utf-8", "--encoding needs TEXT", "as in training"),
     (2, "--examples lines", "--examples needs TEXT", "as in training"),
     (2, "- -", "standard input can be read only once", "Name one - at most."),
     (2, "--examples words names.txt", "--examples: 'words' is not one of auto, lines, para", "--h"),
-    (2, "names.txt --csv", "--csv needs --per-example", "Add --per-example."),
-    (2, "names.txt --csv --per-example --json", "--csv and --json exclude each other", ONE),
-    (
-        2,
-        "names.txt --csv --per-example --sort nats",
-        "--csv and --sort nats exclude each other",
-        ONE,
-    ),
-    (2, "names.txt --quantile 0.5 --above 3", "--quantile and --above exclude each other", ONE),
-    (2, "names.txt --reference names.txt", "--reference needs --quantile NUMBER", "Add --quantile"),
-    (2, "--quantile 1", "--quantile: '1' is not a number of at least 0 and less than 1", "--help"),
     *(
         (2, f"names.txt --above {above}", f"--above: '{above}' {THRESHOLD}", "--help")
         for above in ("4volts", "-1", "-1nats", "nats", "inf", "nan")
     ),
     *(
         (1, f"names.txt -m model.npz -m numbers.npz {option}", f"{name} {MIXED}", "Name a single")
-        for option in ("--per-example", "--per-char", "--html=x", "--above=1")
+        for option in ("--per-example", "--per-char", "--above=1")
         for name in [option.partition("=")[0]]
     ),
     (1, "missing.txt", "missing.txt does not exist", CHECK),
@@ -199,11 +178,6 @@ EVAL: list[Row] = [
         "there is no model missing.npz",
         "or name another with -m: a file",
     ),
-    (1, "names.txt --html no/page.html", "no/page.html cannot be written: there is", "with --html"),
-    (1, "names.txt --html .", ". cannot be written: it is a folder", "another file with --html."),
-    (2, "names.txt --html model.npz", "--html would overwrite model.npz", "Name another file."),
-    (2, "bad.txt --html bad.txt", "--html would overwrite bad.txt", "Name another file."),
-    (2, "bad.txt --html ./bad.txt", "--html would overwrite bad.txt", "Name another file."),
 ]
 
 SAMPLE: list[Row] = [

@@ -9,8 +9,7 @@ import pytest
 
 import charrnn
 from charrnn.errors import DamagedModelError, SettingError
-from charrnn.scoring.predictor import STEPS
-from tests.evaluating import rows, scored, write
+from tests.evaluating import scored
 from tests.faults import forging
 from tests.program import Program
 
@@ -31,28 +30,6 @@ def test_a_slim_file_draws_and_scores_the_same(well_trained: Program) -> None:
     one, other = (scored(well_trained, "names.txt", "-m", m) for m in ("slim.npz", "model.npz"))
     assert one["nats"] == other["nats"]
     assert scored(well_trained, "-m", "slim.npz")["text"] == "held out of names.txt"
-
-
-def test_every_character_costs_the_same_but_where_the_model_learns_while_it_reads(
-    well_trained: Program,
-) -> None:
-    """That begins without what training knew of gradients, and help says so."""
-    well_trained.run("slim", "slim.npz").says()
-    write("anna bob\nclara\n" * 20)
-
-    def costs(model: str, *options: str) -> list[tuple[float, int]]:
-        found = rows(well_trained, "text.txt", "--per-char", "-m", model, *options)
-        return [(row["nats"], row["rank"]) for row in found]
-
-    assert costs("slim.npz") == costs("model.npz")
-    assert costs("slim.npz", "--fast") == costs("model.npz", "--fast")
-    slim, whole = (costs(model, "--dynamic", "0.001") for model in ("slim.npz", "model.npz"))
-    assert slim[:STEPS] == whole[:STEPS]
-    assert slim != whole
-    sums = [sum(nats for nats, _ in one) for one in (slim, whole)]
-    assert sums[0] == pytest.approx(sums[1], rel=0.05)
-    told = " ".join(well_trained.run("slim", "--help").out.split())
-    assert "Only eval --dynamic differs a little" in told
 
 
 @pytest.mark.parametrize(("bits", "near"), [(16, 1e-4), (8, 0.02)])

@@ -26,7 +26,6 @@ def test_a_cell_and_an_end_are_chosen_kept_shown_and_used(
     program.write("drawn.txt", one["text"] + "\n")
     if one["ended"] == "end" and one["text"].strip():
         assert program.run("eval", "drawn.txt", "--json").json["nats"] == one["nats"]
-    assert program.run("eval", "--json", "--dynamic", "0.001").status == 0
     assert program.run("train", "--resume", "--epochs", "3", "-q").status == 0
 
 

@@ -258,17 +258,6 @@ def test_models_of_other_vocabularies_do_not_draw_together(program: Program) -> 
     assert "together" not in ran.out
 
 
-def test_who_learns_on_the_way_counts_on_as_well(counting: Program) -> None:
-    Path("refrain.txt").write_text("anna bella clara\n" * 60)
-    static = scored(counting, "refrain.txt")
-    dynamic = scored(counting, "refrain.txt", "--dynamic", "0.01")
-    for name, most in (("network", 1.0), ("counts", 0.5), ("both", 0.8)):
-        before, after = (one["parts"][name]["nats_per_character"] for one in (static, dynamic))
-        assert after < most * before
-    again = scored(counting, "refrain.txt")
-    assert again["nats"] == static["nats"]
-
-
 def test_blanks_are_filled_by_both(counting: Program) -> None:
     filled = counting.run("fill", "an_a", "--json").json["fillings"]
     model = charrnn.load("model.npz")
@@ -303,16 +292,6 @@ def test_python_says_what_a_model_of_several_is(program: Program) -> None:
     assert repr(model).startswith("<charrnn.Model: 2 of 1 x ")
     assert ", and counts, " in repr(model)
     assert "the model holds its training text" in model._repr_html_()
-
-
-def test_what_is_drawn_is_drawn_by_those_who_are_asked(program: Program) -> None:
-    program.train("names.txt", "--members", "2", "--counts").says()
-    found = {
-        use: program.run("eval", "--drawn", "50", "--use", use, "--json").json["drawn"]["markov-5"]
-        for use in ("network", "counts", "both")
-    }
-    nats = {use: one["drawn"]["nats_per_character"] for use, one in found.items()}
-    assert nats["counts"] < nats["both"] < nats["network"]
 
 
 def test_who_looks_at_one_of_several_networks_is_told(program: Program) -> None:

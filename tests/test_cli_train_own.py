@@ -92,8 +92,6 @@ def test_every_command_knows_a_network_that_feeds_back_outputs(
     assert program.run("fill", "an_a", "--json").json["fillings"]
     reach = program.run("reach", "names.txt", "--json").json
     assert (reach["spectral_radius"] == 0) is forced
-    assert program.run("eval", "--json", "--dynamic", "0.001").status == 0
-    assert program.run("eval", "--json", "--fast").status == 0
     program.run("slim", "slim.npz").says()
     slim, whole = (
         program.run("eval", "--json", "-m", name).json["nats"] for name in ("slim.npz", "model.npz")

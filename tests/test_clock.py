@@ -142,7 +142,6 @@ def test_the_commands_take_it(program: Program) -> None:
     program.write("drawn.txt", row["text"] + "\n")
     found = program.run("eval", "drawn.txt", "--json").json
     assert found["nats"] == pytest.approx(row["nats"])
-    program.run("eval", "names.txt", "--dynamic", "0.001").says()
     program.run("embed", "names.txt", "-o", "names.npy").says()
     program.run("reach", "names.txt").says()
     program.run("fill", "an_").says()

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.clusters import Machines, machines, need_dask, small_pieces, when_three_are_there
-from tests.corpora import NAMES
 from tests.program import Program, Result
 from tests.rows import seldom
 
@@ -60,34 +59,9 @@ def test_what_workers_draw_is_what_one_process_draws(
     assert (others.status, others.out, others.err) == (0, one.out, one.err)
 
 
-def test_what_workers_score_is_what_one_process_scores(
-    trained: Program, some: Machines, size: int
-) -> None:
-    one, others = alike(trained, some, "eval", "names.txt", "--json")
-    assert timeless(others) == timeless(one)
-    assert others.err == ""
-
-
 def timeless(ran: Result) -> dict[str, Any]:
     """What was found, but for how long it took."""
     return {name: value for name, value in ran.json.items() if "second" not in name}
-
-
-@pytest.mark.parametrize("some", [3], indirect=True)
-def test_so_it_is_while_machines_are_lost(
-    trained: Program, some: Machines, killing: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_pieces(monkeypatch, 7, 7)
-    one, others = alike(trained, some, "sample", "-n", "60", "--seed", "3", "--json")
-    assert (others.status, others.out, others.err) == (0, one.out, one.err)
-    assert len(killing) > 3
-    killing.clear()
-    one, others = alike(trained, some, "eval", "names.txt", "--per-example", "--json")
-    assert (others.status, others.out, others.err) == (0, one.out, one.err)
-    assert len(killing) > 3
-
-
-# One cluster for all that can be asked of it.
 
 
 @pytest.fixture(scope="module")
@@ -141,57 +115,6 @@ def test_what_is_hopeless_is_given_up_by_workers_too(models: Program, several: M
     assert "found only 0 of 23 samples" in others.err
 
 
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(
-    "line",
-    [
-        seldom("names.txt --per-example"),
-        "names.txt more.txt --per-example --sort input --json",
-        seldom("names.txt --per-char --json"),
-        "--held-out --per-example -m both.npz",
-        "names.txt --top 3",
-        "names.txt --examples files --per-example --json",
-        seldom("verses.txt --examples paragraphs --per-example"),
-        "wide.txt --encoding utf-16 --per-example --json",
-        seldom("- --per-example"),
-    ],
-)
-def test_rows_are_the_same_whoever_scores(models: Program, several: Machines, line: str) -> None:
-    models.write("more.txt", "\ufeffAnna\r\n\r\nZoë\n")
-    models.write("verses.txt", "one\ntwo\n\nthree\nfour\n\n\nfive\n")
-    models.write("wide.txt", NAMES.encode("utf-16"))
-    typed = ("eval", *line.split())
-    one = models.run(*typed, stdin=NAMES.encode())
-    others = models.run(*typed, "--scheduler", str(several.file), stdin=NAMES.encode())
-    assert (others.status, others.out, others.err) == (0, one.out, one.err)
-
-
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(
-    "line",
-    [
-        seldom("names.txt -m model.npz -m both.npz"),
-        "names.txt -m both.npz --use counts --baselines",
-        seldom("-m both.npz --drawn 5"),
-        "names.txt --part 2/3",
-        "names.txt --html page.html --force",
-    ],
-)
-def test_sums_are_the_same_whoever_scores(models: Program, several: Machines, line: str) -> None:
-    typed = ("eval", *line.split(), "--json")
-    one = models.run(*typed)
-    page = (models / "page.html").read_bytes() if "page.html" in line else b""
-    others = models.run(*typed, "--scheduler", str(several.file))
-    assert (others.status, timeless(others), others.err) == (0, timeless(one), one.err)
-    assert page == ((models / "page.html").read_bytes() if page else b"")
-
-
-def test_what_is_above_is_found_by_workers_too(models: Program, several: Machines) -> None:
-    one, others = alike(models, several, "eval", "names.txt", "--above", "4")
-    assert (others.status, others.err) == (one.status, one.err)
-    assert others.status == 3
-
-
 def test_workers_of_this_machine_need_no_scheduler(models: Program) -> None:
     one = models.run("sample", "-n", "50", "--seed", "1")
     child = models.run("sample", "-n", "50", "--seed", "1", "--workers", "2", child=True)
@@ -217,4 +140,3 @@ def test_without_dask_workers_are_not_to_be_had(
     without(monkeypatch, "distributed")
     hint = "pip install distributed"
     models.refuses("sample", "--workers", "2", what="--workers needs Dask", hint=hint)
-    models.refuses("eval", "--scheduler", "h:1", what="--scheduler needs Dask", hint=hint)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.counts import kneser_ney, ngrams
-from charrnn.counts.kneser_ney import NONE, Counts, Floats, GrowingCounts, Rule, trie_of
+from charrnn.counts.kneser_ney import NONE, Counts, Floats, trie_of
 from charrnn.counts.markov import HIGHEST, surprisals
 from charrnn.counts.ngrams import bits_for, break_of, pack, packed_size, sequence_of, unpack
 from charrnn.plan import counting_bytes
@@ -151,62 +151,3 @@ def test_of_a_long_text_whole_examples_are_kept() -> None:
 def test_of_one_long_example_pieces_are_kept_with_breaks_between() -> None:
     kept = sequence_of(np.full(1000, 2, np.uint8), SYMBOLS, 40, 4)
     assert kept.tolist() == [*[2] * 10, break_of(SYMBOLS)] * 3 + [2] * 10
-
-
-@given(texts, texts)
-def test_counts_that_grew_are_those_of_both_texts(learned: Ids, text: Ids) -> None:
-    learned = ended(learned)
-    fixed = np.array([0.0, 0.5, 1.0, 1.5])  # those of the text that was learned stay, else
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kneser_ney, "kneser_ney", lambda _: Rule(fixed, fixed))
-        patch.setattr(kneser_ney, "EACH", 1)
-        last = GrowingCounts(Counts(learned, SYMBOLS)).read(ended(text))[-1]
-        both = Counts(np.concatenate([learned, text]), SYMBOLS)
-        np.testing.assert_allclose(last, read(both, ended(text))[-1], rtol=1e-9)
-
-
-@given(texts, texts, st.data())
-def test_a_later_symbol_changes_nothing_that_was_said_before(
-    learned: Ids, text: Ids, data: st.DataObject
-) -> None:
-    text = ended(text)
-    place = data.draw(st.integers(0, len(text) - 1))
-    changed = text.copy()
-    changed[place] = (changed[place] + 1) % SYMBOLS
-    grown = GrowingCounts(Counts(learned, SYMBOLS))
-    rows = grown.read(text)
-    grown.begin()
-    again = grown.read(changed)
-    np.testing.assert_array_equal(rows[: place + 1], again[: place + 1])
-    np.testing.assert_allclose(rows.sum(axis=1), 1, rtol=1e-9)
-    assert (rows > 0).all()
-
-
-@given(texts, st.lists(texts, min_size=1, max_size=12), st.integers(1, 40))
-def test_symbols_counted_together_are_counted_as_one_by_one(
-    learned: Ids, parts: list[Ids], together: int
-) -> None:
-    grown = GrowingCounts(Counts(ended(learned), SYMBOLS))
-    text = ended(np.concatenate(parts))
-    one_by_one = np.concatenate([grown.read(text[at : at + 1]) for at in range(len(text))])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kneser_ney, "TOGETHER", together * SYMBOLS)
-        grown.begin()
-        np.testing.assert_array_equal(grown.read(text), one_by_one)
-        grown.begin()
-        np.testing.assert_array_equal(grown.read(text), one_by_one)
-
-
-def test_what_was_read_counts_for_more_than_what_was_learned() -> None:
-    learned, text = (np.array([2, one, END], np.uint8) for one in (3, 4))
-    grown = GrowingCounts(Counts(learned, SYMBOLS))
-    after_2 = grown.read(np.concatenate([text, text]))[4]
-    assert after_2[4] > 1.5 * after_2[3]
-
-
-def test_what_comes_back_is_soon_expected() -> None:
-    word = np.array([2, 4, 3, 3, END], np.uint8)
-    grown = GrowingCounts(Counts(np.array([2, 3, 2, END], np.uint8), SYMBOLS))
-    rows = grown.read(np.tile(word, 30))
-    nats = -np.log(rows[np.arange(len(rows)), np.tile(word, 30)])
-    assert nats[-5:].sum() < 0.1 * nats[:5].sum()

@@ -79,11 +79,9 @@ train names.txt --counts --members 2 --ends halt -m two.npz --metrics steps2.jso
 info --json
 info -m two.npz --json
 sample -n 2 --seed 1 --show-copied --json
-eval --baselines --drawn 20 --json
+eval --baselines --json
 eval -m model.npz -m two.npz --json
-eval --folds 2 --json
 eval names.txt --above 3 --json
-eval names.txt --part 1/1 -m two.npz --json
 eval names.txt --per-example -m two.npz --json
 eval names.txt --per-char -m two.npz --json
 fill an_a --json

@@ -21,7 +21,6 @@ from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.sampling.draws import MOST, LengthChoice, nats_of_beginning
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.pieces import score_blocks
-from charrnn.scoring.predictor import STEPS, DynamicScorer
 from charrnn.scoring.scorer import MOST_LENGTHS, NetworkScorer, likelier_lengths
 from charrnn.vocabulary import END, SCALARS, Vocabulary
 from tests.program import Program
@@ -237,13 +236,6 @@ def test_it_learns_how_near_the_end_is() -> None:
     assert score.nats - score.without_end.nats == pytest.approx(3 * math.log(12), abs=0.8)
 
 
-def test_dynamic_evaluation_that_learns_nothing_scores_as_usual() -> None:
-    one = model()
-    ids = np.array([2, 3, 4, 0, 0, 5, 2, 0] * 12, np.uint8)
-    exact = NetworkScorer(one).read(ids)[0]
-    np.testing.assert_allclose(DynamicScorer(one, 1e-12).read(ids)[0], exact, atol=1e-5)
-
-
 def test_the_rank_of_an_end_counts_likelier_lengths() -> None:
     one = model()
     costs = Lengths.nats(one.parameters, np.arange(50))
@@ -251,33 +243,6 @@ def test_the_rank_of_an_end_counts_likelier_lengths() -> None:
     assert ranks is not None
     assert ranks[3] == 1 + np.count_nonzero(costs < costs[3])
     assert ranks[4] == 1 + np.count_nonzero(costs < costs[0])
-
-
-def test_an_end_has_its_rank_too_where_the_network_learns_while_it_reads() -> None:
-    one = model()
-    ids = np.array([*[2, 3, 2, END] * 3, *[4] * 9, END, END, *[3] * 28, END] * 9, np.uint8)
-    usual, slow = (
-        scorer.read(ids)[1][ids == END]  # type: ignore[index]
-        for scorer in (NetworkScorer(one, ranking=True), DynamicScorer(one, 1e-12, ranking=True))
-    )
-    assert len(set(usual.tolist())) > 3
-    np.testing.assert_array_equal(slow, usual)
-
-
-def test_the_rank_of_an_end_is_by_the_parameters_that_its_nats_are_of() -> None:
-    """The first window has taught what length is usual, and that is known in the second."""
-    one = model()
-    ids = np.array([2, 3, 4, 3, 2, 3, 4, END] * 16, np.uint8)
-    learner = DynamicScorer(one, 0.5, ranking=True)
-    found = set()
-    for some in (ids[:STEPS], ids[STEPS:]):
-        costs = Lengths.nats(learner._p, np.arange(500))
-        nats, ranks = learner.read(some)
-        assert ranks is not None
-        np.testing.assert_allclose(nats[7::8], costs[7], rtol=1e-6)
-        assert set(ranks[7::8].tolist()) == {1 + np.count_nonzero(costs < costs[7])}
-        found |= set(ranks[7::8].tolist())
-    assert len(found) == 2
 
 
 @settings(max_examples=8)
@@ -315,8 +280,7 @@ def test_the_commands_take_it(program: Program) -> None:
             assert found["ending"]["nats"] == found["ending"]["nats_per_example"]
     program.run("eval", "--held-out").says()
     assert "end, per example" in program.run("eval", "names.txt").out
-    program.run("eval", "names.txt", "--dynamic", "0.001").says()
-    program.run("eval", "names.txt", "--per-example", "--sort", "input").says()
+    program.run("eval", "names.txt", "--per-example").says()
     program.run("embed", "names.txt", "-o", "names.npy").says()
     program.run("reach", "names.txt").says()
     program.run("slim", "slim.npz").says()

@@ -174,7 +174,7 @@ def test_a_column_is_kept_for_held_out_text_and_resume(table: Program) -> None:
 
 
 def test_a_column_is_that_of_the_files_of_the_corpus_alone(table: Program) -> None:
-    rows = table.run("eval", "table.csv", "--per-example", "--sort", "input", "--json").rows
+    rows = table.run("eval", "table.csv", "--per-example", "--json").rows
     assert [row["text"] for row in rows[:10]] == NAMES
     rows = table.run("eval", "-", "--per-example", "--json", stdin=b"x;Anna\n").rows
     assert [row["text"] for row in rows] == ["x;Anna"]
@@ -188,7 +188,7 @@ def test_a_row_is_an_example_whatever_the_model_learned_from(table: Program) -> 
     table.write("verses.txt", "a\nb\n\n" * 20)
     table.train("verses.txt", "-m", "verses.npz")
     args = ("-m", "verses.npz", "--column", "Name", "--per-example", "--json")
-    assert len(table.run("eval", "table.csv", "--sort", "input", *args).rows) == 3 * 11 - 1
+    assert len(table.run("eval", "table.csv", *args).rows) == 3 * 11 - 1
     table.refuses(
         *("eval", "table.csv", "--column", "1", "--examples", "files"),
         what="--column and --examples files exclude",

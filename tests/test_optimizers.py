@@ -7,14 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import charrnn
-from charrnn.corpus.corpus import from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Array
-from charrnn.plan import fit_settings
 from charrnn.settings.training import Rule
-from charrnn.training.optimizers import Optimizer, clip, initial_moments, usual_squares
+from charrnn.training.optimizers import Optimizer, clip, initial_moments
 
 
 def two_steps(rule: Rule, weight_decay: float = 0.0) -> Array:
@@ -76,22 +73,3 @@ def test_without_a_longest_nothing_is_clipped() -> None:
     gradient = np.array([3.0, 4.0])
     assert clip(gradient, 0) == 5
     assert gradient.tolist() == [3, 4]
-
-
-@pytest.mark.parametrize("stride", [None, 2])
-def test_usual_squares_are_those_of_one_symbol(stride: int | None) -> None:
-    """The mean of n that know nothing of each other has an n-th of the squares of one."""
-    names = from_texts(["anna", "bob", "clara", "dora"] * 9)
-    config = fit_settings(
-        charrnn.TrainConfig(batch=4, bptt=8, stride=stride, hidden=3, layers=1), names
-    )
-    assert (config.batch, config.bptt) == (4, 8)
-    counted = 4 * (8 if stride is None else stride)
-    p = Parameters(Architecture(1, 1, 1), np.ones(5))
-    moments = initial_moments("adam", p)
-    for step in (1, 2, 3):
-        mean = np.full(5, 3 / math.sqrt(counted))
-        Optimizer("adam", p).update(p.flat, mean, moments, step, 0.1)
-    found = usual_squares(config, moments["v"], 3)
-    assert found is not None
-    np.testing.assert_allclose(found, 9, rtol=1e-5)

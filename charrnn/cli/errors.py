@@ -19,7 +19,7 @@ from charrnn.errors import CharrnnError, SettingError
 from charrnn.text import Visible
 
 # Names in hints that no configuration has
-OTHER = "valid", "use", "dynamic", "part", "folds", "shortest", "longest"
+OTHER = "valid", "use", "folds", "shortest", "longest"
 OTHER_OPTIONS = {name: f"--{name}" for name in OTHER}
 OTHER_OPTIONS |= {"model": "-m", "path": "-m", "start_from": "--from"}
 

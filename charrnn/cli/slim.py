@@ -1,9 +1,8 @@
 """Write a smaller model file, without the training state.
 
 The small file draws and scores the same texts and is about a quarter of the size. It lacks the
-training state and the loss of each check-up, so training cannot be resumed. Only eval --dynamic
-differs a little, since it starts without the optimiser state. The path of the corpus is reduced to
-its file name.
+training state and the loss of each check-up, so training cannot be resumed. The path of
+the corpus is reduced to its file name.
 
 A model of train --counts needs its training text to draw and score the same. Anyone who gets the
 file can read that text; --without-counts leaves it out.

@@ -11,7 +11,7 @@ import time
 import warnings
 from asyncio import CancelledError as AsyncCancelledError
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
@@ -21,11 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from charrnn.cluster import worker
-from charrnn.cluster.worker import SamplingJob, ScoringJob, TextPiece, Work, draw, score_piece
+from charrnn.cluster.worker import SamplingJob, Work, draw
 from charrnn.errors import CharrnnError, ClusterError
 from charrnn.sampling.sampler import IN_VAIN, Sample
-from charrnn.scoring.pieces import ScoredBlock
-from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -302,21 +300,3 @@ def drawn(cluster: Cluster, job: SamplingJob, numbers: range) -> Iterator[Sample
             failures = 0 if sample is not None else failures + 1
             if failures == IN_VAIN:
                 return
-
-
-def scored(
-    cluster: Cluster, job: ScoringJob, text: Iterable[TextPiece]
-) -> Iterator[Sequence[ScoredBlock]]:
-    """Yield the pieces of a text in order, each as scored by every reader of the job."""
-    sent: deque[Codes] = deque()
-
-    def remember() -> Iterator[TextPiece]:
-        for piece in text:
-            sent.append(piece.codes)
-            yield piece
-
-    for blocks in cluster.ordered(score_piece, remember(), cluster.share(job), lambda p: p.name):
-        codes = sent.popleft()
-        for block in blocks:
-            block.codes = codes
-        yield blocks

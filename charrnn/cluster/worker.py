@@ -24,11 +24,8 @@ import numpy as np
 from charrnn.errors import CharrnnError, ClusterError
 from charrnn.model import Model
 from charrnn.sampling.sampler import Conditions, Fragment, Sample, SampleConfig, Sampler, redraw
-from charrnn.scoring.pieces import ScoredBlock, Scorer, SummedBlock, score_blocks
-from charrnn.scoring.predictor import combine, scorer_of
-from charrnn.scoring.score import Score
+from charrnn.scoring.predictor import combine
 from charrnn.system import matrix_library
-from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -202,69 +199,3 @@ def draw(numbers: range, job: SamplingJob) -> tuple[list[Sample | None], float]:
     began = time.monotonic()
     samples = list(redraw(cached(job.key, job.sampler), numbers, job.conditions))
     return samples, time.monotonic() - began
-
-
-@dataclass(frozen=True, eq=False)
-class ScoringJob:
-    """The models and figures of a scoring run; sent to each worker once."""
-
-    models: tuple[Model, ...]  # slim
-    use: str | None = None
-    mixed: bool = False  # score with the mean of all models first
-    fast: bool = False
-    ranking: bool = False
-    detailed: bool = False  # return the cost of each symbol instead of sums
-    key: str = field(default_factory=lambda: uuid4().hex)
-
-    def readers(self) -> list[Scorer]:
-        each = [model.predictor(self.use) for model in self.models]
-        predictors = [combine(each), *each] if self.mixed else each
-        return [scorer_of(one, ranking=self.ranking, fast=self.fast) for one in predictors]
-
-    @property
-    def block(self) -> int:
-        """The number of symbols between two checks whether the score is still wanted."""
-        size = sum(
-            network.parameters.architecture.parameter_count
-            for model in self.models
-            for network in model.trained.networks
-        )
-        return max(1 << 12, min(1 << 16, CHECK_WORK // size))
-
-
-@dataclass(frozen=True, eq=False)
-class TextPiece:
-    """Whole examples of a text, and a name for messages."""
-
-    codes: Codes
-    name: str
-
-
-def score_piece(piece: TextPiece, job: ScoringJob) -> list[ScoredBlock]:
-    """Score a piece with each reader, on a worker."""
-    return [score_with(reader, piece.codes, job) for reader in cached(job.key, job.readers)]
-
-
-def score_with(reader: Scorer, codes: Codes, job: ScoringJob) -> ScoredBlock:
-    """Score code points with one reader; return costs or sums, without the code points."""
-
-    def wanted_blocks(size: int) -> Iterator[Codes]:
-        for at in range(0, len(codes), size):
-            check_wanted()
-            yield codes[at : at + size]
-
-    blocks = list(score_blocks(reader, wanted_blocks(job.block), 1))
-    parts = blocks[0].parts
-    if job.detailed:
-        ranks = [block.ranks for block in blocks if block.ranks is not None]
-        return ScoredBlock(
-            codes[:0],
-            np.concatenate([block.ids for block in blocks]),
-            np.concatenate([block.nats for block in blocks]),
-            np.concatenate(ranks) if job.ranking else None,
-            {name: np.concatenate([block.parts[name] for block in blocks]) for name in parts},
-        )
-    sums = {"": sum((block.score() for block in blocks), Score())}
-    for name in parts:
-        sums[name] = sum((block.of_part(name).score() for block in blocks), Score())
-    return SummedBlock(codes[:0], sums)

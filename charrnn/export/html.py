@@ -36,7 +36,7 @@ def export(trained: Trained, options: ExportOptions) -> bytes:
     config = trained.config
     is_short = not config.carry and trained.corpus.examples_are != "files"
     scripts = [f"\n{engine()}", f"\n{asset('colours.js')}{asset('page.js')}"]
-    style = fill(asset("page.css"), heat_map.colours_in_css())  # as `eval --html`
+    style = fill(asset("page.css"), heat_map.colours_in_css())
     # A class of characters for a regular expression of JavaScript with the flag u.
     steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in STEERING)
     facts = facts_of(trained, options) | {

@@ -41,7 +41,7 @@ from charrnn.network.rounding import Array, as_integers
 from charrnn.settings.training import Ending, Fitted, ending, of_member
 from charrnn.training.loop import Checkup, Event
 from charrnn.training.members import mean_of_bests
-from charrnn.training.optimizers import MOMENTS, usual_squares
+from charrnn.training.optimizers import MOMENTS
 from charrnn.training.ranks import ALONE, Ranks
 from charrnn.training.state import Best, TrainState, architecture_of
 from charrnn.vocabulary import Ids, Vocabulary
@@ -51,7 +51,6 @@ Arrays = Mapping[str, NDArray[Any]]
 Path = str | PathLike[str]
 
 COUNTED = "counted"
-SQUARES = "adam.v"
 EXPONENTS = ".exponents"
 # Training stops long before a weight of the best parameters gets so large. The last parameters may
 # be the result of diverging.
@@ -137,14 +136,7 @@ class Unpacker:
         """Return True if sampling or scoring needs this array."""
         number, _, rest = name.partition(".")
         own = (rest if number.isdigit() else name).removesuffix(EXPONENTS)
-        return own in (COUNTED, SQUARES) or own in self.architecture.shapes
-
-    def squares(self, number: int, arrays: Mapping[str, Array]) -> Array | None:
-        """Return the usual squares of the gradients of a network, if Adam has learned them."""
-        v = arrays.get(array_name(number, SQUARES))
-        if v is not None:
-            self.check_squares(SQUARES, v)
-        return usual_squares(self.claims.config, v, self.claims.learned[number - 1].run["step"])
+        return own == COUNTED or own in self.architecture.shapes
 
     def state(self, number: int, arrays: Mapping[str, Array]) -> TrainState:
         learned, rule = self.claims.learned[number - 1], self.claims.config.optimizer
@@ -357,9 +349,8 @@ def load_trained(path: Path) -> Trained:
     claims = file.claims
     config, networks = claims.config, []
     for number in range(1, config.members + 1):
-        squares = None if claims.slim else file.squares(number, arrays)
         best = file.best(number, arrays)
-        networks.append(LanguageModel(best, claims.vocabulary, config.carry, squares))
+        networks.append(LanguageModel(best, claims.vocabulary, config.carry))
     counted = file.counted(arrays)
     facts = claims.corpus, claims.learned, claims.slim, counted, claims.bits
     return Trained(tuple(networks), config, *facts)

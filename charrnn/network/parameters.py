@@ -165,7 +165,6 @@ class LanguageModel:
     parameters: Parameters
     vocabulary: Vocabulary
     carry: bool = False  # whether the state goes on from one example to the next, as in a book
-    squares: Array | None = None  # (n,) the usual squares of a symbol's gradient, if known
 
     @property
     def architecture(self) -> Architecture:

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import blake2b
 from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -21,10 +20,8 @@ from numpy.typing import NDArray
 
 from charrnn.corpus.columns import Records
 from charrnn.corpus.segmentation import END_CODE, LineNumbers, text_of, whole_examples
-from charrnn.errors import CorpusError
 from charrnn.network.rounding import UNIT
 from charrnn.scoring.score import BITS, Score, sum_of_units, sums_of_units, tally, tally_examples
-from charrnn.settings.corpus import Part
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary
 
 Floats = NDArray[np.float64]
@@ -75,22 +72,6 @@ class ScoredBlock:
         parts = {name: nats[rows] for name, nats in self.parts.items()}
         ranks = None if self.ranks is None else self.ranks[rows]
         return ScoredBlock(self.codes[rows], self.ids[rows], self.nats[rows], ranks, parts)
-
-
-class SummedBlock(ScoredBlock):
-    """A block scored elsewhere: its text, its sums under "" and those of each part by name."""
-
-    def __init__(self, codes: Codes, sums: Mapping[str, Score]) -> None:
-        nothing: Floats = np.empty(0)
-        parts = {name: nothing for name in sums if name}
-        super().__init__(codes, np.empty(0, np.uint8), nothing, None, parts)
-        self.sums = sums
-
-    def score(self) -> Score:
-        return self.sums[""]
-
-    def of_part(self, name: str) -> ScoredBlock:
-        return SummedBlock(self.codes, {"": self.sums[name]})
 
 
 def score_blocks(
@@ -241,55 +222,6 @@ class Gatherer:
         return Rows("".join(texts), stops, nats.pop(""), unknown, none, none, none + 1, nats)
 
 
-def whole_pieces(blocks: Iterable[Codes], symbols: int | None = None) -> Iterator[Codes]:
-    """Yield the pieces of a text; they do not depend on how it is cut into blocks."""
-    least = symbols or PIECE
-    begun: list[Codes] = []
-    size = 0  # of the piece that has begun
-    for block in blocks:
-        ends = np.flatnonzero(block == END_CODE)
-        start = 0
-        while (at := int(ends.searchsorted(start + least - 1 - size))) < len(ends):
-            stop = int(ends[at]) + 1
-            yield np.concatenate([*begun, block[start:stop]])
-            begun, size, start = [], 0, stop
-        begun.append(block[start:])
-        size += len(block) - start
-        if size > LONGEST + least:
-            what = f"an example has more than {LONGEST:,} characters and cannot be shared out"
-            raise CorpusError(what, "Score the text as a whole in one process.")
-    if size:
-        yield np.concatenate(begun)
-
-
-class Extent(NamedTuple):
-    """The number of pieces of a text and a hash that identifies the text."""
-
-    pieces: int
-    digest: str
-
-
-def extent_of(blocks: Iterable[Codes]) -> Extent:
-    """Read a text to its end and return its extent."""
-    digest, count = blake2b(digest_size=16), 0
-    for piece in whole_pieces(blocks):
-        count += 1
-        digest.update(piece.astype("<u4").tobytes())
-    return Extent(count, digest.hexdigest())
-
-
-def span_of(part: Part, pieces: int) -> range:
-    """Return the numbers of the pieces in a part; parts are consecutive and of about one size."""
-    return range(pieces * (part.number - 1) // part.of, pieces * part.number // part.of)
-
-
-def pieces_within(blocks: Iterable[Codes], span: range) -> tuple[int, Iterator[Codes]]:
-    """Return the number of examples before these pieces of a text, and the pieces."""
-    pieces = whole_pieces(blocks)
-    before = sum(int(np.count_nonzero(piece == END_CODE)) for piece in islice(pieces, span.start))
-    return before, islice(pieces, len(span))
-
-
 class Origins:
     """The file and line of each example: noted as files are cut, and taken by several readers,
     each at its own pace.
@@ -335,10 +267,10 @@ SPARE = 1 << 12  # examples kept beside the top few, so that they are rarely sor
 
 
 class Ranking:
-    """Examples sorted by nats, or by nats per character."""
+    """The examples with the most nats per character."""
 
-    def __init__(self, *, by_nats: bool, top: int | None = None) -> None:
-        self._by_nats, self._top = by_nats, top
+    def __init__(self, top: int | None = None) -> None:
+        self._top = top
         self._batches: list[Rows] = []
         self._size = 0
 
@@ -371,8 +303,7 @@ class Ranking:
     def _ordered(self) -> Iterator[tuple[float, Row]]:
         if not self._batches:
             return
-        by = "nats" if self._by_nats else "nats_per_character"
-        cost = np.concatenate([getattr(batch, by) for batch in self._batches])
+        cost = np.concatenate([batch.nats_per_character for batch in self._batches])
         firsts = np.cumsum([0, *map(len, self._batches)])
         for number in np.argsort(-cost, kind="stable").tolist():
             batch = int(np.searchsorted(firsts, number, side="right")) - 1

@@ -6,12 +6,6 @@ with counts        P ~ sqrt(P of the networks * P of the counts)     up to 500 s
 
 Mixing needs the logits of every symbol, so a text is read in blocks that fit into memory. Scorers
 continue where they stopped, so the blocks do not change the score.
-
-Dynamic evaluation: score a window, learn from it, and go on.
-
-    v = v + g^2;    p += pull (p at first - p) - rate g / (sqrt(v / n) + e)     after window n
-
-A parameter moves by about the rate in a window, whatever the size of its gradient g.
 """
 
 from __future__ import annotations
@@ -25,18 +19,15 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts.kneser_ney import Counts, CountsReader, GrowingCounts
-from charrnn.errors import DivergedError, ModelFileError, SettingError
-from charrnn.network.architecture import read_after, read_before, still_to_come
+from charrnn.counts.kneser_ney import Counts, CountsReader
+from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.parameters import LanguageModel
-from charrnn.network.readout import ExactReadout, add_novelty, nats_of
-from charrnn.network.rounding import Array, Array64, Integers
+from charrnn.network.readout import add_novelty, nats_of
+from charrnn.network.rounding import Array64, Integers
 from charrnn.network.stepper import NONE, InputCounts, Stepper
-from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.pieces import Floats, Ranks
-from charrnn.scoring.scorer import NetworkScorer, rank_ends
-from charrnn.settings.fields import DYNAMIC_RATE, check
-from charrnn.vocabulary import END, Ids, Vocabulary
+from charrnn.scoring.scorer import NetworkScorer
+from charrnn.vocabulary import Ids, Vocabulary
 
 Use = Literal["network", "counts", "both"]
 State = list[NDArray[Any]]  # arrays whose first axis is the lane
@@ -45,17 +36,10 @@ MOST_ROOTS: Final = 500  # symbols
 SMALLEST: Final = 1e-300  # added to a mean of probabilities, so that its logarithm is finite
 MIXABLE_HEADS: Final = ("symbol", "halt")  # their logits are a distribution that includes END
 OTHER_VOCABULARY = "Use models with the same vocabulary, such as models trained on the same texts."
-TANH_RATE, GATED_RATE = 5e-4, 1e-3  # that suit cells without gates, and cells with gates
-STEPS: Final = 64  # symbols read before learning from them
-TINY: Final = 1e-6
-PULL: Final = 2e-3  # of the way back, at each window
-REMEMBERED: Final = 100  # windows that Adam's second moments in a model file stand for
-LARGEST: Final = 1000.0  # nats; no symbol is that improbable
 NUMBERS: Final = 1 << 22  # of logits in a block, for each scorer
 MOST: Final = 1 << 16  # symbols in a block
 FEWEST: Final = 1 << 11
 CACHED: Final = 1 << 16  # numbers of logits mixed at a time
-AT_HAND: Final = 1 << 14  # parameters updated at a time
 
 
 def check_mixable(head_name: str) -> None:
@@ -214,107 +198,6 @@ def combine(predictors: Sequence[Predictor]) -> Predictor:
     return Predictor(sharing, counts, use, weights)
 
 
-class DynamicScorer:
-    """A scorer of one network that learns from the text while it reads."""
-
-    def __init__(
-        self, model: LanguageModel, rate: float, ranking: bool = False, *, keep_logits: bool = False
-    ) -> None:
-        """With ``keep_logits``, ``logits`` holds those of the last block."""
-        check("rate", rate, DYNAMIC_RATE)
-        self.model = model
-        self.vocabulary = model.vocabulary
-        self.rate = rate
-        self.ranking = ranking
-        self.needs_whole_examples = model.architecture.head.lengths is not None
-        self.parts: dict[str, Floats] = {}  # one network has no parts
-        self._unfolded = Unfolded(model.architecture, STEPS, 1, model.parameters.flat.dtype)
-        self._unfolded.readout = self._readout = ExactReadout(
-            model.architecture, STEPS, on_grid=False, ranking=ranking, keeping=keep_logits
-        )
-        self._keep_logits = keep_logits
-        self.logits: Floats | None = None
-        self.begin()
-
-    def begin(self) -> None:
-        p = self.model.parameters.copy()
-        self._pulled: Array = PULL * self.model.parameters.flat
-        self._p, self._gradient, self._squares = p, p.like(), p.like()
-        for state in self._unfolded.states:
-            state[0] = 0
-        self._windows = 0
-        if self.model.squares is not None:
-            self._windows = REMEMBERED
-            self._squares.flat[...] = self.model.squares * (REMEMBERED / STEPS)
-        # the symbols of the window so far, with one before it; clock and left of each
-        self._line: Ids = np.zeros(1, self.vocabulary.dtype)
-        self._counts: NDArray[np.int64] = np.zeros((2, 0), np.int64)
-        self._since = 0
-
-    def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
-        nats = np.zeros(len(ids))
-        ranks = np.zeros(len(ids), np.int32) if self.ranking else None
-        counts = np.array([read_before(ids, self._since), still_to_come(ids)])
-        self._since = read_after(ids, self._since)
-        self.logits = np.empty((len(ids), self.vocabulary.symbols)) if self._keep_logits else None
-        at = 0
-        while at < len(ids):
-            taken = ids[at : at + STEPS + 1 - len(self._line)]
-            self._line = np.concatenate([self._line, taken])
-            here = slice(at, at + len(taken))
-            self._counts = np.concatenate([self._counts, counts[:, here]], 1)
-            with np.errstate(all="ignore"):  # reported below as divergence
-                nats[here] = self._nats()[-len(taken) :]
-                if ranks is not None:
-                    ranks[here] = self._readout.ranks[-len(taken) :]
-                    if self.needs_whole_examples:
-                        rank_ends(self._p, taken, counts[0, here], ranks[here])
-                if self.logits is not None:
-                    self.logits[here] = self._readout.logits[-len(taken) :]
-                if len(self._line) == STEPS + 1:
-                    self._learn()
-            at += len(taken)
-        if not (nats < LARGEST).all():  # also if one is NaN
-            smaller = f"{min(self.rate / 10, 2e-4):.1g}"
-            raise DivergedError(
-                "the loss diverged while learning from the text",
-                f"Try a smaller rate, such as [dynamic] {smaller}",
-            )
-        add_novelty(self.model, ids, nats, ranks)
-        return nats, ranks
-
-    def _nats(self) -> Array:
-        """Return -log y_hat of the window so far. Leave its gradient if it is full."""
-        line = self._line[:, None].astype(np.intp)
-        x, (clock, left) = line[:-1], self._counts[..., None]
-        begins = None if self.model.carry else x == END
-        window = Window(x, line[1:], begins, clock=clock, left=left)
-        if len(x) < STEPS:
-            return self._unfolded.nats(self._p, replace(window, advance=0))[:, 0]
-        nats = np.empty(x.shape)
-        self._unfolded.nats_and_gradient(
-            self._p, window, self._gradient, 1 / STEPS, nats_of_each=nats
-        )
-        return nats[:, 0]
-
-    def _learn(self) -> None:
-        """Update the parameters by the gradient of the full window."""
-        self._windows += 1
-        root = math.sqrt(self._windows)
-        arrays = self._p.flat, self._gradient.flat, self._squares.flat, self._pulled
-        for at in range(0, len(self._pulled), AT_HAND):
-            p, g, v, pulled = (array[at : at + AT_HAND] for array in arrays)
-            v += g * g
-            size: Array = np.sqrt(v)
-            size += TINY * root
-            step: Array = np.divide(g, size, size)
-            step *= self.rate * root
-            p *= 1 - PULL
-            p += pulled
-            p -= step
-        self._line, self._counts = self._line[-1:], self._counts[:, :0]
-
-
 class MixedScorer:
     """A scorer of several networks, or of networks and counts."""
 
@@ -325,30 +208,20 @@ class MixedScorer:
         *,
         ranking: bool = False,
         fast: bool = False,
-        rate: float | None = None,
     ) -> None:
-        """With a rate, the networks learn and the counts grow while they read."""
         self.predictor = predictor
         self.vocabulary = predictor.vocabulary
         self.ranking = ranking
         self.needs_whole_examples = False  # networks that draw the length first cannot be mixed
         counts = predictor.counts
-        self._scorers: list[NetworkScorer | DynamicScorer]
-        self._counts: CountsReader | GrowingCounts | None = None
-        if rate is None:
-            self._scorers = [
-                NetworkScorer(network, threads, fast=fast, keep_logits=True)
-                for network in predictor.networks
-            ]
-            self._counts = None if counts is None else CountsReader(counts)
-        else:
-            self._scorers = [
-                DynamicScorer(network, rate, keep_logits=True) for network in predictor.networks
-            ]
-            self._counts = None if counts is None else GrowingCounts(counts)
+        self._scorers = [
+            NetworkScorer(network, threads, fast=fast, keep_logits=True)
+            for network in predictor.networks
+        ]
+        self._counts = None if counts is None else CountsReader(counts)
         is_ranked = ranking and predictor.use == "network"
         # A scorer returns the nats of its network; those of a mean, or ranks, are computed here.
-        self._computes_network = len(self._scorers) > 1 or is_ranked or rate is not None
+        self._computes_network = len(self._scorers) > 1 or is_ranked
         self._at_once = max(FEWEST, min(MOST, NUMBERS // self.vocabulary.symbols))
         self.parts: dict[str, Floats] = {}  # nats of the last block under each part
         self.mean_alone: Floats = np.zeros(0)  # its mean nats under each network alone
@@ -408,30 +281,15 @@ class MixedScorer:
             yield "both", mix_with_counts(o, log_p)
 
 
-def rate_for(predictor: Predictor, rate: float | str | None) -> float | None:
-    """Return the learning rate, where "auto" is the one that suits the cells."""
-    if isinstance(rate, str):
-        is_gated = all(one.architecture.cell.gates > 1 for one in predictor.networks)
-        return GATED_RATE if is_gated else TANH_RATE
-    return rate
-
-
 def part_names(predictor: Predictor) -> tuple[Use, ...]:
     """Return the names of the parts of its scores; () if the network is the only one."""
     return () if predictor.counts is None else ("network", "counts", "both")
 
 
 def scorer_of(
-    predictor: Predictor,
-    threads: int = 1,
-    *,
-    ranking: bool = False,
-    fast: bool = False,
-    rate: float | None = None,
-) -> NetworkScorer | DynamicScorer | MixedScorer:
-    """Return the simplest scorer for this predictor; with a rate, one that learns."""
+    predictor: Predictor, threads: int = 1, *, ranking: bool = False, fast: bool = False
+) -> NetworkScorer | MixedScorer:
+    """Return the simplest scorer for this predictor."""
     if len(predictor.networks) > 1 or predictor.counts is not None:
-        return MixedScorer(predictor, threads, ranking=ranking, fast=fast, rate=rate)
-    if rate is not None:
-        return DynamicScorer(predictor.networks[0], rate, ranking)
+        return MixedScorer(predictor, threads, ranking=ranking, fast=fast)
     return NetworkScorer(predictor.networks[0], threads, ranking=ranking, fast=fast)

@@ -1,46 +1,19 @@
-"""Settings of reading a corpus and cutting it into examples; parts of a text."""
+"""Settings of reading a corpus and cutting it into examples."""
 
 from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from charrnn.errors import SettingError
-from charrnn.settings import fields
 from charrnn.settings.fields import SEED, Checked, OneOf, Real, Text, check, of_corpus, setting
 
-MOST_PARTS: Final = 1 << 20
 Kind = Literal["auto", "lines", "paragraphs", "files"]
 Cut = Literal["lines", "paragraphs", "files"]
 Newlines = Literal["translate", "keep"]
 Normalization = Literal["none", "NFC", "NFKC"]
 Errors = Literal["strict", "replace", "skip"]
-
-
-class Part(NamedTuple):
-    """One of several parts of a text: 2 of 8."""
-
-    number: int
-    of: int
-
-
-@dataclass(frozen=True)
-class Parts(fields.Values):
-    """A part as it is typed: 2/8."""
-
-    metavar: str = "I/N"
-    allowed: str = f"a part such as 2/8: I/N with I from 1 to N, and N at most {MOST_PARTS:,}"
-
-    def plain(self, value: Any) -> Any:
-        fields.ensure(isinstance(value, Part) and 1 <= value.number <= value.of <= MOST_PARTS)
-        return value
-
-    def read(self, typed: Any) -> Part:
-        if isinstance(typed, Part):
-            return typed
-        number, _, of = str(typed).partition("/")
-        return Part(int(number), int(of))
 
 
 @dataclass(frozen=True)

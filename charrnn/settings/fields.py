@@ -321,7 +321,6 @@ COUNT = Whole(1, 1 << 40)
 MANY = Whole(1, 1 << 62)
 SHARE = Real(0, 0.95)
 SEED = Whole(0, (1 << 64) - 1)
-DYNAMIC_RATE = Real(0, 1e6, above=True)
 
 
 def in_words(name: str, value: object) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Array
-from charrnn.settings.training import Fitted, Rule
+from charrnn.settings.training import Rule
 
 MOMENTS: dict[Rule, str] = {"adam": "mv", "rmsprop": "v", "adagrad": "v", "sgd": "m"}
 Moments = dict[str, Array]
@@ -90,11 +90,3 @@ class Optimizer:
         np.divide(g, a, out=a)
         a *= lr
         p -= a
-
-
-def usual_squares(config: Fitted, v: Array | None, step: int) -> Array | None:
-    """Return Adam's estimate of the squared gradient of one symbol's loss; None for other rules."""
-    if config.optimizer != "adam" or v is None or not step:
-        return None
-    squares: Array = v * np.float32(config.batch * config.moves_on / (1 - BETA2**step))
-    return squares

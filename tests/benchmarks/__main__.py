@@ -7,7 +7,6 @@ python -m tests.benchmarks ranks --gigabits 10 --latency 30   ranks on a network
 python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter; takes an hour
 python -m tests.benchmarks minutes --corpus FILE   runs of growing length; takes several hours
 python -m tests.benchmarks defaults --corpus FILE  each default changed; takes several hours
-python -m tests.benchmarks scale                   many machines, with Dask
 python -m tests.benchmarks starts                  short lists, from models; takes half an hour
 python -m tests.benchmarks expect --corpus FILE    parts of a text, and samples; takes an hour
 python -m tests.benchmarks learning CORPUS [OPTIONS OF TRAIN]   a row of medians of three seeds
@@ -22,9 +21,9 @@ from importlib import import_module
 
 from charrnn.launcher import set_threads
 
-SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
+SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora")
 WITH_CORPORA = ("chapter", "minutes", "defaults", "expect")
-LONG = (*WITH_CORPORA, "scale", "ranks", "starts", "learning")  # only when named
+LONG = (*WITH_CORPORA, "ranks", "starts", "learning")  # only when named
 
 
 def parser() -> argparse.ArgumentParser:

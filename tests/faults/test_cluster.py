@@ -30,7 +30,6 @@ from tests.clusters import (
     small_pieces,
     when_three_are_there,
 )
-from tests.corpora import NAMES
 from tests.program import Program, is_refusal
 from tests.speaking import independent, saved
 from tests.sweeps import workers_of
@@ -186,50 +185,6 @@ def cluster_is_busy(machines: Machines) -> bool:
 
     with Client(machines.address, timeout="30s", set_as_default=False) as client:
         return all(client.processing().values())
-
-
-DEADLY = """
-import os, signal
-from charrnn.cluster import worker
-score = getattr(worker, "given", worker.score_with)  # this code may run more than once
-worker.given = score
-
-def deadly(reader, codes, job):
-    if ord("Q") in codes.tolist():
-        os.kill(os.getpid(), signal.SIGKILL)
-    return score(reader, codes, job)
-
-worker.score_with = deadly
-"""
-
-
-def test_c9_a_piece_that_kills_its_workers_is_named(
-    trained: Program, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_pieces(monkeypatch)
-    deadly = elsewhere / "deadly.py"
-    deadly.write_text(DEADLY)
-    trained.write("q.txt", "Anna\nBertha\nClaudia\n\nDora\nEmilia\nFriederike\nQuentin\nZoe\n")
-    with machines(elsewhere, 0, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}) as made:
-        made.work("--preload", str(deadly), nanny=True)
-        made.until_there_are(1)
-        what = "q.txt, lines 8 to 9, killed 2 workers, one after the other"
-        hint = "It may need more memory than a worker has."
-        trained.refuses("eval", "q.txt", "--scheduler", str(made.file), what=what, hint=hint)
-
-
-def test_c10_a_byte_that_is_none_is_told_as_ever_and_in_its_place(
-    trained: Program, two: Machines, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small_pieces(monkeypatch, symbols=50_000)
-    trained.write("long.txt", NAMES.encode() * 800 + b"Zo\xeb\n" + NAMES.encode())
-    line = ("eval", "long.txt", "--per-example", "--sort", "input")
-    one = trained.run(*line)
-    others = trained.run(*line, "--scheduler", str(two.file))
-    assert (others.status, others.err) == (one.status, one.err)
-    assert "long.txt is not UTF-8: byte" in others.err
-    assert others.out
-    assert one.out.startswith(others.out)  # of the piece that it is in, there is nothing
 
 
 @contextmanager

@@ -132,7 +132,6 @@ def test_20_metrics_that_find_no_room_are_said_and_the_model_stays(
 @pytest.mark.parametrize(
     ("line", "hint"),
     {
-        ("eval", "names.txt", "--html", "disk/x.html"): "name another file with --html.",
         ("slim", "disk/x.npz"): "name another file.",
         ("export", "disk/x.html"): "name another file.",
         ("export", "disk/x.onnx"): "name another file.",

@@ -36,8 +36,6 @@ OUT_OF_RANGE = {
         "--normalize": ["NFD"],
     },
     "eval names.txt": {
-        "--dynamic": ["0", "-1", "nan", "inf"],
-        "--sort": ["length"],
         "--examples": ["pages"],
         "--threads": ["0"],
     },

@@ -59,8 +59,8 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {  # the line, and options th
     "eval": (
         "-m {model} names.txt",
         (
-            *("--per-example", "--per-char", "--html page.html", "--force", "--baselines"),
-            *("--json", "--dynamic 0.1", "--drawn 50", "--above 4", "--threads 2", "-m one.npz"),
+            *("--per-example", "--per-char", "--baselines"),
+            *("--json", "--above 4", "--threads 2", "-m one.npz"),
         ),
     ),
     "fill": ("T_r* _x -m {model}", ("--json", "-n 4", "--particles 50")),

@@ -11,7 +11,6 @@ import pytest
 
 from charrnn.network import threads
 from charrnn.network.threads import Threads, results
-from charrnn.scoring.baselines import compressed_size
 from tests.child import PYTHON
 from tests.corpora import NAMES
 from tests.program import Program
@@ -143,9 +142,3 @@ def test_50_ctrl_c_begins_no_further_job(monkeypatch: pytest.MonkeyPatch) -> Non
     gate.set()
     pool.submit(int).exception(50)
     assert done == []
-
-
-def test_50_ctrl_c_ends_a_compressor() -> None:
-    data, is_over = bytes(range(256)) * 1000, threading.Event()
-    is_over.set()
-    assert compressed_size("xz", data, is_over) < 100 < compressed_size("xz", data[:200])

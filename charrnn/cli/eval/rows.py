@@ -1,42 +1,31 @@
-"""Rows of ``charrnn eval``: one for each example or character, the coloured text, sums of a part.
+"""Rows of ``charrnn eval``: one for each example or character, and the coloured text.
 
         nats  nats/char   chars  times  text
        31.32      3.915       7      1  Zyxqwvu
 
 With --above, rows have its unit. Sorted rows are kept until the end. In input order, each row is
 written as soon as it is scored.
-``eval --part I/N`` writes the exact sums of a part of a text; ``eval --add`` adds them up.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
-from hashlib import blake2b
+from dataclasses import replace
 from itertools import islice, repeat
-from typing import Any
 
 import numpy as np
 
-from charrnn.cli.console import ABOVE, CYAN, DIM, Console, Output
+from charrnn.cli.console import ABOVE, CYAN, DIM, Console
 from charrnn.cli.eval.options import Options, Threshold
-from charrnn.cli.eval.summary import Summary, show
 from charrnn.cli.terminal.colours import Painter
 from charrnn.cli.terminal.tables import Column, Table, count, fitted
-from charrnn.corpus.columns import Records
-from charrnn.corpus.files import blocks, name_of
+from charrnn.corpus.files import name_of
 from charrnn.corpus.segmentation import END_CODE, NEWLINE, text_of
-from charrnn.errors import CorpusError
-from charrnn.json_lines import parse
 from charrnn.scoring import heat_map, pieces
 from charrnn.scoring.pieces import Gatherer, Row, ScoredBlock
-from charrnn.scoring.score import BITS, Score
-from charrnn.settings.corpus import Part, Parts, Reading
-from charrnn.settings.fields import ensure
-from charrnn.text import Raw, Visible, encodable, joined, visible, visible_json, visible_line
+from charrnn.scoring.score import BITS
+from charrnn.text import Raw, Visible, encodable, joined, visible_json, visible_line
 
 PLACE = "where"
 PART = 9  # columns for the nats per character of the network, of the counts, ...
@@ -62,7 +51,7 @@ class ExampleRows:
         self._merged = 0  # examples that share a row with an equal one
         self._ranking: pieces.Ranking | None = None
         if not options.keeps_order:
-            self._ranking = pieces.Ranking(by_nats=options.sort == "nats", top=options.top)
+            self._ranking = pieces.Ranking(options.top)
         columns = [Column(unit, 10, 2), Column(f"{unit}/char", 11), Column("chars", 8, 1)]
         columns += [Column("times", 7, 3), *(Column(name, PART, 5) for name in parts)]
         if len(files) > 1:
@@ -71,8 +60,7 @@ class ExampleRows:
         room = output.window - 1 - len(GAP)
         self._table = Table(columns, room - TEXT, output)
         self._room = max(len(ELLIPSIS), room - self._table.width)
-        self._csv = CsvRows(origins.records, files, output) if options.as_csv else None
-        is_table = not options.as_json and not options.as_csv
+        is_table = not options.as_json
         if is_table and self._is_terminal:  # in a pipe, every line is an example
             text = output.paint(Visible(GAP + "text"), CYAN)
             output.write_lines([joined([self._table.head(), text])])
@@ -84,10 +72,6 @@ class ExampleRows:
             return
         files, lines = self._origins.take("rows", len(rows))
         rows = replace(rows, files=files, lines=lines)
-        if self._csv is not None:
-            limit = None if self._above is None else self._above.bits
-            self._csv.add(map(rows.row, range(len(rows))), limit)
-            return
         if self._above is not None:
             rows = rows.above(self._above.bits)
         if self._ranking is None:
@@ -100,7 +84,7 @@ class ExampleRows:
             self._write(self._ranking.rows())
         if self._merged:
             share = f"{count(self._merged, 'repeated example')} without a row: see times"
-            self._console.note(f"{share}, or show each with --sort input")
+            self._console.note(f"{share}, or show each with --per-example alone")
 
     def _write(self, rows: Iterable[Row]) -> None:
         lines = map(self._line, rows)
@@ -140,36 +124,6 @@ class ExampleRows:
             f' "bits_per_character": {mean * BITS!r}, "file": {file},'
             f' "times": {row.times}{parts_json(row.parts)}}}\n'
         )
-
-
-class CsvRows:
-    """Writes the rows of the input as CSV (RFC 4180), with the figures of each example."""
-
-    def __init__(self, records: Records, files: Sequence[str], output: Output) -> None:
-        records.keeps = True
-        self._records, self._files, self._output = records, files, output
-        self._columns = 0  # of the input; 0 before the header is written
-        self._lines = io.StringIO(newline="")
-        newline = "\n" if output.is_terminal else "\r\n"
-        self._writer = csv.writer(self._lines, lineterminator=newline)
-
-    def add(self, rows: Iterable[Row], above: float | None) -> None:
-        """Write these rows, or those above a number of bits per character."""
-        for row in rows:
-            is_of_table = bool(self._files) and self._files[row.file] in self._records.tables
-            fields = self._records.rows.popleft() if is_of_table else [row.text]
-            if not self._columns:
-                header = (self._records.header if is_of_table else []) or ["text"]
-                self._columns = len(header)
-                self._writer.writerow([*header, "nats", "nats_per_character", "unknown"])
-            if above is None or (row.nats_per_character * BITS > above and row.text.strip()):
-                missing = [""] * (self._columns - len(fields))
-                figures = (row.nats, row.nats_per_character, row.unknown)
-                self._writer.writerow([*fields, *missing, *figures])
-        text = self._lines.getvalue()
-        self._output.write(visible(text) if self._output.is_terminal else Raw(text))
-        self._lines.seek(0)
-        self._lines.truncate()
 
 
 def text_json(text: str) -> Visible:
@@ -282,136 +236,3 @@ def above_json(alarm: Alarm | None) -> dict[str, object]:
     """Return how many examples or characters are above the threshold; null without one."""
     found = None if alarm is None else alarm.count
     return {"above": found, "above_count": found}  # the first is the older name
-
-
-SAME = "Add up parts of one text, scored by the same models in the same way."
-Scored = Mapping[str, Any]  # the JSON object of a part
-
-
-def part_json(
-    part: Part, extent: pieces.Extent, options: Options, summaries: Sequence[Summary]
-) -> dict[str, object]:
-    """Return the sums of a part, and what identifies the text and the models."""
-    return {
-        **part._asdict(),
-        "text": extent.digest,
-        "models": [
-            blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in options.models
-        ],
-        "use": options.use,
-        "above": None if options.above is None else options.above.bits,
-        "unit": None if options.above is None else options.above.unit,
-        "scores": [
-            {
-                "model": summary.model,
-                "examples_are": summary.examples_are,
-                "ends_apart": summary.ends_apart,
-                "sums": {
-                    name: asdict(score)
-                    for name, score in {"": summary.score, **summary.parts}.items()
-                },
-                "moments": {name: one.moments.tolist() for name, one in summary.pairings.items()},
-            }
-            for summary in summaries
-        ],
-    }
-
-
-def add_up(options: Options, console: Console) -> None:
-    parts = read_parts(options.sources)
-    first = parts[0]
-    check_complete(parts)
-    summaries = []
-    for index, score in enumerate(first["part"]["scores"]):
-        summary = Summary(first["text"], score["examples_are"], score["model"])
-        summary.ends_apart = score["ends_apart"]
-        each = [scored["part"]["scores"][index] for scored in parts]
-        for of_part in each:
-            for name, sums in of_part["sums"].items():
-                summary.parts[name] = summary.parts.get(name, Score()) + Score(**sums)
-            for name, moments in of_part.get("moments", {}).items():
-                summary.pairings[name].of_others += moments
-        summary.score = summary.parts.pop("")
-        if not all("moments" in of_part for of_part in each):
-            summary.pairings.clear()  # an older charrnn has scored a part
-        summary.seconds = sum(scored["seconds"] for scored in parts)
-        summaries.append(summary)
-    alarm = None
-    if first["part"]["above"] is not None:
-        above = Threshold(first["part"]["above"])
-        if first["part"].get("unit") == "nats":
-            above = Threshold(above.bits / BITS, "nats")
-        alarm = Alarm(above, of_characters=False)
-        alarm.count = sum(scored["above"] for scored in parts)
-    more = {"fast": first["fast"], **above_json(alarm)}
-    show(summaries, options, console, more)
-    if alarm is not None:
-        alarm.report(console)
-
-
-def read_parts(sources: Sequence[str]) -> list[Scored]:
-    """Return the parts in these files, ordered by their numbers."""
-    parts: dict[int, Scored] = {}
-    for source in sources:
-        name = name_of(source)
-        lines = "".join(blocks(source, Reading())).splitlines()
-        if not lines:
-            raise CorpusError(f"{name} is empty", "Check that the job that writes it has finished.")
-        for line in lines:
-            scored = parse_part(line, name)
-            number = scored["part"]["number"]
-            if number in parts:
-                raise CorpusError(f"{name} holds part {number} a second time", SAME)
-            parts[number] = scored
-    return [parts[number] for number in sorted(parts)]
-
-
-def parse_part(line: str, name: str) -> Scored:
-    """Return the part on a line; raise CorpusError if the line holds anything else."""
-    try:
-        scored = parse(line)
-        part = scored["part"]
-        ensure(scored["schema"] == "charrnn.eval/1")
-        Parts().plain(Part(part["number"], part["of"]))
-        ensure(isinstance(scored["seconds"], float))
-        ensure("fast" in scored)
-        ensure({"text", "models", "use"} <= part.keys())
-        ensure(type(part["of"]) is int)
-        above = part["above"], scored["above"]
-        ensure(above == (None, None) or all(isinstance(number, int | float) for number in above))
-        ensure(part["scores"])
-        for score in part["scores"]:
-            words = scored["text"], score["model"], score["examples_are"]
-            ensure(all(type(word) is str for word in words))
-            ensure("ends_apart" in score)
-            for sums in (score["sums"][""], *score["sums"].values()):
-                for key, value in sums.items():
-                    ensure(type(value) is int and (value >= 0 or "units" in key))
-                Score(**sums)
-            for moments in score.get("moments", {}).values():
-                ensure([*map(type, moments)] == 6 * [float])
-    except (ValueError, KeyError, TypeError, AttributeError):
-        hint = "Write it with charrnn eval --part I/N --json."
-        raise CorpusError(f"{name} is not the result of a part", hint) from None
-    return scored
-
-
-def check_complete(parts: Sequence[Scored]) -> None:
-    """Raise CorpusError unless these are all parts of one text, scored in one way."""
-
-    def kind(scored: Scored) -> list[object]:
-        part = scored["part"]
-        models = [score["model"] for score in part["scores"]]
-        same = [part[name] for name in ("of", "text", "models", "use", "above")]
-        return [*same, models, scored["fast"]]
-
-    for scored in parts:
-        if kind(scored) != kind(parts[0]):
-            number = scored["part"]["number"]
-            raise CorpusError(f"part {number} does not match the first part", SAME)
-    of = parts[0]["part"]["of"]
-    missing = sorted({*range(1, of + 1)} - {scored["part"]["number"] for scored in parts})
-    if missing:
-        names = ", ".join(f"{number}/{of}" for number in missing[:8])
-        more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
-        raise CorpusError(f"missing parts: {names}{more}", "Score them, and add all parts up.")

@@ -1,4 +1,4 @@
-"""The result of ``charrnn eval``: the loss in several forms, beside baselines and drawn texts."""
+"""The result of ``charrnn eval``: the loss in several forms, beside baselines."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from charrnn.analysis import NAME, DrawnTexts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.eval.options import Options
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.tables import Entry, Fact, Report, Table, cells, count, entries, fitted
-from charrnn.cli.train.summary import fold_facts
 from charrnn.counts.markov import Baseline
-from charrnn.folds import CrossValidated
-from charrnn.scoring.baselines import COMPRESSORS
 from charrnn.scoring.pieces import ScoredBlock
 from charrnn.scoring.score import UNCLEAR, Difference, Mean, Pairing, Score, json_of
 from charrnn.text import Visible, visible_line
@@ -31,7 +27,6 @@ class Summary:
     name: str
     examples_are: str
     model: str
-    rate: float | None = None  # the learning rate of --dynamic
     ends_apart: bool = False  # the cost of the ends is a row of its own
     score: Score = field(default_factory=Score)
     parts: dict[str, Score] = field(default_factory=dict)  # network, counts, both; or empty
@@ -39,8 +34,6 @@ class Summary:
     pairings: dict[str, Pairing] = field(default_factory=lambda: defaultdict(Pairing))
     baselines: Sequence[tuple[Baseline, Difference | None]] = ()
     trained_on: int = 0  # symbols of the corpus that baselines learned from
-    drawn: DrawnTexts | None = None
-    validated: CrossValidated | None = None  # with --folds
     seconds: float = 0.0
 
     def add(self, block: ScoredBlock) -> None:
@@ -66,19 +59,6 @@ class Summary:
             baseline.held_out_symbols / max(1, self.score.overall.count),
         )
 
-    def page_figures(self) -> Mapping[str, str]:
-        """Return the figures for the head of the --html page."""
-        overall = self.score.overall
-        figures = {
-            "bits per character": f"{overall.bits_per_character:.3f}",
-            "perplexity": tables.shown(overall.perplexity),
-            "characters": f"{self.score.characters:,}",
-            "examples": f"{self.score.ends:,}",
-            "never seen in training": f"{self.score.unknown:,}",
-            "model": self.model,
-        }
-        return figures if self.rate is None else figures | {"learning at": f"{self.rate:g}"}
-
     def figures(self) -> dict[str, object]:
         figures, ending = self.score.figures() | json_of(self.difference()), self.score.ending
         if self.ends_apart:
@@ -99,15 +79,6 @@ class Summary:
             losses[baseline.name] = {**mean, **dict(shares), **json_of(difference)}
         return losses
 
-    def drawn_json(self) -> dict[str, object] | None:
-        """Return the losses of a Markov model on drawn and on held-out texts, with --drawn."""
-        if (drawn := self.drawn) is None:
-            return None
-        losses = {"drawn": drawn.nats_per_character, "held_out": drawn.held_out}
-        means = {name: Mean(nats, 1).per_character() for name, nats in losses.items()}
-        sizes = {"texts": drawn.texts, "characters": drawn.characters, "scored": drawn.scored}
-        return {**sizes, NAME: means}
-
 
 def show(
     summaries: Sequence[Summary], options: Options, console: Console, more: Mapping[str, object]
@@ -116,13 +87,12 @@ def show(
     if options.shows_rows:
         for summary in summaries:
             model = f"{summary.model}: " if len(summaries) > 1 else ""
-            score, rate = summary.score, summary.rate
+            score = summary.score
             loss = score.overall
-            learning = "" if rate is None else f", learning at {rate:g}"
             console.note(
                 f"{model}{loss.nats_per_character:.4f} nats or {loss.bits_per_character:.4f} bits"
                 f" per character, over {count(score.characters, 'character')} and"
-                f" {count(score.ends, 'end')}{learning}"
+                f" {count(score.ends, 'end')}"
             )
         return
     report, first = report_on(summaries, more), summaries[0]
@@ -133,12 +103,11 @@ def show(
 def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Report:
     """Return the facts about the text and the models; ``more`` holds further values for JSON."""
     first, is_alone = summaries[0], len(summaries) == 1
-    score, rate = first.score, first.rate
+    score = first.score
     speed = score.overall.count / max(first.seconds, 1e-9)  # each end counts as a character
     are = "" if first.examples_are == "auto" else first.examples_are
     size = f"{count(score.ends, 'example', are=are)}, {score.characters:,} characters"
     unknown = f"{count(score.unknown, 'character')} not in the vocabulary"
-    learning = "" if rate is None else f": dynamic evaluation, learning rate {rate:g}"
     per_second = f", {tables.counted(speed)} characters a second" if is_alone else ""
     report = Report(
         Fact("text", first.name, "text", first.name),
@@ -146,20 +115,13 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
         *(Fact(name, value) for name, value in first.figures().items()),
         Fact(label="unknown", text=unknown if is_alone and score.unknown else ""),
         Fact("baselines", first.baselines_json()),
-        Fact("model", first.model, "model", first.model + learning if is_alone else ""),
-        *([] if first.validated is None else fold_facts(first.validated)),
-        Fact("drawn", first.drawn_json()),
-        Fact("dynamic", rate),
+        Fact("model", first.model, "model", first.model if is_alone else ""),
         Fact("seconds", first.seconds),
         Fact("characters_per_second", speed, "time", tables.clock(first.seconds) + per_second),
         *(Fact(name, value) for name, value in more.items()),
     )
     if not is_alone:
-        models = {
-            one.model: {**one.figures(), "drawn": one.drawn_json()}
-            for one in summaries
-            if one.model not in ("", TOGETHER)
-        }
+        models = {one.model: one.figures() for one in summaries if one.model not in ("", TOGETHER)}
         report.append(Fact("models", models))
     return report
 
@@ -179,7 +141,6 @@ def loss_tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visibl
                 yield from entries([("", f"worse than the counts alone: {way_out}")], output)
     if summaries[0].baselines:
         yield from with_baselines(summaries, output)
-    yield from with_drawn_texts(summaries, output)
 
 
 def losses(
@@ -286,41 +247,8 @@ def with_baselines(summaries: Sequence[Summary], output: Output) -> Iterator[Vis
     means = {one.name: Mean(one.nats_per_character, 1) for one, _ in first.baselines} | models
     ranked = sorted(means.items(), key=lambda item: -item[1].nats_per_character)
     yield from losses("baselines", ranked, models, output, apart)
-    shares = {one.name in COMPRESSORS: first.shares(one) for one, _ in first.baselines}
-    notes = [("", tables.pieces_in_words(*shares[False], "the text"))]
-    learned, scored = shares.get(True, (1.0, 1.0))
-    if learned < 1 or scored < 1:
-        read = f"the last {learned:.1%} of the training text, the first {scored:.1%} of the text"
-        notes.append(("", f"compressors read {read}"))
+    shares = [first.shares(one) for one, _ in first.baselines]
+    notes = [("", tables.pieces_in_words(*shares[0], "the text"))]
     if first.score.unknown:
         notes.append(("", f"with the cost of {count(first.score.unknown, 'unseen character')}"))
-    if missing := [name for name in COMPRESSORS if name not in means]:
-        notes.append(("", f"no figure for {' and '.join(missing)}: the text is too short"))
     yield from entries((note for note in notes if note[1]), output)
-
-
-def with_drawn_texts(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
-    """Yield the loss of a Markov model on the held-out text of each corpus, and on the texts that
-    each model drew.
-    """
-    drawn = {one.model: one.drawn for one in summaries if one.drawn is not None}
-    if not drawn:
-        return
-    texts = next(iter(drawn.values())).texts
-    held_out: dict[float, str] = {}  # the first model of each corpus
-    for model, one in drawn.items():
-        held_out.setdefault(one.held_out, model)
-    rows: list[tuple[str, Mean]] = []
-    for nats, first in held_out.items():
-        of = f"held out, {fitted(first, tables.FIRST - 10)}"
-        rows.append((of if len(held_out) > 1 else "held-out text", Mean(nats, 1)))
-        for model, one in drawn.items():
-            if one.held_out == nats:
-                name = model if len(drawn) > 1 else "drawn texts"
-                rows.append((name, Mean(one.nats_per_character, 1)))
-    bold = {"drawn texts", *drawn}
-    yield from losses(f"{NAME} on {count(texts, 'drawn text')}", rows, bold, output)
-    cut = [one for one in drawn.values() if one.scored < one.characters + one.texts]
-    if cut:
-        part = f"scored on the first {cut[0].scored:,} characters of them, ends included"
-        yield from entries([("", part)], output)
