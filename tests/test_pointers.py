@@ -88,7 +88,7 @@ def is_path(name: str, here: Path) -> bool:
 def test_stale_names_are_found() -> None:
     stale = "gone.py cli/gone.py charrnn/gone/x.py gone/app.py tests.gone charrnn.gone data/gone"
     assert missing(stale, HOME / "README.md") == set(stale.split())
-    kept = "app.py, cli/app.py; charrnn/cli, network/cells/*.py (charrnn.train) tests.child.answer."
+    kept = "app.py, cli/app.py; charrnn/cli, training/*.py (charrnn.train) tests.child.answer."
     assert not missing(f"{kept} model.npz https://a.org/gone.py ~/gone.md", HOME / "README.md")
 
 
