@@ -181,7 +181,7 @@ def reach_of(model: LanguageModel, ids: Ids, horizons: tuple[int, ...] = ()) -> 
     """Measure the reach of gradients on a text; cosines are for horizons 1, 2, 4 ... and these."""
     own = Parameters(model.architecture, model.parameters.flat.astype(np.float64))
     p = own.plain()
-    window = stretches(ids, carry=model.carry)
+    window = stretches(ids)
     lanes = window.x.shape[1]
     start: State = [np.zeros((lanes, p.architecture.hidden)) for _ in p.architecture.state_names]
     count = max(FEWEST, min(MOST, WORK // p.architecture.parameter_count))  # of losses
@@ -214,7 +214,7 @@ def gradient_of(p: Parameters, of_plain: Parameters) -> Array:
     return gradient.flat
 
 
-def stretches(ids: Ids, *, carry: bool) -> Window:
+def stretches(ids: Ids) -> Window:
     """Return stretches of a text, side by side, from where an example begins if possible."""
     read = np.concatenate([np.array([END], ids.dtype), ids])
     lanes = max(1, min(LANES, len(ids) // LENGTH))
@@ -229,7 +229,7 @@ def stretches(ids: Ids, *, carry: bool) -> Window:
     x, y = symbols[:-1], symbols[1:]
     places = np.array(firsts) + steps[:-1, None]  # of the targets, in the text
     clock, left = read_before(ids)[places], still_to_come(ids)[places]
-    return Window(x, y, None if carry else x == END, clock=clock, left=left)
+    return Window(x, y, x == END, clock=clock, left=left)
 
 
 def places(window: Window, count: int) -> tuple[Places, Places]:

@@ -20,7 +20,7 @@ from charrnn.model_file.fields import CorpusRecord
 from charrnn.scoring.score import Mean, table
 from charrnn.text import visible_line
 from charrnn.training.loop import LOSSES, Checkup, Event
-from charrnn.training.members import share_done
+from charrnn.training.state import progress
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -51,8 +51,8 @@ class Curve(NamedTuple):
 
 def curve_of(trained: Trained) -> Curve | None:
     """Return the curve of a run; None without a history of check-ups."""
-    longest = trained.longest
-    return make_curve(longest.history, trained.corpus, longest.best)
+    learned = trained.learned
+    return make_curve(learned.history, trained.corpus, learned.best)
 
 
 def make_curve(
@@ -247,14 +247,12 @@ def model_card(trained: Trained) -> str:
     """Return a table of the model and its learning curve as HTML."""
     model, corpus = trained.model, trained.corpus
     size = model.architecture
-    several = len(trained.networks)
     layers = f"{size.layers} × {size.hidden} {size.cell_name} units"
-    networks = f"{several} of {layers}" if several > 1 else layers
     rows = [
-        ("network", f"{networks}, {several * size.parameter_count:,} parameters"),
+        ("network", f"{layers}, {size.parameter_count:,} parameters"),
         ("vocabulary", f"{size.symbols:,} symbols"),
         ("trained on", f"{corpus.examples:,} {corpus.examples_are}"),
-        ("trained for", f"{trained.longest.run['step']:,} steps"),
+        ("trained for", f"{trained.learned.run['step']:,} steps"),
     ]
     if trained.counted is not None:
         rows.append(("counts", "the model holds its training text"))
@@ -332,5 +330,5 @@ def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
                 if event.score is not None:
                     words = f"{event.score.nats_per_character:.3f} nats held out"
                 bar.set_postfix_str(words, refresh=False)
-            bar.update(share_done(run.states, run.config, symbols) - bar.n)
+            bar.update(progress(run.state, run.config, symbols) - bar.n)
             yield event

@@ -105,17 +105,15 @@ class Model:
         size, best = self.parameters.architecture, self.trained.best
         loss = "" if best is None else f", {best[1]:.3f} nats per character"
         layers = f"{size.layers} x {size.hidden} {size.cell_name} units"
-        several = len(self.trained.networks)
-        networks = f"{several} of {layers}" if several > 1 else layers
         counts = "" if self.trained.counted is None else ", and counts"
-        return f"<charrnn.Model: {networks}{counts}, {size.symbols} symbols{loss}>"
+        return f"<charrnn.Model: {layers}{counts}, {size.symbols} symbols{loss}>"
 
     def _repr_html_(self) -> str:
         return model_card(self.trained)
 
     @property
     def language_model(self) -> LanguageModel:
-        """The first network and its vocabulary."""
+        """The network and its vocabulary."""
         return self.trained.model
 
     @cached_property
@@ -125,11 +123,11 @@ class Model:
         return None if counted is None else Counts(counted, self.vocabulary.symbols)
 
     def predictor(self, use: str | None = None) -> Predictor:
-        """Return the predictor of all networks and counts, or of a part.
+        """Return the predictor of network and counts, or of a part.
 
         use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
         """
-        networks = self.trained.networks
+        networks = (self.trained.model,)
         if use is None:
             return Predictor(networks, self.counts)
         chosen: Use = check("use", use, USES)
@@ -140,7 +138,7 @@ class Model:
 
     @property
     def parameters(self) -> Parameters:
-        """The parameters of the first network."""
+        """The parameters of the network."""
         return self.trained.model.parameters
 
     @property
@@ -162,11 +160,6 @@ class Model:
     def reading(self) -> Reading:
         """How the bytes of the corpus became text."""
         return self.trained.corpus.reading
-
-    @property
-    def carry(self) -> bool:
-        """Whether the hidden state is carried from one example to the next."""
-        return self.trained.config.carry
 
     @property
     def examples_are(self) -> str:
@@ -346,7 +339,7 @@ class Model:
         o: Array = np.empty((len(x), known))
         with single_threaded():
             for t, symbol in enumerate(x):
-                if symbol == END and not self.carry:
+                if symbol == END:
                     state, index = stepper.zeros(1), 0
                 counts = {"clock": clock[t : t + 1], "left": left[t : t + 1]}
                 o[t] = stepper.step(x[t : t + 1], state, index, counts)[0]
@@ -367,11 +360,11 @@ class Model:
             False.
         bits: Round the numbers of matrices to this many bits, 32, 16 or 8; default: 32.
         """
-        learned = tuple(replace(one, history=[]) for one in self.trained.learned)
+        learned = replace(self.trained.learned, history=[])
         slim = replace(self.trained, learned=learned, slim=True)
         if check("bits", bits, Bits()) < slim.bits:
-            rounded = (replace(m, parameters=m.parameters.rounded(bits)) for m in slim.networks)
-            slim = replace(slim, networks=tuple(rounded), bits=bits)
+            rounded = replace(slim.model, parameters=slim.model.parameters.rounded(bits))
+            slim = replace(slim, model=rounded, bits=bits)
         if without_counts:
             slim = replace(slim, counted=None, config=replace(slim.config, counts=False))
         return Model(slim)

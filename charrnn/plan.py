@@ -18,12 +18,11 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.threads import useful_threads
 from charrnn.settings.fields import LARGEST
-from charrnn.settings.training import MOST_MINUTES, Fitted, TrainConfig
+from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.batches import Epoch
-from charrnn.training.loop import Step
-from charrnn.training.members import start_all, train_all
+from charrnn.training.loop import Step, train
 from charrnn.training.optimizers import MOMENTS
-from charrnn.training.state import architecture_of
+from charrnn.training.state import architecture_of, start
 
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST = 8  # with fewer check-ups, each scores a part of the held-out text
@@ -31,7 +30,6 @@ EXAMINED = 10  # symbols trained on between check-ups, for each symbol scored
 LARGEST_EXAMINED = 1 << 14
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
 SPEED = 1e10  # products of a thread in a second, assumed so that plans do not depend on a machine
-LONG = 10  # minutes that a plan without minutes compares with
 HIGHEST_LR = 0.02
 SETTLED = 2_000  # steps of a run; one that minutes cut shorter needs less dropout
 HALVED = 0.1  # nats below Rule.clear: held-out text that counting predicts so well needs half of it
@@ -160,7 +158,7 @@ def fit_settings(
     network = fit_network(config, symbols, share, corpus.counting_loss)
     chosen = {**asdict(rule.nearest(symbols)), **network, **given}
     bptt, batch = fit_window(chosen["bptt"], chosen["batch"], symbols)
-    targets = batch * min(bptt, config.stride or bptt)  # of a step
+    targets = batch * bptt  # of a step
     total = steps_in(int(chosen["passes"] * symbols) + 1, targets)
     check_every = config.check_every or usual_checks(corpus, targets, total)
     warmup = config.warmup if config.warmup is not None else min(200, total // 20)
@@ -178,10 +176,10 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     largest, enough = rule.at(symbols, "hidden"), rule.at(symbols, "passes")
     products = rule.products * math.sqrt(min(symbols, rule.sizes[-1].symbols))
     if minutes is not None:
-        products = 60 * minutes / config.rounds * config.threads_each * SPEED
+        products = 60 * minutes * config.threads * SPEED
     usual_targets = rule.at(symbols, "batch") * rule.at(symbols, "bptt")
     batch = config.batch or rule.at(symbols, "batch")
-    bptt = config.stride or config.bptt or rule.at(symbols, "bptt")
+    bptt = config.bptt or rule.at(symbols, "bptt")
     targets = min(symbols, batch * bptt)  # of a step
     wide = math.sqrt(products / each / max(rule.often * symbols, rule.steps * targets))
     affordable = max(wide, (products / rule.readings / each**2) ** 0.25)
@@ -193,7 +191,7 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
         passes = config.epochs or part * min(enough, max(1, products / (each * usual**2 * symbols)))
     else:
         enough = config.epochs or part * enough * max(1, (largest / hidden) ** 2)
-        overhead = config.threads_each * rule.calls / batch  # no thread shares it
+        overhead = config.threads * rule.calls / batch  # no thread shares it
         passes = min(enough, products / ((weights + overhead) * symbols))
     is_endless = minutes is not None and passes < enough
     whole = passes / part  # the passes of such a run without a start
@@ -220,13 +218,6 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
         "blank": round(rule.blank * min(0.4, dropconnect), 2),
         "lr": float(f"{lr:.2g}"),
     }
-
-
-def settings_for_longer(config: Fitted, corpus: Corpus) -> Fitted:
-    """Return the settings that more minutes would choose."""
-    minutes = min(4 * config.minutes, MOST_MINUTES) if config.minutes else LONG * config.members
-    given = {**asdict(config), **dict.fromkeys((*FITTED, "epochs")), "minutes": minutes}
-    return fit_settings(TrainConfig(**given), corpus)
 
 
 def fit_window(bptt: int, batch: int, symbols: int) -> tuple[int, int]:
@@ -257,7 +248,7 @@ def fit_pace(
     """Return the settings with check-ups and warm-up that suit a run with a time limit."""
     if config.minutes is None:
         return config
-    targets = config.batch * config.moves_on
+    targets = config.batch * config.bptt
     steps = int(characters_per_second * 60 * config.minutes / targets)
     usual = usual_checks(corpus, targets, steps)
     if config.epochs != FOREVER:
@@ -271,7 +262,6 @@ BASE = 45 << 20  # bytes of Python and the packages
 COPIES = 5  # of the parameters: current, best, thinned, and two work buffers of the optimizer
 COUNTED = 10_000_000  # symbols of the text that is kept for counting, at most
 COUNTING = 50  # bytes for the n-grams of each symbol
-FEWEST_STEPS = 1000  # of an epoch; with more, smaller steps a network learns no more
 TRIAL = 0.25  # seconds for measuring the speed of this machine
 
 
@@ -282,31 +272,17 @@ class Plan:
     memory_bytes: int
     steps_per_epoch: int  # of the first; the others differ by a few
     steps: int | None  # None if minutes alone end the run
-    busy_ranks: int = 1  # processes that have lanes to train on
     threads: int = 1  # that have work, of those that were asked for
 
 
-def plan(config: Fitted, corpus: Corpus, ranks: int = 1) -> Plan:
-    """Return the plan for this corpus on a number of processes."""
-    share, busy = share_of_rank(config, corpus, ranks)
+def plan(config: Fitted, corpus: Corpus) -> Plan:
+    """Return the plan for this corpus."""
     architecture = architecture_of(config, corpus.vocabulary.symbols)
-    parameters = config.members * architecture.parameter_count
-    each = useful_threads(architecture, config.batch, config.threads_each)
-    threads = max(1, each) * min(config.threads, config.members)
-    memory, epochs = memory_bytes(share, corpus), config.epochs
-    windows = config.batch, config.bptt, config.seed, 0, config.carry, config.moves_on
-    per_epoch = Epoch(corpus.train, *windows).windows
+    threads = useful_threads(architecture, config.batch, config.threads)
+    memory, epochs = memory_bytes(config, corpus), config.epochs
+    per_epoch = Epoch(corpus.train, config.batch, config.bptt, config.seed, 0).windows
     steps = None if config.minutes and epochs == FOREVER else per_epoch * epochs
-    return Plan(config, parameters, memory, per_epoch, steps, busy, threads)
-
-
-def share_of_rank(config: Fitted, corpus: Corpus, ranks: int) -> tuple[Fitted, int]:
-    """Return the settings of each of several processes, and how many get lanes to train on."""
-    architecture = architecture_of(config, corpus.vocabulary.symbols)
-    busy = useful_threads(architecture, config.batch, ranks)
-    if ranks > 1:
-        config = replace(config, batch=-(-config.batch // busy), workers=1)
-    return config, busy
+    return Plan(config, architecture.parameter_count, memory, per_epoch, steps, threads)
 
 
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:
@@ -323,7 +299,7 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     if cell.feeds_back:  # its plain twin, and the gradient
         own += 2 * architecture.plain.parameter_count * config.threads
     counting = counting_bytes(len(corpus.train.ids), symbols) if config.counts else 0
-    return int(BASE + 4 * config.members * own + text_bytes(corpus) + counting)
+    return int(BASE + 4 * own + text_bytes(corpus) + counting)
 
 
 def counting_bytes(size: int, symbols: int) -> int:
@@ -338,13 +314,11 @@ def text_bytes(corpus: Corpus) -> int:
     return int(text + 2 * corpus.train.starts.nbytes)
 
 
-def characters_per_second(config: Fitted, corpus: Corpus, ranks: int = 1) -> float:
-    """Measure the speed of training by a few steps of one rank, as in the middle of the run."""
-    config, busy = share_of_rank(config, corpus, ranks)
-    states = start_all(corpus, config)
-    for state in states:
-        state.characters = config.epochs * len(corpus.train.ids) // 2
-    steps = (step for step in train_all(states, corpus, config) if isinstance(step, Step))
+def characters_per_second(config: Fitted, corpus: Corpus) -> float:
+    """Measure the speed of training by a few steps, as in the middle of the run."""
+    state = start(corpus, config)
+    state.characters = config.epochs * len(corpus.train.ids) // 2
+    steps = (step for step in train(state, corpus, config) if isinstance(step, Step))
     rate, seen, began = 0.0, 0, time.monotonic()
     with suppress(DivergedError):  # the run itself reports it
         for number, step in enumerate(islice(steps, 1000)):
@@ -355,7 +329,7 @@ def characters_per_second(config: Fitted, corpus: Corpus, ranks: int = 1) -> flo
                 break
             if number == 0:  # the first step touches all memory for the first time
                 seen, began = 0, time.monotonic()
-    return rate * busy
+    return rate
 
 
 def check_memory(needed: int, available: int | None, for_text: int = 0, hint: str = "") -> None:

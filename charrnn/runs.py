@@ -38,8 +38,8 @@ from charrnn.settings.fields import COUNT, check, check_agreement, in_words, mak
 from charrnn.settings.training import TrainConfig
 from charrnn.system import single_threaded
 from charrnn.training.loop import Event
-from charrnn.training.members import check_mixture, start_all, train_all
-from charrnn.training.state import check_patience, sizes_of, take_sizes
+from charrnn.training.loop import train as learn
+from charrnn.training.state import check_patience, check_with_counts, sizes_of, start, take_sizes
 
 MAY_RISE = ("epochs", "minutes", "patience")
 CUTTING = ("examples", "holdout", "encoding", "newlines", "normalize", "errors", "column", "strip")
@@ -53,7 +53,7 @@ class Run(Iterator[Event]):
 
     def __init__(self, corpus: Corpus, run: Checkpoint) -> None:
         self.checkpoint = run
-        self._events = train_all(run.states, corpus, run.config, run.counted)
+        self._events = learn(run.state, corpus, run.config)
         self._between_steps = threading.RLock()  # another thread saves whole steps only
         self._undelivered: Event | None = None  # kept when Ctrl-C interrupts its delivery
         self._is_torn = False
@@ -149,7 +149,7 @@ def configure(given: Mapping[str, Any], model: LanguageModel | None) -> TrainCon
     config = TrainConfig(**{**sizes, **given})
     if model is not None:
         config = take_sizes(config, model, given)
-    check_mixture(config)
+    check_with_counts(config)
     return config
 
 
@@ -169,11 +169,11 @@ def begin(
     if plan.minutes is not None:
         rate = characters_per_second(plan, corpus) if speed is None else speed
         plan = fit_pace(plan, config, corpus, rate)
-    states = start_all(corpus, plan, start_from)
+    state = start(corpus, plan, start_from)
     counted = None
     if plan.counts:
         counted = sequence_of(corpus.train.ids, corpus.vocabulary.symbols, COUNTED)
-    return Checkpoint(corpus.vocabulary, plan, record, states, counted)
+    return Checkpoint(corpus.vocabulary, plan, record, state, counted)
 
 
 def compute_baselines(corpus: Corpus, record: CorpusRecord) -> Iterator[Baseline]:

@@ -34,6 +34,15 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+ENOUGH = 4  # threads: more of them mostly wait for Python's lock
+
+
+def set_threads(threads: int | None = None) -> int:
+    """Give BLAS one thread, before numpy is imported; return the number of our own threads."""
+    os.environ.update(ONE_THREAD)
+    return threads or min(cores(), ENOUGH)
+
+
 class Library(NamedTuple):
     get: Callable[[], int]  # the number of threads
     set: Callable[[int], None]

@@ -117,7 +117,7 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
     scorer = NetworkScorer(model, keep_logits=True)
     nats, _ = scorer.read(ids)
     settles = (steps % OFTEN == OFTEN - 1)[:, None]
-    window = replace(stretches(ids, carry=model.carry), settles=settles)
+    window = replace(stretches(ids), settles=settles)
     unfolded = Unfolded(p.architecture, len(ids), 1, np.float64, model.architecture.grid)
     unfolded.read(p, window)
     for state in unfolded.states:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from charrnn.launcher import set_threads
+from charrnn.system import set_threads
 
 set_threads()  # before anything imports numpy
 settings.register_profile("usual", deadline=None, max_examples=12, derandomize=True)

@@ -29,7 +29,7 @@ CHARACTERS = "abcé€😀"
 def model_of(text: str = CHARACTERS, *, seed: int = 0, scale: float = 1.0, **size: Any) -> Model:
     """Return a model with random weights for the characters of a text."""
     run = train([text], TrainConfig(batch=1, bptt=8, **size), holdout=0.0)
-    p = run.checkpoint.states[0].parameters
+    p = run.checkpoint.state.parameters
     rng = np.random.default_rng(seed)
     p.flat[...] = scale * rng.standard_normal(p.flat.shape)
     for name in p:

@@ -37,7 +37,7 @@ def holding(model: LanguageModel) -> Trained:
     size = model.architecture
     named: dict[str, Any] = {"cell": size.cell_name, "ends": size.head_name}
     config = replace(small().config, hidden=size.hidden, layers=size.layers, **named)
-    return replace(small(), networks=(model,), config=config)
+    return replace(small(), model=model, config=config)
 
 
 def lively(

@@ -16,8 +16,8 @@ from typing import Any
 
 import charrnn
 from charrnn.corpus.files import MODELS, blocks
-from charrnn.launcher import set_threads
 from charrnn.settings.corpus import Reading
+from charrnn.system import set_threads
 
 FOLDER = Path(charrnn.__file__).parent / "models"
 CORPORA = {"given-names": "given-names-latin"}  # if it has another name than the model

@@ -82,6 +82,6 @@ def saved(speaker: LanguageModel, path: Path, examples_are: str = "lines", **cor
     checkpoint = run.checkpoint
     checkpoint.vocabulary = vocabulary
     checkpoint.corpus = replace(checkpoint.corpus, examples_are=examples_are, **corpus)
-    checkpoint.states[0].parameters.flat[...] = p.flat
+    checkpoint.state.parameters.flat[...] = p.flat
     run.save(path)
     return path

@@ -76,8 +76,8 @@ def test_a_run_tells_its_events_and_hands_out_its_model() -> None:
     events = list(run)
     assert isinstance(events[-1], charrnn.Done)
     assert any(isinstance(event, charrnn.Checkup) for event in events)
-    assert sum(isinstance(event, charrnn.Step) for event in events) == run.checkpoint.states[0].step
-    best = run.checkpoint.states[0].best
+    assert sum(isinstance(event, charrnn.Step) for event in events) == run.checkpoint.state.step
+    best = run.checkpoint.state.best
     assert best is not None
     np.testing.assert_array_equal(run.model.parameters.flat, best.flat)
 
@@ -248,7 +248,7 @@ def test_a_pickle_holds_each_number_once(model: charrnn.Model) -> None:
 def test_what_was_pickled_learns_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     one, other = (charrnn.train(TEXTS, CONFIG) for _ in range(2))
     for run in (one, other):
-        while run.checkpoint.states[0].step < 3:
+        while run.checkpoint.state.step < 3:
             next(run)
     again = pickle.loads(pickle.dumps(other.checkpoint))
     moved = Run(corpus_of(TEXTS, again.corpus.config), again)
@@ -282,7 +282,7 @@ def test_a_run_may_be_saved_from_another_thread(tmp_path: Path) -> None:
     def save_again_and_again() -> None:
         while not done.is_set():
             run.save(tmp_path / "model.npz")
-            states.add(charrnn.resume(tmp_path / "model.npz", TEXTS).checkpoint.states[0].step)
+            states.add(charrnn.resume(tmp_path / "model.npz", TEXTS).checkpoint.state.step)
 
     saver = threading.Thread(target=save_again_and_again)
     saver.start()

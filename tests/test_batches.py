@@ -33,12 +33,12 @@ def targets(window: Window) -> list[int]:
 corpora = st.lists(st.integers(0, 40), min_size=1, max_size=30)
 
 
-@given(corpora, st.integers(1, 6), st.integers(1, 9), st.integers(0, 9), st.booleans())
+@given(corpora, st.integers(1, 6), st.integers(1, 9), st.integers(0, 9))
 def test_every_symbol_is_a_target_exactly_once(
-    lengths: list[int], lanes: int, steps: int, seed: int, carry: bool
+    lengths: list[int], lanes: int, steps: int, seed: int
 ) -> None:
     text = examples(lengths)
-    epoch = Epoch(text, min(lanes, len(text.ids)), steps, seed, 3, carry)
+    epoch = Epoch(text, min(lanes, len(text.ids)), steps, seed, 3)
     seen = Counter(t for window in epoch for t in targets(window))
     assert seen == Counter(text.ids.tolist())
     assert len(list(epoch)) == epoch.windows
@@ -73,36 +73,6 @@ def test_each_epoch_has_an_order_of_its_own_and_a_seed_repeats_it() -> None:
     )
     assert first == again
     assert first != second
-
-
-@given(corpora, st.integers(2, 6), st.integers(1, 9), st.integers(0, 9), st.booleans(), st.data())
-def test_some_lanes_are_those_lanes_of_all(
-    lengths: list[int], lanes: int, steps: int, seed: int, carry: bool, data: st.DataObject
-) -> None:
-    text = examples(lengths)
-    lanes = min(lanes, len(text.ids))
-    start = data.draw(st.integers(0, lanes))
-    here = slice(start, data.draw(st.integers(start, lanes)))
-    every, some = (
-        Epoch(text, lanes, steps, seed, 2, carry, counting=True, here=which)
-        for which in (None, here)
-    )
-    for whole, part in zip(every, some, strict=True):
-        assert part.count == whole.count
-        for name in ("x", "y", "begins", "idle", "clock", "left"):
-            of_whole, of_part = getattr(whole, name), getattr(part, name)
-            assert (of_whole is None) == (of_part is None)
-            if of_whole is not None:
-                np.testing.assert_array_equal(of_part, of_whole[:, here])
-
-
-def test_carry_keeps_the_order_of_the_book_and_never_resets() -> None:
-    text = examples([5, 9, 4, 8])
-    windows = list(Epoch(text, 1, 6, 0, 0, carry=True))
-    assert all(window.begins is None for window in windows)
-    read = [t for window in windows for t in targets(window)]
-    turn = read.index(int(text.ids[0]))
-    assert read[turn:] + read[:turn] == text.ids.tolist()
 
 
 def test_lanes_begin_with_an_example_where_examples_are_short() -> None:
@@ -159,12 +129,12 @@ def test_nothing_leaks_from_one_example_to_the_next() -> None:
     assert found >= len(text) - lanes
 
 
-@given(corpora, st.integers(1, 6), st.integers(1, 9), st.integers(0, 9), st.booleans())
+@given(corpora, st.integers(1, 6), st.integers(1, 9), st.integers(0, 9))
 def test_each_place_knows_what_was_read_of_its_example_and_what_is_left(
-    lengths: list[int], lanes: int, steps: int, seed: int, carry: bool
+    lengths: list[int], lanes: int, steps: int, seed: int
 ) -> None:
     text = examples(lengths)
-    epoch = Epoch(text, min(lanes, len(text.ids)), steps, seed, 1, carry, counting=True)
+    epoch = Epoch(text, min(lanes, len(text.ids)), steps, seed, 1, counting=True)
     begins = np.repeat(text.starts[:-1].astype(int), np.array(lengths) + 1)
     stops = np.repeat(text.starts[1:].astype(int), np.array(lengths) + 1)
     for window in epoch:

@@ -41,14 +41,14 @@ def corpus() -> Corpus:
 def begin(config: Fitted = SMALL) -> Checkpoint:
     c = corpus()
     return Checkpoint(
-        c.vocabulary, config, record_of(c, CorpusConfig("files"), {}), (start(c, config),)
+        c.vocabulary, config, record_of(c, CorpusConfig("files"), {}), start(c, config)
     )
 
 
 def go_on(run: Checkpoint, most: int = 10**9) -> int:
     """Train for at most so many steps; how many there were."""
     steps = 0
-    for event in train(run.states[0], corpus(), run.config):
+    for event in train(run.state, corpus(), run.config):
         steps += isinstance(event, Step)
         if steps >= most:
             break
@@ -68,7 +68,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     assert again.config == run.config
     assert again.corpus == run.corpus
     assert again.vocabulary == run.vocabulary
-    np.testing.assert_array_equal(again.states[0].parameters.flat, run.states[0].parameters.flat)
+    np.testing.assert_array_equal(again.state.parameters.flat, run.state.parameters.flat)
     assert bytes_of(again, tmp_path) == saved
 
 
@@ -80,7 +80,6 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
         seldom({"optimizer": "rmsprop"}),
         {"optimizer": "adagrad", "schedule": "linear"},
         {"optimizer": "sgd", "weight_decay": 0.1, "schedule": "constant"},
-        {"carry": True},
         {"patience": 2, "lr": 0.5, "epochs": 50},
     ],
     ids=str,
@@ -92,7 +91,7 @@ def test_a_run_that_is_stopped_and_resumed_ends_in_the_same_bytes(
     straight = begin(config)
     steps = go_on(straight)
     expected = bytes_of(straight, tmp_path)
-    assert straight.states[0].epoch > 1 or config.patience
+    assert straight.state.epoch > 1 or config.patience
     broken = begin(config)
     for _ in range(steps):  # stopped after every single step: within epochs and right at their end
         assert go_on(broken, 1) == 1
@@ -105,9 +104,9 @@ def test_a_run_that_is_stopped_and_resumed_ends_in_the_same_bytes(
 def test_what_sampling_needs_is_the_best_and_not_the_last(tmp_path: Path) -> None:
     run = begin(replace(SMALL, lr=0.2, epochs=30, schedule="constant"))
     go_on(run)
-    best = run.states[0].best
+    best = run.state.best
     assert best is not None
-    assert best.step < run.states[0].step
+    assert best.step < run.state.step
     bytes_of(run, tmp_path)
     trained = checkpoint.load_trained(tmp_path / "model.npz")
     np.testing.assert_array_equal(trained.model.parameters.flat, best.flat)
@@ -119,11 +118,11 @@ def test_what_sampling_needs_is_the_best_and_not_the_last(tmp_path: Path) -> Non
 def test_a_finished_run_has_nothing_left_to_do_until_more_is_asked_of_it(tmp_path: Path) -> None:
     run = begin()
     go_on(run)
-    assert [type(e) for e in train(run.states[0], corpus(), run.config)] == [Done]
+    assert [type(e) for e in train(run.state, corpus(), run.config)] == [Done]
     longer = replace(run.config, epochs=6)
-    events = list(train(run.states[0], corpus(), longer))
+    events = list(train(run.state, corpus(), longer))
     assert any(isinstance(e, Checkup) for e in events)
-    assert run.states[0].epoch == 6
+    assert run.state.epoch == 6
 
 
 @pytest.mark.parametrize(

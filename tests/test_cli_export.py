@@ -56,14 +56,6 @@ def test_what_draws_by_more_than_one_network_is_refused(program: Program) -> Non
     program.run(*line, "counts.npz", "--without-counts").says()
     assert '"use":"network"' in (program / "names.html").read_text()
     program.run("export", "b.mjs", "-m", "alone.npz", "--without-counts").says("has no counts")
-    program.train("names.txt", "--members", "2", "-m", "two.npz").says()
-    program.refuses(
-        *line,
-        "two.npz",
-        "--force",
-        what="the model has 2 networks, and an exported file holds one",
-        hint="Export a model of --members 1",
-    )
 
 
 def test_another_suffix_can_be_had_with_to(trained: Program) -> None:

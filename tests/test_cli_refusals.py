@@ -75,18 +75,9 @@ TRAIN: list[Row] = [
         *("--free-running 2 contra", "Leave"),
     ),
     (
-        *(2, "names.txt -m x --cell output --teacher-forcing --stride 2"),
-        *("--stride 2 contradicts", "Leave"),
-    ),
-    (
-        *(2, "names.txt -m x --bptt 4 --stride 5"),
-        *("--stride 5 is more than the 4 steps of a window", "raise --bptt"),
-    ),
-    (
         *(2, "names.txt -m x --bptt 4 --free-running 5"),
         *("--free-running 5 is more than the 4 steps", "raise --bptt"),
     ),
-    (2, "names.txt -m x --stride 1000000", "--stride 1,000,000 is more than the", "raise --bptt"),
     # Files
     (1, "bad.txt -m no/x.npz", "no/x.npz cannot be saved: there is no folder", "Make the folder"),
     (1, "bad.txt -m .", ". cannot be saved: it is a folder", "Name a file"),
@@ -131,11 +122,9 @@ TRAIN: list[Row] = [
             ("--seed 8", "0", ANEW),
             ("--threads 2", "1", ANEW),
             ("--batch 3", "4", ANEW),
-            ("--carry", "--reset", ANEW),
             ("--cell lstm", "tanh", ANEW),
             ("--clock", "no --clock", ANEW),
             ("--counts", "no --counts", ANEW),
-            ("--stride 2", "none", ANEW),
             ("--own-inputs 0.5", "0", ANEW),
             ("--optimizer sgd", "adam", ANEW),
             ("--check-every 9", "20", ANEW),

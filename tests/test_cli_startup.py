@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from charrnn import launcher
+from charrnn import system
 from charrnn.system import ONE_THREAD, cores
 from tests.child import PYTHON
 from tests.program import Program
@@ -48,6 +48,6 @@ def test_the_matrix_library_gets_one_thread_and_we_take_what_was_asked_for(
 ) -> None:
     for name in ONE_THREAD:
         monkeypatch.setenv(name, "8")
-    assert launcher.set_threads(3) == 3
+    assert system.set_threads(3) == 3
     assert {os.environ[name] for name in ONE_THREAD} == {"1"}
-    assert launcher.set_threads(None) == min(cores(), launcher.ENOUGH)
+    assert system.set_threads(None) == min(cores(), system.ENOUGH)

@@ -73,7 +73,7 @@ def swept(program: Program, sweep_of_two: Path) -> Program:
     ("tried", "options"),
     [
         (("hidden=3", "lr=0.01"), ("--layers", "1", "--epochs", "2")),
-        (("cell=gru", "dropout=0.3", "counts=yes", "members=2"), QUICK),
+        (("cell=gru", "dropout=0.3", "counts=yes"), QUICK),
         (
             ("ends=length", "clock=yes", "own-inputs=0.5", "schedule=constant"),
             (
@@ -138,10 +138,9 @@ def test_what_is_no_model_cannot_be_started_from(program: Program) -> None:
 
 
 def test_what_is_not_taken_over_from_a_model_is_told(program: Program) -> None:
-    program.train("names.txt", "--members", "2", "--counts", "-m", "old.npz").says()
+    program.train("names.txt", "--counts", "-m", "old.npz").says()
     line = ("sweep", "names.txt", "--from", "old.npz", "--seeds", "0", "-o", "sweep", "--dry-run")
     program.run(*line).says(
-        "old.npz has several networks; training starts from the first",
         "the counts of old.npz are not used",
     )
 
@@ -268,15 +267,14 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(program: Program) -> None:
 
 def test_what_is_the_same_for_all_is_shown_as_it_is_typed(program: Program) -> None:
     line = ("sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep")
-    shown = program.run(*line, "--reset", "--counts", "--dry-run").out
+    shown = program.run(*line, "--clock", "--counts", "--dry-run").out
     (row,) = (row for row in shown.splitlines() if row.startswith("fixed"))
-    assert set(row.split()[2:]) >= {"--reset", "--counts", "--epochs", "1"}
-    assert {"yes", "no", "--carry"} & set(row.split()) == set()
-    program.run(*line, "--carry").says()
+    assert set(row.split()[2:]) >= {"--clock", "--counts", "--epochs", "1"}
+    assert {"yes", "no"} & set(row.split()) == set()
+    program.run(*line, "--clock").says()
     resume = ("sweep", "--resume", "-o", "sweep")
-    for option, had in (("--reset", "has --carry"), ("--counts", "has no --counts")):
-        what = f"error: {option} contradicts sweep, which {had}"
-        program.refuses(*resume, option, what=what, hint="-o")
+    what = "error: --counts contradicts sweep, which has no --counts"
+    program.refuses(*resume, "--counts", what=what, hint="-o")
 
 
 def test_what_comes_to_the_same_is_told(program: Program) -> None:
@@ -610,7 +608,7 @@ def test_ctrl_c_saves_all_runs_and_to_go_on_comes_to_the_same_files(program: Pro
     assert "Traceback" not in ended.err
     assert [p.name for p in (program / "sweep").iterdir() if p.name.startswith(".")] == []
     for run in runs:
-        assert checkpoint.load(program / f"sweep/{run}.npz").states[0].epoch < 20
+        assert checkpoint.load(program / f"sweep/{run}.npz").state.epoch < 20
     program.run("sweep", "--resume", "-o", "sweep").says("next:")
     for run, lr in zip(runs, ("0.01", "0.02"), strict=True):
         alone = trained_alone(program, f"alone-{lr}.npz", *LONG, "--lr", lr)
@@ -633,7 +631,7 @@ def test_a_signal_to_the_sweep_alone_or_to_all_of_it_stops_all_of_it(
         ended = child.end()
         assert (ended.status, "repeating" in ended.err) == (status, False)
         until_gone(workers)
-    assert checkpoint.load(program / "sweep/seed=1.npz").states[0].step > 0
+    assert checkpoint.load(program / "sweep/seed=1.npz").state.step > 0
 
 
 @processes

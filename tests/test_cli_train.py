@@ -93,16 +93,6 @@ def test_letters_are_normalised(program: Program) -> None:
     assert symbols == {"none": 5, "NFC": 3}
 
 
-def test_the_state_is_carried_on_where_that_is_asked_for(program: Program) -> None:
-    carried, reset, usual = (
-        saved_by(program, *options) for options in (("--carry",), ("--reset",), ())
-    )
-    assert (carried.config.carry, reset.config.carry, usual.config.carry) == (True, False, False)
-    assert carried.states[0].nats != reset.states[0].nats or not np.array_equal(
-        carried.states[0].parameters.flat, reset.states[0].parameters.flat
-    )
-
-
 def test_a_corpus_may_be_packed_come_through_a_pipe_or_come_along(
     program: Program,
 ) -> None:
@@ -143,7 +133,7 @@ def test_noise_changes_what_is_learned(program: Program, option: str) -> None:
     none = ("--dropout", "0", "--dropconnect", "0", "--blank", "0")
     quiet, noisy = (saved_by(program, *none, *more) for more in ((), (option, "0.5")))
     assert getattr(noisy.config, option[2:]) == 0.5
-    assert not np.array_equal(quiet.states[0].parameters.flat, noisy.states[0].parameters.flat)
+    assert not np.array_equal(quiet.state.parameters.flat, noisy.state.parameters.flat)
 
 
 # Learning
@@ -193,14 +183,14 @@ def test_gradients_are_clipped(program: Program) -> None:
     options = ("--optimizer", "sgd", "--lr", "0.1", "--schedule", "constant", "--warmup", "0")
     first = saved_by(program, *options, "--clip", "1e-9", "--epochs", "1")
     free = saved_by(program, *options, "--clip", "0", "--epochs", "1")
-    moved = [np.abs(run.states[0].parameters["W1"]).max() for run in (first, free)]
+    moved = [np.abs(run.state.parameters["W1"]).max() for run in (first, free)]
     assert moved[0] != moved[1]
 
 
 def test_weights_decay(program: Program) -> None:
     options = ("--optimizer", "sgd", "--clip", "1e-9", "--lr", "0.5", "--schedule", "constant")
     kept, gone = (saved_by(program, *options, "--weight-decay", decay) for decay in ("0", "0.5"))
-    norms = [float(np.linalg.norm(run.states[0].parameters["W1"])) for run in (kept, gone)]
+    norms = [float(np.linalg.norm(run.state.parameters["W1"])) for run in (kept, gone)]
     assert norms[1] < norms[0] / 2
 
 
@@ -215,7 +205,7 @@ def test_epochs_are_counted(program: Program) -> None:
 @pytest.mark.parametrize("epochs", [(), ("--epochs", "1000000")])
 def test_minutes_end_a_run(program: Program, epochs: tuple[str, ...]) -> None:
     ran = program.run("train", "names.txt", *SIZE, *epochs, "--minutes", "0.005", "--json")
-    checkups = len(checkpoint.load("model.npz").states[0].history)
+    checkups = len(checkpoint.load("model.npz").state.history)
     assert ran.json["stopped"] == "minutes"
     assert ran.json["steps"] + checkups == pytest.approx(300, abs=2)
     assert 1 < checkups < 100, "check-ups suit the time"

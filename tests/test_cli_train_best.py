@@ -8,7 +8,7 @@ from tests.program import Program
 
 
 @pytest.mark.parametrize("lr", ["0.002", "0.05"])
-@pytest.mark.parametrize("options", [(), ("--carry",), ("--cell", "lstm")])
+@pytest.mark.parametrize("options", [(), ("--cell", "lstm")])
 def test_the_best_of_a_run_is_what_eval_says(
     program: Program, lr: str, options: tuple[str, ...]
 ) -> None:

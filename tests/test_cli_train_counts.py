@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus.corpus import corpus_of
 from charrnn.errors import DamagedModelError
-from charrnn.model_file import checkpoint
-from charrnn.scoring.score import NATS_IN_A_BIT
-from charrnn.training.loop import checkup_size, nats_of_best
 from tests.evaluating import scored
 from tests.faults import forging
 from tests.program import Program
@@ -111,12 +105,9 @@ def test_a_run_with_counts_is_the_run_without_them(counting: Program) -> None:
     np.testing.assert_array_equal(with_counts.parameters.flat, plain.parameters.flat)
 
 
-@pytest.mark.parametrize(("counts", "members"), [(True, 1), (False, 3), (True, 2)])
-def test_stopped_and_resumed_is_the_same_to_the_last_byte(
-    program: Program, counts: bool, members: int
-) -> None:
+def test_stopped_and_resumed_is_the_same_to_the_last_byte(program: Program) -> None:
     config = charrnn.TrainConfig(
-        hidden=5, layers=1, batch=2, bptt=4, epochs=3, check_every=4, counts=counts, members=members
+        hidden=5, layers=1, batch=2, bptt=4, epochs=3, check_every=4, counts=True
     )
     run = charrnn.train([Path("names.txt")], config)
     for event in run:
@@ -127,96 +118,6 @@ def test_stopped_and_resumed_is_the_same_to_the_last_byte(
     assert sum(isinstance(event, charrnn.Step) for event in resumed) > 1
     resumed.save("half.npz")
     assert Path("half.npz").read_bytes() == Path("whole.npz").read_bytes()
-
-
-def test_each_member_is_the_network_that_its_seed_alone_would_be(program: Program) -> None:
-    texts = Path("names.txt").read_text("utf-8").split()
-    config = charrnn.TrainConfig(hidden=5, layers=1, batch=2, bptt=4, epochs=2)
-    together = charrnn.fit(texts, replace(config, seed=7, members=3, workers=2)).trained
-    for seed, one in zip((7, 8, 9), together.networks, strict=True):
-        run = charrnn.train(texts, replace(config, seed=seed), seed=7)  # that holds out the same
-        for _ in run:
-            pass
-        np.testing.assert_array_equal(one.parameters.flat, run.model.parameters.flat)
-
-
-def test_members_are_asked_for_the_mean_of_what_they_say(program: Program) -> None:
-    program.train("names.txt", "--members", "2")
-    model = charrnn.load("model.npz")
-    ids = [0, *model.vocabulary.encode("anna")]
-    chances = []
-    for one in model.trained.networks:
-        alone = charrnn.Model(replace(model.trained, networks=(one,)))
-        logits = alone.logits(ids).astype(float)
-        chances.append(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True))
-    mean = np.mean(chances, axis=0)[np.arange(5), [*ids[1:], 0]]
-    known = -5 * np.log1p(-model.vocabulary.novelty)
-    assert model.score("anna").nats == pytest.approx(known - np.log(mean).sum(), rel=1e-6)
-    assert scored(program, "names.txt")["nats"] == model.score(names()).nats
-
-
-def test_check_ups_say_what_both_make_of_it(program: Program) -> None:
-    ran = program.run(
-        *("train", "names.txt", "--counts", "--hidden", "4", "--layers", "1"),
-        *("--epochs", "2", "--metrics", "m.jsonl", "--json"),
-    )
-    heads = next(
-        line.split() for line in ran.err.splitlines() if {"step", "gap"} <= {*line.split()}
-    )
-    assert "both" in heads
-    rows = [json.loads(line) for line in Path("m.jsonl").read_text().splitlines()]
-    together = [row["together_nats_per_character"] for row in rows if "best" in row]
-    assert together
-    assert list(ran.json["parts"]) == PARTS
-    last = ran.json["parts"]["both"]["nats_per_character"]
-    assert together[-1] == pytest.approx(last, abs=0.02)
-    assert ran.json["parts"]["both"]["bits_per_character"] == pytest.approx(last / NATS_IN_A_BIT)
-    assert "both" in ran.err.split("to beat")[1]
-
-
-def test_the_best_of_several_is_one_figure_wherever_it_is_told(program: Program) -> None:
-    line = ("train", "names.txt", "--members", "3", "--hidden", "6", "--layers", "1", "--lr", "0.3")
-    summary = program.run(*line, "--epochs", "5", "--check-every", "5", "--json").json
-    bests = [one.best for one in checkpoint.load(Path("model.npz")).states]
-    losses = [best.nats_per_character for best in bests if best is not None]
-    assert len(set(losses)) == 3
-    mean, step = sum(losses) / 3, max(best.step for best in bests if best is not None)
-    told = program.run("info", "--json").json["best"]
-    assert {key: summary["best"][key] for key in told} == pytest.approx(told, rel=1e-4)
-    assert told["nats_per_character"] == mean
-    assert told["step"] == step
-    words = f"{mean:.3f} nats or"
-    assert f"best       {words}" in program.run("info").out
-    said = program.run(*line, "--epochs", "5", "--check-every", "5", "--force").out
-    assert f"best       {words}" in said
-    assert "the mean of the 3 networks, each alone" in " ".join(said.split())
-    assert f"{mean:.3f} nats per character" in repr(charrnn.load("model.npz"))
-    together = program.run("eval", "--json").json["nats_per_character"]
-    assert summary["parts"]["network"]["nats_per_character"] == pytest.approx(together)
-    assert f"together   {together:.3f} nats" in said
-    program.run("slim", "slim.npz").says()
-    assert program.run("info", "-m", "slim.npz", "--json").json["best"] == told
-
-
-def test_the_best_of_several_is_that_of_all_that_is_held_out(program: Program) -> None:
-    """Check-ups look at a part of it, which may be easier."""
-    program.write(
-        "long.txt", "the cat sat on the mat. " * 9_000 + "dogs do not care for mats? " * 200
-    )
-    config = charrnn.TrainConfig(hidden=5, layers=1, batch=64, bptt=32, epochs=1, members=2)
-    run = charrnn.train(Path("long.txt"), config)
-    for _ in run:
-        pass
-    run.save("model.npz")
-    states, fitted = run.checkpoint.states, run.checkpoint.config
-    corpus = corpus_of(Path("long.txt"), run.checkpoint.corpus.config)
-    assert len(corpus.held_out.ids) > checkup_size(fitted)
-    alone = [nats_of_best([one], corpus, fitted, None)["network"] for one in states]
-    mean = sum(float(nats.mean()) for nats in alone) / 2
-    told = program.run("train", "--resume", "--json").json["best"]
-    assert told["nats_per_character"] == pytest.approx(mean, rel=1e-12)
-    shown = " ".join(program.run("info").out.split())
-    assert "on the part that check-ups score; charrnn eval scores all of it" in shown
 
 
 def test_a_counted_text_that_makes_no_sense_is_damage(counting: Program) -> None:

@@ -21,26 +21,22 @@ READING = {
 KINDS = [  # each pair of options comes at least once; test_combinations.py has every combination
     ("--cell", cell, "--ends", ends, *READING[reading], *more.split())
     for cell, ends, reading, more in (
-        ("tanh", "symbol", "its own", "--stride 2 --carry"),
+        ("tanh", "symbol", "its own", ""),
         ("tanh", "halt", "stretches", ""),
-        ("tanh", "symbol", "both", "--carry"),
-        ("tanh", "halt", "the truth", "--stride 2"),
-        ("gru", "halt", "its own", "--carry"),
-        ("gru", "symbol", "stretches", "--stride 2 --carry"),
-        ("gru", "halt", "both", "--stride 2"),
+        ("tanh", "symbol", "both", ""),
+        ("tanh", "halt", "the truth", ""),
+        ("gru", "halt", "its own", ""),
+        ("gru", "symbol", "stretches", ""),
+        ("gru", "halt", "both", ""),
         ("gru", "symbol", "the truth", ""),
         ("output", "symbol", "its own", ""),
-        ("output", "halt", "stretches", "--carry"),
-        ("output", "symbol", "both", "--stride 2"),
-        ("output", "halt", "the truth", "--stride 2 --carry"),
+        ("output", "halt", "stretches", ""),
+        ("output", "symbol", "both", ""),
+        ("output", "halt", "the truth", ""),
     )
 ]
 KINDS += [("--cell", "output", "--clock", "--ends", "length", "--own-inputs", "0.5")]
-KINDS += [
-    ("--cell", "output", "--teacher-forcing", "--ends", ends, *carry)
-    for ends in ("symbol", "halt")
-    for carry in ((), ("--carry",))
-]
+KINDS += [("--cell", "output", "--teacher-forcing", "--ends", ends) for ends in ("symbol", "halt")]
 
 
 @pytest.mark.parametrize(
@@ -55,19 +51,18 @@ def test_what_goes_together_is_trained_resumed_sampled_and_scored(
     many = program.run("sample", "--seed", "5", "--json", "-n", "20").out
     assert json.loads(many.splitlines()[0]) == one
     program.write("drawn.txt", one["text"] + "\n")
-    if one["ended"] == "end" and one["text"].strip() and "--carry" not in kind:
+    if one["ended"] == "end" and one["text"].strip():
         assert program.run("eval", "drawn.txt", "--json").json["nats"] == one["nats"]
 
 
 def test_what_was_chosen_stands_in_the_file_under_its_name(program: Program) -> None:
-    line = ("--own-inputs", "0.25", "--free-running", "4", "--stride", "3", "--cell", "output")
+    line = ("--own-inputs", "0.25", "--free-running", "4", "--cell", "output")
     trained = program.run("train", "names.txt", *TINY, *line, "--json").json
     found = program.run("info", "--json").json
     settings = found["settings"]
-    assert {name: settings[name] for name in ("own_inputs", "free_running", "stride")} == {
+    assert {name: settings[name] for name in ("own_inputs", "free_running")} == {
         "own_inputs": 0.25,
         "free_running": 4,
-        "stride": 3,
     }
     assert (settings["cell"], settings["teacher_forcing"], settings["layers"]) == (
         *("output", False),

@@ -109,5 +109,3 @@ def test_a_run_that_is_too_large_gets_a_hint_that_it_can_follow(
 def test_the_plan_counts_the_threads_that_have_work(program: Program) -> None:
     small = ("--hidden", "3", "--layers", "1", "--threads", "999", "--dry-run")
     assert "a second with 1 thread\n" in program.run("train", "names.txt", *small).out
-    members = program.run("train", "names.txt", *small, "--members", "3").out
-    assert "a second with 3 threads\n" in members

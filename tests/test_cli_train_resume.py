@@ -50,7 +50,7 @@ def stopped_after(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 @posix
 @pytest.mark.parametrize(
     "options",
-    [(), ("--carry",), ("--dropout", "0.4"), ("--optimizer", "sgd"), ("--optimizer", "adagrad")],
+    [(), ("--dropout", "0.4"), ("--optimizer", "sgd"), ("--optimizer", "adagrad")],
     ids=str,
 )
 def test_a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(
@@ -113,21 +113,21 @@ def test_epochs_minutes_and_patience_may_be_raised(program: Program) -> None:
     assert program.run("train", "--resume", "--epochs", "5", "--json").json["epochs"] == 5
     timed = (*RUN, "-m", "timed.npz", "--json")
     assert program.run(*timed, "--minutes", "0.002").json["stopped"] == "minutes"
-    first = checkpoint.load("timed.npz").states[0]
+    first = checkpoint.load("timed.npz").state
     ran = program.run("train", "--resume", "-m", "timed.npz", "--minutes", "0.004", "--json")
-    last = checkpoint.load("timed.npz").states[0]
+    last = checkpoint.load("timed.npz").state
     assert ran.json["stopped"] == "minutes"
     assert last.minutes >= 0.004 > first.minutes
     assert last.history[: len(first.history)] == first.history
     tired = (*RUN, "-m", "tired.npz", "--check-every", "5", "--lr", "1e-12", "--json")
     assert program.run(*tired, "--patience", "1", "--epochs", "50").json["stopped"] == "patience"
-    steps = checkpoint.load("tired.npz").states[0].step
+    steps = checkpoint.load("tired.npz").state.step
     ran = program.run("train", "--resume", "-m", "tired.npz", "--patience", "3", "--json")
     assert ran.json["steps"] == steps + 10
 
 
 def test_the_same_line_with_resume_goes_on(program: Program) -> None:
-    line = ("train", "names.txt", "--hidden", "6", "--batch", "4000", "--bptt", "0", "--carry")
+    line = ("train", "names.txt", "--hidden", "6", "--batch", "4000", "--bptt", "0", "--clock")
     more = ("--examples", "auto", "--holdout", "0.2", "--encoding", "UTF8", "--seed", "3")
     assert program.run(*line, *more, "--epochs", "2").status == 0
     assert program.run(*line, *more, "--epochs", "2", "--resume").status == 0
@@ -137,9 +137,9 @@ ANEW = "Leave it out to resume, or train into another file with -m."
 
 
 def test_what_was_trained_with_an_option_is_not_gone_on_with_without_it(program: Program) -> None:
-    assert program.run(*BRIEF, "--carry").status == 0
-    what = "--reset contradicts model.npz, which has --carry"
-    program.refuses("train", "--resume", "--reset", what=what, hint=ANEW)
+    assert program.run(*BRIEF).status == 0
+    what = "--clock contradicts model.npz, which has no --clock"
+    program.refuses("train", "--resume", "--clock", what=what, hint=ANEW)
 
 
 def test_a_corpus_that_has_moved_is_found_where_it_is_named(program: Program) -> None:
@@ -164,7 +164,7 @@ def test_a_corpus_from_a_pipe_is_asked_for_again(program: Program) -> None:
 def test_a_run_that_diverges_late_says_what_was_saved(program: Program) -> None:
     line = (*RUN, "--lr", "1000", "--warmup", "1000", "--clip", "0", "--epochs", "9")
     ran = program.run(*line, "--check-every", "1")
-    step = checkpoint.load("model.npz").states[0].step
+    step = checkpoint.load("model.npz").state.step
     assert ran.status == 1
     assert f"model.npz holds the run at step {step:,}." in ran.err
     assert step > 0
@@ -173,7 +173,7 @@ def test_a_run_that_diverges_late_says_what_was_saved(program: Program) -> None:
 def test_a_run_that_diverges_keeps_the_network_of_that_moment(program: Program) -> None:
     line = ("--init-radius", "6", "--clip", "0", "--optimizer", "sgd", "--lr", "100")
     ran = program.run("train", "names.txt", "--hidden", "32", "--warmup", "0", *line, "-q")
-    step = checkpoint.load("model.npz").states[0].step
+    step = checkpoint.load("model.npz").state.step
     assert ran.status == 1
     assert "error: the loss diverged at step" in ran.err
     assert f"model.npz holds the run at step {step:,}. charrnn reach measures" in ran.err
@@ -231,13 +231,10 @@ def test_the_plan_of_a_resumed_run_says_what_is_left(program: Program) -> None:
     assert plan["seconds"] == 0
 
     most = 1_000_000  # so that the clock ends it on any machine
-    config = charrnn.TrainConfig(
-        hidden=4, layers=1, minutes=10, epochs=most, patience=None, members=2, workers=1
-    )
+    config = charrnn.TrainConfig(hidden=4, layers=1, minutes=10, epochs=most, patience=None)
     run = charrnn.train([Path("names.txt")], config)
     next(run)
-    for state in run.checkpoint.states:
-        state.minutes = 2.0  # of the 5 that each of two has
+    run.checkpoint.state.minutes = 4.0
     run.save("timed.npz")
     resumed = ("train", "--resume", "-m", "timed.npz", "--dry-run")
     assert program.run(*resumed, "--json").json["seconds"] == pytest.approx(360)

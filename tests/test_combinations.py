@@ -30,18 +30,16 @@ VARIED: Final[dict[str, list[Any]]] = {
     "cell": list(CELLS),
     "ends": list(HEADS),
     "clock": [False, True],
-    "carry": [False, True],
     "reads": ["truth", "forced", "own", "free"],  # what the network reads, and what is fed back
 }
 READS: Final[dict[str, Choice]] = {
     "truth": {},
     "forced": {"teacher_forcing": True},
-    "own": {"own_inputs": 1.0, "stride": 3},
+    "own": {"own_inputs": 1.0},
     "free": {"free_running": 2},
 }
 # what cannot be, and how its reason begins
 REFUSED: Final[list[tuple[Callable[[Choice], bool], str]]] = [
-    (lambda c: c["carry"] and c["ends"] == "length", "carry cannot be used with ends length"),
     (
         lambda c: c["reads"] == "forced" and c["cell"] != "output",
         "teacher_forcing replaces outputs that are fed back",

@@ -178,7 +178,7 @@ def test_a_best_of_few_held_out_symbols_is_called_that(program: Program) -> None
     assert program.run("train", "more.txt", *SIZE, "--epochs", "1", "-m", "b.npz").status == 0
     program.run("train", "names.txt", "--from", "model.npz", "-m", "c.npz", "--epochs", "1").says()
     started = " ".join(program.run("info", "-m", "c.npz").out.split())
-    assert ("chosen on only" in started, "--folds" in started) == (True, False)
+    assert "chosen on only" in started
     assert "chosen on only" not in program.run("info", "-m", "b.npz").out
 
 

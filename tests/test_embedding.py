@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -76,13 +74,6 @@ def test_it_does_not_matter_how_a_text_arrives(size: int) -> None:
     assert [text for some in found for text in some.texts] == texts
     np.testing.assert_array_equal(
         np.concatenate([some.vectors for some in found]), vectors_of(model, texts)
-    )
-
-
-def test_each_text_begins_afresh_also_where_states_are_carried() -> None:
-    model = replace(babbler(), carry=True)
-    np.testing.assert_array_equal(
-        vectors_of(model, ["abc", "h"])[1], vectors_of(babbler(), ["h"])[0]
     )
 
 

@@ -74,8 +74,7 @@ def test_every_command_has_its_topic_and_is_shown() -> None:
 JSON = """
 train names.txt --metrics steps.jsonl --holdout 0.6 --dry-run --json
 train names.txt --metrics steps.jsonl --holdout 0.6 --json
-train names.txt --folds 2 -m three.npz --json
-train names.txt --counts --members 2 --ends halt -m two.npz --metrics steps2.jsonl --json
+train names.txt --counts --ends halt -m two.npz --metrics steps2.jsonl --json
 info --json
 info -m two.npz --json
 sample -n 2 --seed 1 --show-copied --json

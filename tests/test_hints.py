@@ -55,7 +55,6 @@ def said(error: CharrnnError) -> tuple[str, str]:
         ("temperature", "--temp"),
         ("max_characters", "--max-chars"),
         ("weight_decay", "--weight-decay"),
-        ("carry", "--carry"),
         ("holdout", "--holdout"),
     ],
 )

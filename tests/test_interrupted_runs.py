@@ -57,7 +57,7 @@ def test_ctrl_c_comes_after_the_step(
     with pytest.raises(KeyboardInterrupt):
         told.extend(map(repr, run))
     assert signal.getsignal(signal.SIGINT) is before
-    assert run.checkpoint.states[0].step == 3
+    assert run.checkpoint.state.step == 3
     run.save(tmp_path / "stopped.npz")
     told += [repr(event) for event in run]
     assert told == whole
@@ -158,6 +158,6 @@ def test_a_config_is_no_dict_and_a_model_no_name() -> None:
 def test_a_seed_alone_is_that_of_everything() -> None:
     one, two = (charrnn.train(TEXTS, seed=seed).checkpoint for seed in (1, 2))
     assert (one.config.seed, two.config.seed) == (1, 2)
-    assert not np.array_equal(one.states[0].parameters["W1"], two.states[0].parameters["W1"])
+    assert not np.array_equal(one.state.parameters["W1"], two.state.parameters["W1"])
     beside = charrnn.train(TEXTS, CONFIG, seed=5).checkpoint
     assert (beside.config.seed, beside.corpus.seed) == (0, 5)

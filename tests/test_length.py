@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.errors import SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.heads import PARTS, Lengths
 from charrnn.network.parameters import LanguageModel, Parameters, initial
@@ -257,13 +256,6 @@ def test_likelier_lengths_are_counted_as_far_as_there_are_any(seed: int, spread:
     every = np.sort(Lengths.nats(p, np.arange(MOST_LENGTHS)))
     expected = every.searchsorted(Lengths.nats(p, tau))
     np.testing.assert_array_equal(likelier_lengths(p, tau), expected)
-
-
-def test_with_carry_it_is_refused(program: Program) -> None:
-    with pytest.raises(SettingError, match="carry"):
-        charrnn.TrainConfig(ends="length", carry=True)
-    both = ("--ends", "length", "--carry")
-    program.refuses("train", "names.txt", *both, what="--carry", hint="Leave one", status=2)
 
 
 def test_the_commands_take_it(program: Program) -> None:

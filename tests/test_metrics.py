@@ -34,12 +34,12 @@ def run_at(step: int, examined: bool = False, **changes: Any) -> Checkpoint:
     parameters = Parameters.zeros(Architecture(3, 1, 1))
     state = TrainState(parameters, {}, [], step=step, history=history)
     run = checkpoint.load(Path(__file__).parent / "formats" / "format-1.npz")
-    return replace(run, states=(state,), config=replace(run.config, **changes))
+    return replace(run, state=state, config=replace(run.config, **changes))
 
 
 def opened(path: Path, run: Checkpoint, stop: Stop | None = None) -> Metrics:
     """The metrics of that run; one that has come farther than its beginning is resumed."""
-    return Metrics(path, run, Console(), stop or Stop(), is_resumed=bool(run.states[0].step))
+    return Metrics(path, run, Console(), stop or Stop(), is_resumed=bool(run.state.step))
 
 
 def events(first: int, last: int, every: int = 3) -> Iterable[Event]:

@@ -127,7 +127,7 @@ def test_a_step_draws_the_same_again_and_another_step_others() -> None:
 
 @pytest.mark.parametrize("cell", ["tanh", "lstm", "output"])
 @pytest.mark.parametrize(
-    "how", [{"own_inputs": 0.7}, {"free_running": 3}, {"own_inputs": 0.3, "stride": 2}]
+    "how", [{"own_inputs": 0.7}, {"free_running": 3}, {"own_inputs": 0.3, "free_running": 2}]
 )
 def test_a_run_that_was_stopped_ends_in_the_bytes_of_one_that_was_not(
     tmp_path: Path, cell: str, how: dict[str, float]

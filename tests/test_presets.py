@@ -21,11 +21,10 @@ from charrnn.plan import (
     fit_pace,
     fit_settings,
     rule_of,
-    settings_for_longer,
     weights_of,
 )
 from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.training import Fitted, TrainConfig, of_member
+from charrnn.settings.training import Fitted, TrainConfig
 
 CORPORA = (300, 2_000, 5_900, 15_000, 50_000, 200_000, 700_000, 1_000_000, 5_000_000, 20_000_000)
 MINUTES = (0.1, 0.5, 2, 5, 20, 60, 600)
@@ -231,15 +230,6 @@ def test_more_minutes_than_a_corpus_needs_are_not_used() -> None:
     assert fitted(15_000, minutes=60, epochs=7).epochs == 7
 
 
-def test_members_share_the_minutes() -> None:
-    alone, one_of_four = fitted(1_000_000, minutes=5), fitted(1_000_000, minutes=20, members=4)
-    assert one_of_four.hidden == alone.hidden
-    assert of_member(fitted(300, minutes=0.001, members=4), 1).minutes == 0.001, "the least"
-    three = fitted(1_000_000, minutes=20, members=3, workers=2)
-    assert of_member(three, 2).minutes == 10, "two train at once, and then the third"
-    assert three.hidden == fitted(1_000_000, minutes=10).hidden
-
-
 def test_more_minutes_after_a_start_are_no_shorter_run() -> None:
     shares = LEAST_PASSES, 0.5, 1.0
     for symbols, share, cell in itertools.product((500, 3_000, 9_000), shares, ("tanh", *GATED)):
@@ -320,18 +310,6 @@ def test_the_time_of_small_steps_is_not_that_of_their_products() -> None:
     fast, slow = (fitted(18_000, cell="lstm", minutes=0.1, workers=n) for n in (64, 1))
     assert fast.hidden == fitted(18_000, cell="lstm").hidden
     assert fast.epochs == slow.epochs == FOREVER, "threads do not share the calls of a step"
-
-
-def test_the_plan_considers_more_minutes() -> None:
-    cases: tuple[dict[str, Any], ...] = ({}, {"minutes": 2}, {"minutes": 8, "members": 4})
-    for given in cases:
-        usual = fitted(1_000_000, **given)
-        longer = settings_for_longer(usual, corpus_of(1_000_000))
-        assert longer.hidden > usual.hidden
-        again = fitted(1_000_000, **{**given, "minutes": longer.minutes})
-        assert [(longer.hidden, longer.dropout)] == [(again.hidden, again.dropout)]
-    usual = fitted(15_000)
-    assert settings_for_longer(usual, corpus_of(15_000)).hidden == usual.hidden
 
 
 @pytest.mark.parametrize("cell", GATED)

@@ -208,12 +208,10 @@ def test_a_horizon_that_is_asked_for_is_there() -> None:
 
 
 @pytest.mark.parametrize("symbols", [1, 2, 30, 1199, 1200, 5000])
-@pytest.mark.parametrize("carry", [True, False])
-def test_stretches_are_parts_of_the_text(symbols: int, carry: bool) -> None:
+def test_stretches_are_parts_of_the_text(symbols: int) -> None:
     ids = (np.arange(symbols) % 250 + 1).astype(np.uint8)
     ids[19::20] = 0
-    w = stretches(ids, carry=carry)
-    assert (w.begins is None) == carry
+    w = stretches(ids)
     assert w.x.shape == w.y.shape
     np.testing.assert_array_equal(w.x[1:], w.y[:-1])
     t, lane = places(w, 40)

@@ -16,7 +16,7 @@ def test_about_that_share_of_units_and_of_weights_is_hidden(share: float) -> Non
     p = Parameters.zeros(Architecture(5, 64, 1), np.float32)
     p.flat[...] = 1
     config = TrainConfig(batch=64, seed=3, dropout=share, dropconnect=share, blank=0)
-    hiding = Regularization(p, Fitted(**vars(config)), slice(0, 64))
+    hiding = Regularization(p, Fitted(**vars(config)))
     units, weights = [], []
     for step in range(20):
         hiding.begin(step)

@@ -137,7 +137,6 @@ def test_it_says_what_a_reader_needs_and_nothing_of_the_corpus() -> None:
         "first_id": 2,
         "newlines": "translate",
         "normalize": "none",
-        "carry": False,
     }
 
 

@@ -77,31 +77,27 @@ def sums(nats: Floats, of: Examples) -> Floats:
 texts = st.lists(st.text("abcd", max_size=40), min_size=1, max_size=60)  # d is unknown
 
 
-@given(texts, st.integers(1, 3), st.integers(1, 2), st.booleans(), st.integers(0, 99))
+@given(texts, st.integers(1, 3), st.integers(1, 2), st.integers(0, 99))
 def test_an_example_costs_what_it_costs_alone(
-    texts: list[str], threads: int, layers: int, carry: bool, seed: int
+    texts: list[str], threads: int, layers: int, seed: int
 ) -> None:
     p = network(Architecture(5, 24, layers), seed)
     together = encode(texts)
-    nats = nats_of(NetworkScorer(LanguageModel(p, ABC, carry), threads), together)
-    settled = 1e-3 if carry else 0  # what is close to the middle may settle on either side
-    expected = written_out(p, ABC, together.ids, carry)
-    np.testing.assert_allclose(nats, expected, rtol=2e-6, atol=settled)
-    if not carry:
-        alone = [
-            nats_of(NetworkScorer(LanguageModel(p, ABC)), encode([text])).sum() for text in texts
-        ]
-        np.testing.assert_allclose(sums(nats, together), alone, rtol=1e-6)
+    nats = nats_of(NetworkScorer(LanguageModel(p, ABC), threads), together)
+    expected = written_out(p, ABC, together.ids, False)
+    np.testing.assert_allclose(nats, expected, rtol=2e-6)
+    alone = [nats_of(NetworkScorer(LanguageModel(p, ABC)), encode([text])).sum() for text in texts]
+    np.testing.assert_allclose(sums(nats, together), alone, rtol=1e-6)
 
 
-@given(st.lists(st.integers(0, 9000), max_size=6), st.booleans(), st.integers(0, 99))
-def test_a_text_may_be_read_in_pieces_cut_anywhere(cuts: list[int], carry: bool, seed: int) -> None:
+@given(st.lists(st.integers(0, 9000), max_size=6), st.integers(0, 99))
+def test_a_text_may_be_read_in_pieces_cut_anywhere(cuts: list[int], seed: int) -> None:
     p = network(Architecture(5, 16, 1), seed)
     rng = np.random.default_rng(seed)
     ids = rng.integers(0, 5, 9000).astype(np.uint8)
     ids[rng.integers(0, 9000, 4000)] = 3  # so that examples are of very different lengths
-    whole, _ = NetworkScorer(LanguageModel(p, ABC, carry)).read(ids)
-    scorer = NetworkScorer(LanguageModel(p, ABC, carry))
+    whole, _ = NetworkScorer(LanguageModel(p, ABC)).read(ids)
+    scorer = NetworkScorer(LanguageModel(p, ABC))
     bounds = [0, *sorted(cuts), 9000]
     parts = [scorer.read(ids[start:stop])[0] for start, stop in pairwise(bounds)]
     np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-6, atol=1e-6)
@@ -139,7 +135,7 @@ def test_a_check_up_comes_close() -> None:
     p = network(Architecture(5, 32, 1))
     spelt = "".join(np.random.default_rng(1).choice(list("abc"), 6000))
     scorer = NetworkScorer(LanguageModel(p, ABC))
-    close = scorer.read_in_chunks(encode([spelt]))[0].sum()
+    close = scorer.read_in_chunks(encode([spelt])).sum()
     assert close == pytest.approx(nats_of(scorer, encode([spelt])).sum(), rel=1e-5)
 
 
@@ -295,26 +291,10 @@ def test_a_long_stream_of_rows_needs_no_more_memory_than_a_short_one() -> None:
     assert peak(40) < 1.2 * peak(4)
 
 
-def test_what_several_processes_score_adds_up_to_what_as_many_threads_do() -> None:
-    architecture = Architecture(30, 256, 1)
-    model = LanguageModel(network(architecture), Vocabulary("".join(map(chr, range(97, 125)))))
-    ids = np.random.default_rng(0).integers(1, 30, 12_160).astype(np.uint8)
-    ids[63::64] = END  # as many chunks as examples: more than a thread reads side by side
-    text = Examples(ids, np.arange(0, len(ids) + 1, 64, dtype=np.uint32))
-    scorer = NetworkScorer(model, 3, fast=True)
-    every = np.ones(len(ids), np.bool_)
-    parts = [scorer.score_in_chunks(text, every, rank, 3) for rank in range(3)]
-    assert sum(parts, Score()) == scorer.score_in_chunks(text, every)
-    assert [part.ends for part in parts] == [64, 64, 62]
-    few = Examples(ids[:640], text.starts[:11]), every[:640]
-    assert scorer.score_in_chunks(*few, 0, 3) == scorer.score_in_chunks(*few)
-    assert scorer.score_in_chunks(*few, 1, 3) == Score()
-
-
 def test_symbols_that_do_not_count_are_read_all_the_same() -> None:
     ids = np.random.default_rng(0).integers(1, 5, 400).astype(np.uint8)
     scorer = NetworkScorer(LanguageModel(network(Architecture(5, 8, 1)), ABC), fast=True)
     text, counted = Examples(ids, np.array([0, 400], np.uint32)), np.arange(400) >= 300
     found = scorer.score_in_chunks(text, counted)
     assert found.characters + found.ends == 100
-    assert found.nats == pytest.approx(scorer.read_in_chunks(text)[0][300:].sum())
+    assert found.nats == pytest.approx(scorer.read_in_chunks(text)[300:].sum())

@@ -74,8 +74,8 @@ def test_its_limit_is_obeyed_by_the_command_and_by_the_library(here: Program) ->
 
 
 def test_its_value_arrives_and_what_was_not_typed_is_left_out(here: Program) -> None:
-    assert here.run("learn", "--leak", "0.5", "--threads", "2", "--reset").status == 0
-    assert ARRIVED[0].learning == {"leak": 0.5, "workers": 2, "carry": False}
+    assert here.run("learn", "--leak", "0.5", "--threads", "2", "--clock").status == 0
+    assert ARRIVED[0].learning == {"leak": 0.5, "workers": 2, "clock": True}
     assert More(**ARRIVED[0].learning).leak == 0.5
     assert More(**ARRIVED[0].learning).clip == TrainConfig().clip
 
@@ -124,7 +124,7 @@ def values_around(values: Values) -> list[Any]:
 def test_every_default_is_a_value_and_told(config: type, name: str) -> None:
     one = settings_of(config)[name]
     assert one.default is None or is_one_of(one.values, one.default)
-    if one.names != () and one.names != ("--carry/--reset",):
+    if one.names != ():
         assert one.about
         assert one.default_in_words
 

@@ -25,7 +25,7 @@ NETWORKS: list[dict[str, Any]] = [
     {"cell": "tanh", "layers": 1, "hidden": 6},
     {"cell": "tanh", "layers": 3, "hidden": 5, "ends": "halt", "clock": True},
     {"cell": "tanh", "layers": 2, "hidden": 4, "ends": "length"},
-    {"cell": "tanh", "layers": 2, "hidden": 4, "carry": True},
+    {"cell": "tanh", "layers": 2, "hidden": 4},
     {"cell": "gru", "layers": 2, "hidden": 5, "clock": True},
     {"cell": "lstm", "layers": 2, "hidden": 5},
     {"cell": "output", "layers": 1, "hidden": 6},

@@ -70,7 +70,7 @@ def test_new_characters_are_predicted_as_often_as_they_occur(setting: dict[str, 
     old = fit(["ab" * 5, "aab" * 3, "abc"] * 8, config, holdout=0.0)
     texts = ["axbyab", "abzab", "aab", "xxabb", "c"] * 12
     start = train(texts, replace(config, epochs=1), holdout=0.0, start_from=old).checkpoint
-    state, vocabulary = start.states[0], start.vocabulary
+    state, vocabulary = start.state, start.vocabulary
     corpus = corpus_of(texts, start.corpus.config)
     p, reader = state.parameters, Unfolded(state.parameters.architecture, 8, 4)
     expected = np.exp(corpus.log_frequencies)

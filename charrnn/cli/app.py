@@ -23,7 +23,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from charrnn import launcher
+from charrnn import system
 from charrnn.cli import console as streams
 from charrnn.cli.console import BOLD, CYAN, DIM, INTERRUPTED, USAGE, Console, Fault
 from charrnn.errors import SettingError
@@ -140,7 +140,7 @@ def dispatch(name: str, options: Any) -> None:
         options = replace(options, sources=("-",))
     check(options)
     note_own_models(options, console)
-    threads = launcher.set_threads(options.wanted_threads)  # before numpy is imported
+    threads = system.set_threads(options.wanted_threads)  # before numpy is imported
     import_module(COMMANDS[name].work).run(options, threads, console)
 
 

@@ -2,8 +2,7 @@
 
 The vector is the last hidden state of the top layer, after the whole text, with a number for each
 unit. Texts with similar continuations have similar
-vectors. The vector of a text does not depend on the other texts. For several networks
-(train --members), the first is used.
+vectors. The vector of a text does not depend on the other texts.
 
 The output is one JSON object per example, with its text and vector. With -o it is an array
 (examples, units) of 32-bit numbers. Blank lines are skipped.
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.files import OutputFile, codes_for, note_if_several
+from charrnn.cli.files import OutputFile, codes_for
 from charrnn.cli.options import OUTPUT, NewFile, TextOptions, excludes, flag, needs
 from charrnn.errors import CorpusError
 from charrnn.settings.fields import setting
@@ -62,7 +61,6 @@ def run(options: Options, _threads: int, console: Console) -> None:
         file = OutputFile(options.output, "--output", force=options.force)
         file.check(options.model, *options.sources, corpus=model.corpus.files)
     console.note_if_waiting(options.sources)
-    note_if_several(options.model, model, console)
     vectors: list[Vectors] = []
     rows = 0
     for batch in embed(model.language_model, codes_for(model, options)):

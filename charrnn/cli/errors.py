@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from charrnn import launcher
 from charrnn.cli import console as streams
 from charrnn.cli import signals
 from charrnn.cli.console import FAILURE, INTERRUPTED, READER_LEFT, USAGE, Console, Fault
@@ -19,7 +18,7 @@ from charrnn.errors import CharrnnError, SettingError
 from charrnn.text import Visible
 
 # Names in hints that no configuration has
-OTHER = "valid", "use", "folds", "shortest", "longest"
+OTHER = "valid", "use", "shortest", "longest"
 OTHER_OPTIONS = {name: f"--{name}" for name in OTHER}
 OTHER_OPTIONS |= {"model": "-m", "path": "-m", "start_from": "--from"}
 
@@ -53,7 +52,7 @@ def option_for(name: str, *, denied: bool = False) -> str:
 
 
 def typed(name: str, value: object) -> str:
-    """Return a setting and its value as they are typed: "--epochs 5", "--carry", "--reset"."""
+    """Return a setting and its value as they are typed: "--epochs 5", "--clock"."""
     from charrnn.settings.fields import in_words
 
     if isinstance(value, bool):
@@ -81,14 +80,10 @@ def report_errors() -> Iterator[None]:
 
             traceback.print_exception(error)
     console = Console()
-    if fault.status:
-        launcher.wait_for_first_rank()
     if fault.what:
         console.error(fault.what, fault.hint)
     elif fault.status == INTERRUPTED and console.err.is_terminal:
         console.say(Visible(""))  # the shell's prompt goes below the ^C
-    if fault.status:
-        launcher.end_all(fault.status)
     raise SystemExit(fault.status)
 
 

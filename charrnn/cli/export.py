@@ -16,7 +16,6 @@ runtime. Both give the same probabilities, but not the same texts.
   --ends symbol, halt          yes
   --ends length                no
   --clock                      no
-  --members 2 or more          no
   --counts                     the network alone, with --without-counts
 
 # one web page, for a friend without charrnn

@@ -139,8 +139,3 @@ def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
         return texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)
     examples: Any = options.examples
     return texts.codes_like(record, options.sources, options.reading, examples)
-
-
-def note_if_several(path: Path, model: Model, console: Console) -> None:
-    if len(model.trained.networks) > 1:
-        console.note(f"{path} has several networks: only the first is used")

@@ -73,19 +73,18 @@ def run(options: Options, _threads: int, console: Console) -> None:
         loaded = dict(zip(names_of(models), map(load, models), strict=True))
         file.draw(partial(display.plot, loaded), console)
     model = load(options.model)
-    curve = learning_curve(model.trained.longest.history, model.corpus, console.out)
+    curve = learning_curve(model.trained.history, model.corpus, console.out)
     report_on(options.model, model).show("info", console, as_json=options.as_json, below=curve)
 
 
 def report_on(path: Path, model: Model) -> Report:
     from charrnn.cli.train.summary import corpus_json, settings_json
 
-    config, corpus, run = model.config, model.corpus, model.trained.longest.run
+    config, corpus, run = model.config, model.corpus, model.trained.learned.run
     vocabulary, symbols = model.vocabulary, model.vocabulary.symbols
     size = os.path.getsize(model_at(path))
-    parameters = config.members * model.parameters.flat.size
-    networks = f"{config.members} of " if config.members > 1 else ""
-    layers = f"{networks}{count(config.layers, 'layer')} of {config.hidden:,} units"
+    parameters = model.parameters.flat.size
+    layers = f"{count(config.layers, 'layer')} of {config.hidden:,} units"
     learned = f"{count(run['step'], 'step')}, {tables.epochs_in_words(run['epoch'])}"
     is_possible, why = resume_of(model)
     can_be, characters = "possible" if is_possible else "not possible", vocabulary.characters
@@ -108,7 +107,7 @@ def report_on(path: Path, model: Model) -> Report:
         Fact("epochs", run["epoch"]),
         Fact("characters_seen", run["characters"]),
         *best_facts(model),
-        Fact("history", model.trained.longest.history),
+        Fact("history", model.trained.history),
         Fact("resume", {"is_possible": is_possible, "why": why}, "resume", f"{can_be}: {why}"),
     )
 
@@ -167,13 +166,13 @@ def best_facts(model: Model) -> Iterator[Fact]:
         yield Fact("baselines", in_order(baselines))
         return
     step, mean = best[0], Mean(best[1], 1)
-    words = tables.of_held_out(mean.nats_per_character, step, model.config.members)
+    words = tables.of_held_out(mean.nats_per_character, step)
     yield Fact("best", {"step": step, **mean.loss()}, "best", words)
     held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
     if held_out > checkup_size(model.config):
         yield Fact(text="on the part that check-ups score; charrnn eval scores all of it")
     yield Fact(text=tables.few_held_out(model.corpus))
-    if model.trained.counted is not None or model.config.members > 1:
+    if model.trained.counted is not None:
         yield Fact(text="without the mixture that sample uses; charrnn eval scores the mixture")
     text = ""
     if baselines:

@@ -175,14 +175,6 @@ def plot(about: str) -> Any:
     return setting(kind, f"{about} {more}", panel=OUTPUT, names=("--plot",))
 
 
-def folds(panel: str) -> Any:
-    about = (
-        "Also train N networks, each without another N-th of the corpus. Show their loss on the"
-        " parts held out: a surer figure for a short list. These networks are not saved."
-    )
-    return setting(Whole(2, 1000), about, panel=panel, names=("--folds",))
-
-
 def threads() -> Any:
     return like(TrainConfig, "workers")
 

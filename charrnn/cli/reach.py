@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from charrnn.cli import options
 from charrnn.cli.console import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Console, Output
-from charrnn.cli.files import FigureFile, codes_for, names_of, note_if_several
+from charrnn.cli.files import FigureFile, codes_for, names_of
 from charrnn.cli.options import TEXT_OR_HELD_OUT, TextOptions, flag, needs
 from charrnn.cli.terminal.curve import Canvas, Line
 from charrnn.cli.terminal.tables import Column, Fact, Report, Table, entries, fitted
@@ -98,7 +98,6 @@ def measure(path: Path, options: Options, console: Console) -> Measured:
     from charrnn.runs import load
 
     model = load(path)
-    note_if_several(path, model, console)
     ids = ids_of(model, options)
     if not len(ids):
         raise CorpusError("the text has no examples", "Name a text that is not empty.")

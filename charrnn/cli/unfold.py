@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 
 from charrnn.cli import options
 from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, wrap
-from charrnn.cli.files import OutputFile, note_if_several
+from charrnn.cli.files import OutputFile
 from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, excludes, flag, needs
 from charrnn.cli.reach import three_digits
 from charrnn.cli.terminal.tables import INDENT, Column, Table, count, entries
@@ -86,7 +86,6 @@ def run(options: Options, _threads: int, console: Console) -> None:
     from charrnn.unfold import unfold
 
     model = load(options.model)
-    note_if_several(options.model, model, console)
     text = as_read(options.text, model.reading)
     note_prime(text, model.vocabulary, console)
     found = unfold(model.language_model, text, backward=options.backward)

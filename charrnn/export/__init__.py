@@ -131,9 +131,6 @@ def export_to(
 def export(trained: Trained, kind: str, options: ExportOptions) -> bytes:
     """Return the content of the file. Raise ExportError if it would draw other texts."""
     options.check_for(kind, KINDS[kind].takes)
-    if len(trained.networks) > 1:
-        what = f"the model has {len(trained.networks)} networks, and an exported file holds one"
-        raise ExportError(what, "Export a model of [members] 1.")
     if trained.counted is not None and not options.without_counts:
         what = "the model has n-gram counts, which an exported file cannot hold"
         hint = "Export its network alone with [without_counts]; it draws other texts."

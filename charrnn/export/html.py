@@ -34,7 +34,7 @@ STATES: Final = dict(zip("stuvwxy", ("-1", "-⅔", "-⅓", "0", "⅓", "⅔", "1
 
 def export(trained: Trained, options: ExportOptions) -> bytes:
     config = trained.config
-    is_short = not config.carry and trained.corpus.examples_are != "files"
+    is_short = trained.corpus.examples_are != "files"
     scripts = [f"\n{engine()}", f"\n{asset('colours.js')}{asset('page.js')}"]
     style = fill(asset("page.css"), heat_map.colours_in_css())
     # A class of characters for a regular expression of JavaScript with the flag u.
@@ -97,7 +97,7 @@ def about(trained: Trained) -> str:
         "Characters": f"{trained.model.vocabulary.symbols - 2:,}",
         "Trained on": f"{corpus.examples:,} {kind}, {corpus.characters:,} characters",
     }
-    best = trained.learned[0].best
+    best = trained.best
     if best is not None:
         rows["Held-out loss"] = f"{best[1] * BITS:.2f} bits per character"
     return "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in rows.items())

@@ -66,7 +66,6 @@ def metadata(trained: Trained) -> dict[str, str]:
         "first_id": UNKNOWN + 1,  # of the characters
         "newlines": corpus.newlines,
         "normalize": corpus.normalize,
-        "carry": model.carry,
     }
     return {"charrnn": json.dumps(facts, ensure_ascii=False)}
 

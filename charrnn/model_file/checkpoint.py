@@ -2,7 +2,7 @@
 
 The JSON text gives the shapes of the arrays. ``U1`` to ``c`` are the best parameters, ``last`` the
 current ones in one row, ``adam.m`` and so on the moments, ``lane.1`` and so on the states.
-Arrays of network 2 begin with ``2.``, such as ``2.U1``. ``counted`` is the text that was counted.
+``counted`` is the text that was counted.
 With 16 or 8 bits, row r of a matrix ``U1`` is its integers times 2 to ``U1.exponents[r]``.
 Without [minutes] the file holds no time: a resumed run ends in the same bytes.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
@@ -38,11 +38,9 @@ from charrnn.model_file.fields import (
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array, as_integers
-from charrnn.settings.training import Ending, Fitted, ending, of_member
+from charrnn.settings.training import Ending, Fitted, ending
 from charrnn.training.loop import Checkup, Event
-from charrnn.training.members import mean_of_bests
 from charrnn.training.optimizers import MOMENTS
-from charrnn.training.ranks import ALONE, Ranks
 from charrnn.training.state import Best, TrainState, architecture_of
 from charrnn.vocabulary import Ids, Vocabulary
 
@@ -58,11 +56,6 @@ LARGEST = 1e9
 LARGEST_LAST = 1e20
 
 
-def array_name(number: int, name: str) -> str:
-    """Return the name of an array of one of several networks, which count from 1."""
-    return name if number == 1 else f"{number}.{name}"
-
-
 def specs(
     config: Fitted, architecture: Architecture, counted: int | None, *, slim: bool, bits: int = 32
 ) -> dict[str, Spec]:
@@ -75,28 +68,20 @@ def specs(
         lane = (config.batch, config.hidden)
         shapes |= {f"lane.{name}": lane for name in architecture.state_names}
     arrays: dict[str, Spec] = {}
-    for number in range(1, config.members + 1):
-        for name, shape in shapes.items():
-            kind = np.dtype(np.float32)
-            if bits < 32 and len(shape) == 2:
-                kind = np.dtype(f"i{bits // 8}")
-                arrays[array_name(number, name + EXPONENTS)] = shape[:1], np.dtype(np.int16)
-            arrays[array_name(number, name)] = shape, kind
+    for name, shape in shapes.items():
+        kind = np.dtype(np.float32)
+        if bits < 32 and len(shape) == 2:
+            kind = np.dtype(f"i{bits // 8}")
+            arrays[name + EXPONENTS] = shape[:1], np.dtype(np.int16)
+        arrays[name] = shape, kind
     if counted is not None:
         arrays[COUNTED] = ((packed_size(counted, architecture.symbols),), np.dtype(np.uint8))
     return arrays
 
 
-def all_arrays(networks: Iterable[Arrays], counted: Ids | None, symbols: int) -> Arrays:
-    """Return the arrays of all networks and the counted text, under their names in the file."""
-    arrays = {
-        array_name(number, name): array
-        for number, own in enumerate(networks, 1)
-        for name, array in own.items()
-    }
-    if counted is not None:
-        arrays[COUNTED] = pack(counted, symbols)
-    return arrays
+def all_arrays(network: Arrays, counted: Ids | None, symbols: int) -> Arrays:
+    """Return the arrays of the network and the counted text, under their names in the file."""
+    return dict(network) if counted is None else {**network, COUNTED: pack(counted, symbols)}
 
 
 def with_integers(p: Arrays, bits: int) -> Arrays:
@@ -134,21 +119,20 @@ class Unpacker:
 
     def is_for_use(self, name: str) -> bool:
         """Return True if sampling or scoring needs this array."""
-        number, _, rest = name.partition(".")
-        own = (rest if number.isdigit() else name).removesuffix(EXPONENTS)
+        own = name.removesuffix(EXPONENTS)
         return own == COUNTED or own in self.architecture.shapes
 
-    def state(self, number: int, arrays: Mapping[str, Array]) -> TrainState:
-        learned, rule = self.claims.learned[number - 1], self.claims.config.optimizer
-        best = self.best(number, arrays).flat
-        moments = {name: arrays[array_name(number, f"{rule}.{name}")] for name in MOMENTS[rule]}
+    def state(self, arrays: Mapping[str, Array]) -> TrainState:
+        learned, rule = self.claims.learned, self.claims.config.optimizer
+        best = self.best(arrays).flat
+        moments = {name: arrays[f"{rule}.{name}"] for name in MOMENTS[rule]}
         if "v" in moments:
             self.check_squares(f"{rule}.v", moments["v"])
         bounds = zip(self.architecture.state_names, self.architecture.state_bounds, strict=True)
         return TrainState(
-            Parameters(self.architecture, self.bounded("last", number, arrays, LARGEST_LAST)),
+            Parameters(self.architecture, self.bounded("last", arrays, LARGEST_LAST)),
             moments,
-            [self.bounded(f"lane.{name}", number, arrays, bound) for name, bound in bounds],
+            [self.bounded(f"lane.{name}", arrays, bound) for name, bound in bounds],
             best=None if learned.best is None else Best(*learned.best, best),
             history=learned.history,
             **learned.run,
@@ -163,14 +147,13 @@ class Unpacker:
         except ValueError as error:
             raise damaged(self.path, f"its text for counts makes no sense ({error})") from error
 
-    def best(self, number: int, arrays: Mapping[str, Array]) -> Parameters:
+    def best(self, arrays: Mapping[str, Array]) -> Parameters:
         names = self.architecture.shapes
-        parts = [self.bounded(name, number, arrays, LARGEST).reshape(-1) for name in names]
+        parts = [self.bounded(name, arrays, LARGEST).reshape(-1) for name in names]
         return Parameters(self.architecture, np.concatenate(parts))
 
-    def bounded(self, name: str, number: int, arrays: Mapping[str, Array], largest: float) -> Array:
+    def bounded(self, name: str, arrays: Mapping[str, Array], largest: float) -> Array:
         """Return an array of a network. Raise DamagedModelError for a number out of bounds."""
-        name = array_name(number, name)
         array = arrays[name]
         if array.dtype.kind == "i":
             with np.errstate(over="ignore"):  # the check below reports it
@@ -191,55 +174,41 @@ class Checkpoint:
     vocabulary: Vocabulary
     config: Fitted
     corpus: CorpusRecord
-    states: tuple[TrainState, ...]  # of each network
+    state: TrainState
     counted: Ids | None = None  # the text whose n-grams are counted, if it is kept
-
-    @property
-    def longest(self) -> TrainState:
-        """The state of the network that has trained longest."""
-        return max(self.states, key=lambda state: state.step)
 
     @property
     def ended(self) -> Ending | None:
         """The reason why the run is over; None if it can go on."""
-        return ending_of(self.config, tuple(map(learned_by, self.states)))
+        return ending_of(self.config, learned_by(self.state))
 
     @property
     def latest(self) -> LanguageModel:
-        """The first network as it is now, best or not."""
-        return LanguageModel(self.states[0].parameters, self.vocabulary, self.config.carry)
+        """The network as it is now, best or not."""
+        return LanguageModel(self.state.parameters, self.vocabulary)
 
 
 @dataclass(frozen=True)
 class Trained:
     """The part of a model file that sampling and scoring need."""
 
-    networks: tuple[LanguageModel, ...]  # with the best parameters, or before a check-up the last
+    model: LanguageModel  # with the best parameters, or before a check-up the last
     config: Fitted
     corpus: CorpusRecord
-    learned: tuple[Learned, ...]  # how far each network has come
+    learned: Learned  # how far the network has come
     slim: bool = False  # whether it comes from a file without a run
     counted: Ids | None = None  # the text whose n-grams are counted, if it is kept
     bits: int = 32  # of each number of a matrix
 
     @property
-    def model(self) -> LanguageModel:
-        return self.networks[0]
-
-    @property
     def best(self) -> tuple[int, float] | None:
-        """The step of the best check-up and its nats per character; see ``mean_of_bests``."""
-        return mean_of_bests([one.best for one in self.learned])
+        """The step of the best check-up and its nats per character."""
+        return self.learned.best
 
     @property
     def history(self) -> list[Row]:
-        """The check-ups of the first network, a row each."""
-        return self.learned[0].history
-
-    @property
-    def longest(self) -> Learned:
-        """The record of the network that has trained longest."""
-        return max(self.learned, key=lambda one: int(one.run["step"]))
+        """The check-ups, a row each."""
+        return self.learned.history
 
     @property
     def ended(self) -> Ending | None:
@@ -247,16 +216,10 @@ class Trained:
         return ending_of(self.config, self.learned)
 
 
-def ending_of(config: Fitted, learned: Sequence[Learned]) -> Ending | None:
-    """Return the ending of the network that has trained longest; None while one of them goes on."""
-    endings = []
-    for number, one in enumerate(learned):
-        own, best = of_member(config, number), one.best and one.best[0]
-        why = ending(own, one.run["epoch"], one.run["minutes"], best, one.history)
-        if why is None:
-            return None
-        endings.append((one.run["step"], why))
-    return max(endings, key=lambda pair: int(pair[0]))[1]
+def ending_of(config: Fitted, learned: Learned) -> Ending | None:
+    """Return the reason why a run is over; None while it can go on."""
+    run, best = learned.run, learned.best and learned.best[0]
+    return ending(config, run["epoch"], run["minutes"], best, learned.history)
 
 
 def save(path: Path, run: Checkpoint, home: Path = "") -> None:
@@ -272,14 +235,14 @@ def save_slim(path: Path, trained: Trained) -> None:
     corpus = trained.corpus
     sources, valid = (tuple(map(os.path.basename, n)) for n in (corpus.sources, corpus.valid))
     corpus = replace(corpus, sources=sources, valid=valid, places=())
-    first, *others = trained.learned
-    first = replace(first, run=first.run | {"window": 0, "nats": 0, "since": 0}, history=[])
+    learned = trained.learned
+    learned = replace(learned, run=learned.run | {"window": 0, "nats": 0, "since": 0}, history=[])
     vocabulary, counted = trained.model.vocabulary, trained.counted
     size = length_of(counted)
-    bits, learned = trained.bits, (first, *others)
+    bits = trained.bits
     contents = Contents(True, vocabulary, trained.config, corpus, learned, size, bits)
-    networks = (with_integers(m.parameters, bits) for m in trained.networks)
-    arrays = all_arrays(networks, counted, vocabulary.symbols)
+    network = with_integers(trained.model.parameters, bits)
+    arrays = all_arrays(network, counted, vocabulary.symbols)
     container.save(path, arrays, facts_of(contents), Unpacker(path).expected)
 
 
@@ -319,20 +282,16 @@ def load(path: Path) -> Checkpoint:
         what = f"{os.fspath(path)} is slim: it can sample and score, but holds no run to resume"
         hint = "Resume the file that it was made from, or train a new model."
         raise errors.ResumeError(what, hint)
-    claims = file.claims
-    states = tuple(file.state(number, arrays) for number in range(1, claims.config.members + 1))
-    return Checkpoint(claims.vocabulary, claims.config, claims.corpus, states, file.counted(arrays))
+    claims, state = file.claims, file.state(arrays)
+    return Checkpoint(claims.vocabulary, claims.config, claims.corpus, state, file.counted(arrays))
 
 
 def copy_best(run: Checkpoint) -> Trained:
-    """Return a copy of the best networks of a run so far."""
-    networks = []
-    for state in run.states:
-        p = state.parameters
-        best = Parameters(p.architecture, (p if state.best is None else state.best).flat.copy())
-        networks.append(LanguageModel(best, run.vocabulary, run.config.carry))
-    learned = tuple(map(learned_by, run.states))
-    return Trained(tuple(networks), run.config, run.corpus, learned, counted=run.counted)
+    """Return a copy of the best network of a run so far."""
+    p, best = run.state.parameters, run.state.best
+    copy = Parameters(p.architecture, (p if best is None else best).flat.copy())
+    model = LanguageModel(copy, run.vocabulary)
+    return Trained(model, run.config, run.corpus, learned_by(run.state), counted=run.counted)
 
 
 def learned_by(state: TrainState) -> Learned:
@@ -347,28 +306,24 @@ def load_trained(path: Path) -> Trained:
     file = Unpacker(path)
     arrays = container.load(path, file.expected, file.is_for_use).arrays
     claims = file.claims
-    config, networks = claims.config, []
-    for number in range(1, config.members + 1):
-        best = file.best(number, arrays)
-        networks.append(LanguageModel(best, claims.vocabulary, config.carry))
+    model = LanguageModel(file.best(arrays), claims.vocabulary)
     counted = file.counted(arrays)
     facts = claims.corpus, claims.learned, claims.slim, counted, claims.bits
-    return Trained(tuple(networks), config, *facts)
+    return Trained(model, claims.config, *facts)
 
 
 def _arrays(run: Checkpoint) -> Arrays:
-    networks: list[Arrays] = []
-    for state in run.states:
-        p, rule = state.parameters, run.config.optimizer
-        best = p if state.best is None else Parameters(p.architecture, state.best.flat)
-        moments = {f"{rule}.{name}": m for name, m in state.moments.items()}
-        lanes = zip(p.architecture.state_names, state.lanes, strict=True)
-        networks.append({**best, "last": p.flat, **moments, **{f"lane.{n}": h for n, h in lanes}})
-    return all_arrays(networks, run.counted, run.vocabulary.symbols)
+    state, rule = run.state, run.config.optimizer
+    p = state.parameters
+    best = p if state.best is None else Parameters(p.architecture, state.best.flat)
+    moments = {f"{rule}.{name}": m for name, m in state.moments.items()}
+    lanes = zip(p.architecture.state_names, state.lanes, strict=True)
+    network = {**best, "last": p.flat, **moments, **{f"lane.{n}": h for n, h in lanes}}
+    return all_arrays(network, run.counted, run.vocabulary.symbols)
 
 
 def _facts(path: Path, run: Checkpoint) -> dict[str, JSON]:
-    learned, counted = tuple(map(learned_by, run.states)), length_of(run.counted)
+    learned, counted = learned_by(run.state), length_of(run.counted)
     corpus = relative_to(path, run.corpus)
     return facts_of(Contents(False, run.vocabulary, run.config, corpus, learned, counted))
 
@@ -393,16 +348,15 @@ class Saver:
         *,
         home: str = "",
         is_saved: bool = False,
-        ranks: Ranks = ALONE,
         alarm: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Call ``alarm`` if a save fails during training. ``home`` is the later path of the file.
         The file is up to date if it ``is_saved``.
         """
-        self.path, self.run, self.ranks = fspath(path), run, ranks
+        self.path, self.run = fspath(path), run
         self.before: Callable[[], None] = lambda: None  # called ahead of each save
         self._home, self._alarm = home, alarm
-        self.step: int | None = run.longest.step if is_saved else None  # in the file
+        self.step: int | None = run.state.step if is_saved else None  # in the file
         self._saved = self._progress() if is_saved else None
         self._at = time.monotonic()
         self._often, self._seldom = 0.0, SELDOM  # the first check-up is saved at once
@@ -412,8 +366,6 @@ class Saver:
         passed = time.monotonic() - self._at
         if passed < self._seldom and not (isinstance(event, Checkup) and passed >= self._often):
             return
-        if not self.ranks.first_has_all():
-            return  # save after the next step
         try:
             self.save()
         except errors.SaveError as error:
@@ -428,16 +380,15 @@ class Saver:
         began = time.monotonic()
         self.before()
         save(self.path, self.run, self._home)
-        self._saved, self.step = self._progress(), self.run.longest.step
+        self._saved, self.step = self._progress(), self.run.state.step
         self._at = time.monotonic()
         self._often = max(OFTEN, COSTLY * (self._at - began))
         self._seldom = max(SELDOM, self._often)
 
     def save_diverged(self) -> None:
         """Save a run that has diverged if there is no file and a file can hold its numbers."""
-        last = (np.abs(state.parameters.flat).max() for state in self.run.states)
-        is_new = self.ranks is ALONE and not os.path.exists(self.path)
-        if is_new and all(most < LARGEST for most in last):
+        largest = np.abs(self.run.state.parameters.flat).max()
+        if largest < LARGEST and not os.path.exists(self.path):
             with suppress(errors.SaveError):
                 self.save()
 
@@ -451,4 +402,4 @@ class Saver:
         return "Nothing was saved."
 
     def _progress(self) -> tuple[object, ...]:
-        return self.run.config, *((state.step, len(state.history)) for state in self.run.states)
+        return self.run.config, self.run.state.step, len(self.run.state.history)

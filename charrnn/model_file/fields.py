@@ -30,6 +30,7 @@ COUNTERS: dict[str, type] = dict.fromkeys(("step", "epoch", "window", "character
 COUNTERS |= {"nats": float, "minutes": float}
 MOST = 1 << 62
 MOST_COUNTED = 1 << 26  # symbols
+GONE: Mapping[str, object] = {"members": 1, "carry": False, "stride": None}  # settings
 LEARNED = {"run", "best", "history"}  # the fields of each network
 TOP = {"vocabulary", "settings", "corpus", "others", "counted", "slim", "bits"}
 ROUNDING = 1e-3  # nats: the loss of a certain symbol may be rounded to a little below 0
@@ -125,21 +126,21 @@ class Contents:
     vocabulary: Vocabulary
     config: Fitted
     corpus: CorpusRecord
-    learned: tuple[Learned, ...]  # of each network
+    learned: Learned
     counted: int | None  # symbols of the counted text, breaks included
     bits: int = 32  # of each number of a matrix
 
 
 def facts_of(contents: Contents) -> dict[str, JSON]:
-    """Return the facts as the text of a file states them: those of the first network on top."""
+    """Return the facts as the text of a file states them."""
     facts = asdict(contents)
-    first, *others = facts.pop("learned")
+    learned = facts.pop("learned")
     for name in ("column", "strip"):  # a file without them is as it always was
         if facts["corpus"][name] is None:
             del facts["corpus"][name]
     if contents.bits == 32:
         del facts["bits"]
-    return {"settings": facts.pop("config"), "others": others, **facts, **first}
+    return {"settings": facts.pop("config"), **facts, **learned}
 
 
 def contents_of(document: Document) -> Contents:
@@ -149,19 +150,18 @@ def contents_of(document: Document) -> Contents:
     """
     facts: Mapping[str, Any] = document.facts
     _check_known(facts, TOP | LEARNED)
-    config = from_fields(Fitted, facts["settings"])
+    settings = dict(facts["settings"])
+    for name, only in GONE.items():
+        if settings.pop(name, only) != only:
+            raise ValueError(f"{name} is not supported any more")
+    config = from_fields(Fitted, settings)
     _number("bptt", config.bptt - 1, int)  # a user may set 0; a run never has it
     slim, counted, bits = facts.get("slim", False), facts.get("counted"), facts.get("bits", 32)
     if type(slim) is not bool:
         raise ValueError(f"slim is {slim!r:.40}")
     if type(bits) is not int or bits not in ((8, 16, 32) if slim else (32,)):
         raise ValueError(f"bits are {bits!r:.40}")
-    others = facts.get("others", [])
-    for other in others:
-        _check_known(other, LEARNED)
-    learned = tuple(_learned(each, slim) for each in (facts, *others))
-    if len(learned) != config.members:
-        raise ValueError(f"{len(learned)} networks, but the settings have {config.members}")
+    learned = _learned(facts, slim)
     if counted is not None:
         _number("counted", counted, int, MOST_COUNTED)
     if (counted is not None) != config.counts:

@@ -164,7 +164,6 @@ class LanguageModel:
 
     parameters: Parameters
     vocabulary: Vocabulary
-    carry: bool = False  # whether the state goes on from one example to the next, as in a book
 
     @property
     def architecture(self) -> Architecture:

@@ -107,13 +107,10 @@ class Parallel:
         threads: int = 1,
         dtype: DTypeLike = np.float32,
         grid: Grid | None = None,
-        first: int = 0,
     ) -> None:
-        """``first`` is the number of the first lane; other processes may have those before it."""
-        self.here = slice(first, first + lanes)  # the lanes of the batch in this process
         self.threads = useful_threads(architecture, lanes, threads)
-        self.bounds = [first + lanes * i // self.threads for i in range(self.threads + 1)]
-        self._spans = list(pairwise(self.bounds)) if lanes else []
+        self.bounds = [lanes * i // self.threads for i in range(self.threads + 1)]
+        self._spans = list(pairwise(self.bounds))
         self.parts = [
             Unfolded(architecture, steps, stop - start, dtype, grid) for start, stop in self._spans
         ]
@@ -148,8 +145,6 @@ class Parallel:
         masks: Masks | None = None,
     ) -> float:
         """Return the loss in nats, and leave its gradient times scale in ``gradient``."""
-        if not self.parts:
-            return 0.0  # without lanes
         if self.threads == 1:
             return self.parts[0].nats_and_gradient(p, window, gradient, scale, masks)
         while len(self._gradients) < self.threads - 1:

@@ -43,16 +43,12 @@ class Window:
     settles: NDArray[np.bool_] | None = None  # (T, B) whether the state settles on a coarser grid
     clock: Integers | None = None  # (T, B) characters of the example read so far
     left: Integers | None = None  # (T, B) characters to come: see inputs
-    counts_from: int = 0  # the step of the first loss; the gradient also goes through earlier steps
     advance: int | None = None  # steps to the start of the next window; None: all
-    elsewhere: int = 0  # losses in the lanes of other processes
 
     @property
     def count(self) -> int:
-        """The number of losses, in all lanes."""
-        of = slice(self.counts_from, None)
-        here = self.y[of].size - (0 if self.idle is None else int(self.idle[of].sum()))
-        return here + self.elsewhere
+        """The number of losses."""
+        return self.y.size - (0 if self.idle is None else int(self.idle.sum()))
 
     def part(self, start: int, stop: int) -> Window:
         """Return the window of some of the lanes."""
@@ -126,7 +122,7 @@ class Unfolded:
 
         The state moves on to the next window, the gradient does not: truncated BPTT.
         """
-        steps, first = len(window.x), window.counts_from
+        steps = len(window.x)
         starts = lanes_at(window.begins, window)
         plain = p.plain(self._plain)
         of_plain = self._of_plain or gradient
@@ -134,17 +130,15 @@ class Unfolded:
         if nats_of_each is not None:
             nats_of_each[...] = self._nats(p, top, window)
         loudest = 1.0 if masks is None else float(masks[-1].max())
-        d = self.layers[-1].d
-        d[:first] = 0
         total = self.readout.nats_and_gradient(
             plain,
-            rows_of(top[first:]),
-            window.y[first:].reshape(-1),
+            rows_of(top),
+            window.y.reshape(-1),
             scale,
             self._without_loss(window),
             self.architecture.state_bounds[0] * loudest,
             of_plain,
-            rows_of(d[first:steps]),
+            rows_of(self.layers[-1].d[:steps]),
         )
         self._backward(plain, window, starts, masks, of_plain)
         lengths = self.architecture.head.lengths
@@ -156,10 +150,8 @@ class Unfolded:
         return total
 
     def _without_loss(self, window: Window) -> Integers | None:
-        """Return the places without a loss of the readout, from the first loss on."""
-        silent, y = window.idle, window.y[window.counts_from :]
-        if silent is not None:
-            silent = silent[window.counts_from :]
+        """Return the places without a loss of the readout."""
+        silent, y = window.idle, window.y
         if self.architecture.head.lengths is not None:
             silent = y == END if silent is None else silent | (y == END)
         return None if silent is None else np.flatnonzero(silent)
@@ -264,7 +256,6 @@ def lengths_in(window: Window) -> tuple[Integers, Integers]:
     """Return the rows of the ENDs whose loss counts, and the length of each example."""
     assert window.clock is not None
     is_end = window.y == END
-    is_end[: window.counts_from] = False
     if window.idle is not None:
         is_end &= ~window.idle
     return np.flatnonzero(is_end), window.clock[is_end]

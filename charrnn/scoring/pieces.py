@@ -288,7 +288,7 @@ class Ranking:
         return islice(self._merged(), self._top)
 
     def _merged(self) -> Iterator[Row]:
-        """Merge equal texts of equal surprisal; with --carry, equal texts may differ in it."""
+        """Merge equal texts of equal surprisal."""
         same: dict[tuple[str, float], Row] = {}
         before = np.nan
         for cost, row in self._ordered():

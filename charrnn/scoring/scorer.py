@@ -95,9 +95,9 @@ class Chunks:
         return Chunks(reads_from, first, stop, self.steps_of_all)
 
 
-def cut(ids: Ids, most: int, warm_up: int, carry: bool) -> Chunks:
+def cut(ids: Ids, most: int, warm_up: int) -> Chunks:
     """Cut symbols into chunks of about one length, at most ``most``."""
-    begins = np.zeros(0, np.int64) if carry else np.flatnonzero(ids[:-1] == END) + 1
+    begins = np.flatnonzero(ids[:-1] == END) + 1
     for shortest in (SHORTEST, 4 * warm_up):
         lanes = max(1, min(most, len(ids) // shortest))
         bounds = _snap_to(begins, len(ids) * np.arange(lanes + 1, dtype=np.int64) // lanes)
@@ -122,10 +122,10 @@ def _snap_to(begins: Places, bounds: Places) -> Places:
     return np.concatenate([bounds[:1], moved, bounds[-1:]])
 
 
-def windows(passage: Passage, chunks: Chunks, carry: bool) -> Iterator[tuple[int, Window, Places]]:
+def windows(passage: Passage, chunks: Chunks) -> Iterator[tuple[int, Window, Places]]:
     """Yield the steps before each window, the window, and its targets (T, B): -1 if not counted."""
     ids = passage.ids
-    index = np.arange(len(ids)) + passage.index if carry else read_before(ids, passage.index)
+    index = read_before(ids, passage.index)
     settles = index % OFTEN == OFTEN - 1  # after the symbol before each place is read
     clock = left = None
     if passage.since is not None:
@@ -139,7 +139,7 @@ def windows(passage: Passage, chunks: Chunks, carry: bool) -> Iterator[tuple[int
         x = ids[np.where(inside & (places > 0), places - 1, 0)].astype(np.intp)
         x[places == 0] = passage.before
         counted = inside & (places >= chunks.first)
-        window = Window(x, y, None if carry else x == END, settles=inside & settles[here])
+        window = Window(x, y, x == END, settles=inside & settles[here])
         if clock is not None and left is not None:
             window = replace(window, clock=clock[here], left=left[here])
         yield at, window, np.where(counted, places, -1)
@@ -163,7 +163,6 @@ class ChunkReader:
         self.grid = model.architecture.grid if on_grid else None
         self.p = model.parameters.exact() if self.grid else model.parameters
         hidden = self.p.architecture.hidden
-        self.carry = model.carry
         lanes = min(64, SMALL // (PANEL * hidden) // 8 * 8)  # for a blocked product
         lanes = lanes if lanes >= 32 else 128  # enough for a plain one
         self.threads = max(1, min(threads, lanes * hidden**2 // WORTHWHILE))
@@ -212,7 +211,7 @@ class ChunkReader:
         ended = [h.copy() for h in begun]
         marks: list[NDArray[np.uint64]] = []
         parallel.start_from(begun)
-        for at, window, places in windows(passage, chunks, self.carry):
+        for at, window, places in windows(passage, chunks):
             steps = len(window.x)
             nats = parallel.nats(self.p, window)
             counted = places >= 0
@@ -235,15 +234,6 @@ class ChunkReader:
             [h[:count] for h in ended],
             np.array(marks, np.uint64).reshape(-1, count),
         )
-
-    def share(self, chunks: Chunks, number: int, processes: int) -> Chunks:
-        """Return the chunks of one of several processes: those of a thread, in the same lanes."""
-        if processes == 1:
-            return chunks
-        if len(chunks) <= FEW[-1]:
-            return chunks if number == 0 else chunks.some(slice(0))
-        each = self.most // self.threads
-        return chunks.some(slice(each * number, each * (number + 1)))
 
     def _mend(self, passage: Passage, chunks: Chunks, done: Pass, apart: NDArray[np.bool_]) -> None:
         """Read some chunks again, each from the state in which the one before it ended."""
@@ -275,8 +265,7 @@ class ChunkReader:
         seam = 0.0 if self.grid else SEAM
         for start, end in zip(done.begun, done.ended, strict=True):
             apart[1:] |= np.abs(start[1:] - end[:-1]).max(axis=1) > seam
-        if not self.carry:
-            apart[1:] &= passage.ids[chunks.first[1:] - 1] != END
+        apart[1:] &= passage.ids[chunks.first[1:] - 1] != END
         return apart
 
     def _marks(self, parallel: Parallel) -> NDArray[np.uint64]:
@@ -374,12 +363,10 @@ class NetworkScorer:
         since = self._since if self._counts else None
         passage = self._passage(ids, self._before, self._index, ranks, since)
         if len(ids):
-            chunks = cut(ids, self._reader.most, WARM_UP, self.model.carry)
+            chunks = cut(ids, self._reader.most, WARM_UP)
             self._state = self._reader.read(passage, chunks, self._state)
             self._before = int(ids[-1])
-            # of the last symbol in its example, or in all that was read
-            carried = self._index + len(ids)
-            self._index = carried if self.model.carry else read_after(ids, self._index)
+            self._index = read_after(ids, self._index)  # of the last symbol in its example
             self._since = read_after(ids, self._since)
         add_novelty(self.model, ids, passage.nats, ranks)
         if ranks is not None and self.needs_whole_examples:
@@ -393,26 +380,17 @@ class NetworkScorer:
         self.logits = np.empty(shape) if self._keep_logits else None
         return Passage(ids, before, index, np.zeros(len(ids)), ranks, since, self.logits)
 
-    def score_in_chunks(
-        self, examples: Examples, counted: NDArray[np.bool_], number: int = 0, processes: int = 1
-    ) -> Score:
-        """Return the share of one of several processes in the sums over the counted symbols."""
-        nats, here = self.read_in_chunks(examples, number, processes)
-        chosen = counted[here]
-        return tally(examples.ids[here][chosen], nats[here][chosen])
+    def score_in_chunks(self, examples: Examples, counted: NDArray[np.bool_]) -> Score:
+        """Return the sums over the counted symbols."""
+        return tally(examples.ids[counted], self.read_in_chunks(examples)[counted])
 
-    def read_in_chunks(
-        self, examples: Examples, number: int = 0, processes: int = 1
-    ) -> tuple[Floats, slice]:
-        """Return nearly the nats of ``read``, sooner, and the symbols that were read here."""
-        ids, here = examples.ids, slice(0)
+    def read_in_chunks(self, examples: Examples) -> Floats:
+        """Return nearly the nats of ``read``, sooner."""
+        ids = examples.ids
         passage = self._passage(ids, END, 0, None, 0 if self._counts else None)
         if len(ids):
-            chunks = cut(ids, self._reader.most, CHECKUP_WARM_UP, self.model.carry)
-            chunks = self._reader.share(chunks, number, processes)
-            if len(chunks):
-                self._reader.read_once(passage, chunks, self._reader.zeros(len(chunks)))
-            here = chunks.places
+            chunks = cut(ids, self._reader.most, CHECKUP_WARM_UP)
+            self._reader.read_once(passage, chunks, self._reader.zeros(len(chunks)))
         np.nan_to_num(passage.nats, copy=False, nan=RUINED, posinf=RUINED)
         add_novelty(self.model, ids, passage.nats, None)
-        return passage.nats, here
+        return passage.nats

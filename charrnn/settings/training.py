@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from charrnn.errors import SettingError
@@ -16,7 +16,6 @@ Schedule = Literal["cosine", "linear", "constant"]
 Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 History = Sequence[Mapping[str, float]]  # a row for each check-up, in order
 MOST_SEEDS = 1 << 16
-LEAST_MINUTES, MOST_MINUTES = 1e-3, 1e7
 FIXED = ("seed", "workers")  # settings of a run that a sweep chooses itself
 
 
@@ -75,12 +74,6 @@ class TrainConfig(Checked):
         STEPS,
         "Truncate backpropagation through time to windows of this many steps; 0: whole examples.",
     )
-    stride: int | None = fields.of_learning(
-        SIZE,
-        "Move the window by this many steps. If windows overlap, only the losses of their last"
-        " steps count.",
-        default_in_words="the length of a window",
-    )
     own_inputs: float = fields.of_learning(
         Real(0, 1),
         "Replace this fraction of inputs by characters sampled from the network (scheduled"
@@ -117,7 +110,7 @@ class TrainConfig(Checked):
     )
     epochs: int | None = fields.fitted_learning(COUNT, "Read the corpus this many times.")
     minutes: float | None = fields.of_learning(
-        Real(LEAST_MINUTES, MOST_MINUTES),
+        Real(1e-3, 1e7),
         "Stop after this many minutes, or earlier for a short text, and choose a network size that"
         " suits them.",
         default_in_words="no limit",
@@ -144,18 +137,6 @@ class TrainConfig(Checked):
         default=False,
         default_in_words="the network alone",
     )
-    members: int = fields.of_learning(
-        Whole(1, 64),
-        "Train an ensemble of N networks, each with its own seed, and average their probabilities.",
-        default=1,
-    )
-    carry: bool = fields.of_corpus(
-        Flag(),
-        "Carry the hidden state from one example to the next, or reset it.",
-        default=False,
-        default_in_words="reset",
-        names=("--carry/--reset",),
-    )
     workers: int = fields.setting(
         Whole(1, 1 << 10),
         "Work with this many threads.",
@@ -170,8 +151,6 @@ class TrainConfig(Checked):
         def refuse(name: str, what: str, hint: str = "Leave one of them out.") -> None:
             raise SettingError(f"{name} {what}", hint, name)
 
-        if self.carry and self.ends == "length":
-            refuse("carry", "cannot be used with ends length: carried texts have no length")
         if self.cell == "output" and self.layers not in (None, 1):
             what = f"{self.layers} is too many for the cell output: only the top layer has outputs"
             refuse("layers", what, "Use 1 layer, or another cell.")
@@ -181,7 +160,7 @@ class TrainConfig(Checked):
         if self.teacher_forcing and self.cell != "output":
             what = f"replaces outputs that are fed back; {self.cell} units feed back their state"
             refuse("teacher_forcing", what, "Leave it out, or add [cell] output.")
-        for name in ("own_inputs", "free_running", "stride"):
+        for name in ("own_inputs", "free_running"):
             value = getattr(self, name)
             if self.teacher_forcing and value:
                 what = "contradicts teacher forcing, which reads nothing but the text"
@@ -194,16 +173,6 @@ class TrainConfig(Checked):
     def threads(self) -> int:
         """Return the threads that train: the value of the setting ``workers``."""
         return self.workers
-
-    @property
-    def rounds(self) -> int:
-        """Return how many networks a thread trains, one after the other."""
-        return -(-self.members // self.threads)
-
-    @property
-    def threads_each(self) -> int:
-        """Return the threads that train a network."""
-        return max(1, self.threads // self.members)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,19 +190,6 @@ class Fitted(TrainConfig):
     warmup: int = field()
     epochs: int = field()
     check_every: int = field()
-
-    @property
-    def moves_on(self) -> int:
-        """Return the steps from one window to the next."""
-        return self.bptt if self.stride is None else self.stride
-
-
-def of_member(config: Fitted, number: int) -> Fitted:
-    """Return the settings of a network among several: its seed, and its share of the minutes."""
-    seed, minutes = (config.seed + number) % (1 << 64), config.minutes
-    if minutes is not None:
-        minutes = max(LEAST_MINUTES, minutes / config.rounds)
-    return replace(config, seed=seed, minutes=minutes, members=1)
 
 
 def ending(

@@ -29,14 +29,14 @@ from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted
 from charrnn.sweeping.grid import Grid, Result, Trial, failure
 from charrnn.system import single_threaded
-from charrnn.training.loop import Done, nats_of_best
-from charrnn.training.members import share_done, train_all
+from charrnn.training.loop import Done, nats_of_best, train
+from charrnn.training.state import progress
 
 PATIENCE = 30.0  # seconds to wait for a killed sweep whose processes are still ending
 TRIED = 8  # the number of networks whose speed is measured, at most
 OF_SIZE = (  # settings that decide how long a step takes
-    *("cell", "ends", "clock", "teacher_forcing", "hidden", "layers", "batch", "bptt", "stride"),
-    *("optimizer", "members", "own_inputs", "free_running"),
+    *("cell", "ends", "clock", "teacher_forcing", "hidden", "layers", "batch", "bptt"),
+    *("optimizer", "own_inputs", "free_running"),
 )
 
 
@@ -193,23 +193,23 @@ def _train(
     saver = Saver(path, run, home=task.home)
     why = "epochs"
     try:
-        for event in train_all(run.states, split.corpus, run.config, run.counted):
+        for event in train(run.state, split.corpus, run.config):
             saver.note(event)
             if isinstance(event, Done):
                 why = event.why
-            share = share_done(run.states, run.config, len(split.corpus.train.ids))
+            share = progress(run.state, run.config, len(split.corpus.train.ids))
             yield Advanced(trial.name, share)
     except GeneratorExit:
         with suppress(errors.SaveError):  # --resume then starts from the save before
             saver.save()
         raise
     saver.save()
-    costs = nats_of_best(run.states, split.corpus, run.config, run.counted, however_long=True)
+    costs = nats_of_best(run.state, split.corpus, run.config, run.counted, however_long=True)
     scores = {name: tally(split.corpus.held_out.ids, nats) for name, nats in costs.items()}
-    best = run.states[0].best
+    best = run.state.best
     step = None if best is None else best.step
     nats = scores["network"].overall.nats_per_character
-    parts = {name: s.overall.per_character() for name, s in scores.items() if name != "alone"}
+    parts = {name: s.overall.per_character() for name, s in scores.items()}
     parts, seconds = parts if len(parts) > 1 else {}, time.monotonic() - began
     of_trial = trial.name, trial.settings, trial.seed
     means = block_means(costs.get("both", costs["network"]))

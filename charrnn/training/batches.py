@@ -39,11 +39,9 @@ class Epoch:
 
     The stream is a circle, cut at B places that move with each epoch. A cut near the beginning of
     an example is moved to that beginning. A cut through a long example stays, and the rest of that
-    example is read from a zero state. With ``carry``, the order is that of the corpus and the state
-    is never reset.
+    example is read from a zero state.
 
-    The gradient stops where a window begins. With a stride S, each window begins S steps after the
-    one before, and only the losses of its last S steps count.
+    The gradient stops where a window begins.
     """
 
     def __init__(
@@ -53,22 +51,14 @@ class Epoch:
         steps: int,
         seed: int,
         epoch: int,
-        carry: bool = False,
-        stride: int | None = None,
         *,
         counting: bool = False,
-        here: slice | None = None,
     ) -> None:
-        """With ``counting``, windows hold places in examples; ``here``: the lanes to read."""
-        self.examples = examples
-        self.here = slice(0, lanes) if here is None else here
-        self.steps = steps
-        self.stride = stride or steps
-        self.carry = carry
+        """With ``counting``, windows hold places in examples."""
+        self.examples, self.steps = examples, steps
         rng = np.random.default_rng([seed, ORDER, epoch])
         self.order = np.arange(len(examples), dtype=np.uint32)
-        if not carry:
-            rng.shuffle(self.order)
+        rng.shuffle(self.order)
         total = len(examples.ids)
         turn = int(rng.integers(total))
         bounds = turn + total * np.arange(lanes + 1, dtype=np.int64) // lanes
@@ -77,57 +67,42 @@ class Epoch:
         self.stops: Positions | None = None  # (n,) the end of each example on the circle, in order
         if counting:
             self.stops = np.cumsum(self._lengths(slice(None)))
-        self.windows = -(-int(self.lengths.max()) // self.stride)
+        self.windows = -(-int(self.lengths.max()) // steps)
 
     def __iter__(self) -> Iterator[Window]:
         return self.starting_from(0)
 
     def starting_from(self, window: int) -> Iterator[Window]:
         """Yield the windows of this epoch from that number on."""
-        positions = self.bounds[:-1][self.here]
-        lanes = len(positions)
-        at_once = max(1, CHUNK // (max(1, lanes) * self.stride))
-        first = self._begins(window)
-        cursors = self._cursors(positions + first)
+        lanes = len(self.lengths)
+        at_once = max(1, CHUNK // (lanes * self.steps))
+        cursors = self._cursors(self.bounds[:-1] + window * self.steps)
         at = [int(self.examples.starts[self.order[c.place]]) + c.offset for c in cursors]
-        kept = self.examples.ids[np.array(at, np.intp) - 1][None]  # END before the first symbol
+        last = self.examples.ids[np.array(at, np.intp) - 1]  # END before the first symbol
         while window < self.windows:
             count = min(at_once, self.windows - window)
-            old = len(kept)
-            new = (window + count) * self.stride - first - old + 1
-            rows = np.empty((old + new, lanes), self.examples.ids.dtype)
-            rows[:old] = kept
+            rows = np.empty((count * self.steps + 1, lanes), self.examples.ids.dtype)
+            rows[0] = last
             for lane, cursor in enumerate(cursors):
-                rows[old:, lane] = self._read(cursor, new)
-            for number in range(window, window + count):
-                yield self._window(rows[self._begins(number) - first :], number)
+                rows[1:, lane] = self._read(cursor, len(rows) - 1)
+            for number in range(count):
+                yield self._window(rows[number * self.steps :], (window + number) * self.steps)
             window += count
-            kept = rows[self._begins(window) - first :].copy()
-            first = self._begins(window)
+            last = rows[-1]
 
-    def _begins(self, window: int) -> int:
-        return max(0, (window + 1) * self.stride - self.steps)
-
-    def _window(self, rows: Ids, number: int) -> Window:
-        at, counts_from = self._begins(number), number * self.stride - self._begins(number)
+    def _window(self, rows: Ids, at: int) -> Window:
         left = self.lengths - at
-        steps = min(counts_from + self.stride, int(left.max()))
+        steps = min(self.steps, int(left.max()))
         rows = rows[: steps + 1].astype(np.intp)
-        idle = np.arange(steps)[:, None] >= left[self.here] if left.min() < steps else None
-        x, begins = rows[:-1], None if self.carry else rows[:-1] == END
-        advance = min(steps, self._begins(number + 1) - at)
-        window = Window(x, rows[1:], begins, idle, counts_from=counts_from, advance=advance)
-        if window.x.shape[1] < len(left):
-            losses = (np.minimum(left, steps) - counts_from).clip(0)
-            elsewhere = int(losses.sum() - losses[self.here].sum())
-            window = replace(window, elsewhere=elsewhere)
+        idle = np.arange(steps)[:, None] >= left if left.min() < steps else None
+        window = Window(rows[:-1], rows[1:], rows[:-1] == END, idle)
         return window if self.stops is None else self._counted(window, at)
 
     def _counted(self, window: Window, at: int) -> Window:
         """Add how many characters of its example each place has behind it, and ahead of it."""
         assert self.stops is not None
         steps = np.arange(len(window.x))[:, None]
-        places = (self.bounds[:-1][self.here] + at + steps) % self.stops[-1]
+        places = (self.bounds[:-1] + at + steps) % self.stops[-1]
         which = np.searchsorted(self.stops, places, side="right")
         first = np.where(which == 0, 0, self.stops[which - 1])
         return replace(window, clock=places - first, left=self.stops[which] - 1 - places)

@@ -31,13 +31,10 @@ from charrnn.vocabulary import END, UNKNOWN
 
 
 class Regularization:
-    """The noise of one training step after another: shares of units, weights and characters.
+    """The noise of one training step after another: shares of units, weights and characters."""
 
-    ``here`` are the lanes of this process. Noise is drawn for all lanes.
-    """
-
-    def __init__(self, p: Parameters, config: Fitted, here: slice) -> None:
-        self.config, self.here = config, here
+    def __init__(self, p: Parameters, config: Fitted) -> None:
+        self.config = config
         self.is_on = any((config.dropout, config.dropconnect, config.blank))
         self.architecture = p.architecture
         self.names = [name for name in p if name.startswith("W")] if config.dropconnect else []
@@ -55,7 +52,7 @@ class Regularization:
         if not self.config.dropout:
             return None
         shape = (self.architecture.layers, 1, self.config.batch, self.architecture.hidden)
-        return list(self._loudness(shape, self.config.dropout, self.here))
+        return list(self._loudness(shape, self.config.dropout))
 
     def weights(self, p: Parameters) -> Parameters:
         """Return the parameters with some weights hidden."""
@@ -77,13 +74,13 @@ class Regularization:
         if not self.config.blank:
             return window
         shape = len(window.x), self.config.batch
-        hidden = self._rng.random(shape, np.float32)[:, self.here] < self.config.blank
+        hidden = self._rng.random(shape, np.float32) < self.config.blank
         return replace(window, x=np.where(hidden & (window.x != END), UNKNOWN, window.x))
 
-    def _loudness(self, shape: tuple[int, ...], share: float, rows: slice = slice(None)) -> Array:
-        """Return factors with mean 1, 0 for about this share of places. Draw all, keep ``rows``."""
+    def _loudness(self, shape: tuple[int, ...], share: float) -> Array:
+        """Return factors with mean 1, 0 for about this share of places."""
         kept = min(255, max(1, round(256 * (1 - share))))  # shares are multiples of 1/256
-        draws = self._rng.integers(0, 256, shape, np.uint8)[..., rows, :]
+        draws = self._rng.integers(0, 256, shape, np.uint8)
         loudness: Array = np.multiply(draws < kept, np.float32(256 / kept), dtype=np.float32)
         return loudness
 

@@ -21,6 +21,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import Array, Integers
 from charrnn.network.unfolded import State, Unfolded
+from charrnn.scoring.predictor import check_mixable
 from charrnn.settings.fields import check_agreement
 from charrnn.settings.training import Ending, Fitted, Schedule, TrainConfig, ending
 from charrnn.system import WEIGHTS
@@ -62,6 +63,7 @@ class TrainState:
 
 def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) -> TrainState:
     """Return the state before the first step, with the parameters of a model if there is one."""
+    check_with_counts(config)
     check_patience(config.patience, corpus)
     architecture = architecture_of(config, corpus.vocabulary.symbols)
     if model is not None:
@@ -86,6 +88,12 @@ def architecture_of(config: Fitted, symbols: int) -> Architecture:
     sizes = symbols, config.hidden, config.layers, config.cell, config.ends
     requested = ("clock",) if config.clock else ()
     return Architecture(*sizes, forced=config.teacher_forcing, requested=requested)
+
+
+def check_with_counts(config: TrainConfig) -> None:
+    """Raise SettingError if the network cannot be mixed with the counts that it is to have."""
+    if config.counts:
+        check_mixable(config.ends)
 
 
 def check_patience(patience: int | None, corpus: Corpus) -> None:
@@ -128,7 +136,7 @@ def fit_new(
     if not len(new):
         return
     share, first = frequencies[new].sum(), new[frequencies[new].argmax()]
-    sizes = config.batch, config.bptt, config.seed, 0, config.carry
+    sizes = config.batch, config.bptt, config.seed, 0
     epoch = Epoch(corpus.train, *sizes, counting=bool(p.architecture.inputs))
     reader = Unfolded(p.architecture, config.bptt, config.batch)
     costs: list[Array] = []  # of the most frequent new character, at each place

@@ -3,7 +3,6 @@
 python -m tests.benchmarks                         all quick sections, in a few minutes
 python -m tests.benchmarks step startup            these sections only
 python -m tests.benchmarks step --against PYTHON   compare with PyTorch or JAX in that PYTHON
-python -m tests.benchmarks ranks --gigabits 10 --latency 30   ranks on a network of that speed
 python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter; takes an hour
 python -m tests.benchmarks minutes --corpus FILE   runs of growing length; takes several hours
 python -m tests.benchmarks defaults --corpus FILE  each default changed; takes several hours
@@ -19,11 +18,11 @@ import os
 import sys
 from importlib import import_module
 
-from charrnn.launcher import set_threads
+from charrnn.system import set_threads
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora")
 WITH_CORPORA = ("chapter", "minutes", "defaults", "expect")
-LONG = (*WITH_CORPORA, "ranks", "starts", "learning")  # only when named
+LONG = (*WITH_CORPORA, "starts", "learning")  # only when named
 
 
 def parser() -> argparse.ArgumentParser:
@@ -39,13 +38,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--against", action="append", default=[], metavar="PYTHON", help=against)
     corpus = "train on this file (repeatable, for chapter, minutes, defaults and expect)"
     made.add_argument("--corpus", action="append", default=[], metavar="FILE", help=corpus)
-    gigabits = "bandwidth of the network in Gbit/s (repeatable, for ranks; default: 10 and 1)"
-    made.add_argument("--gigabits", action="append", type=float, metavar="N", help=gigabits)
     minutes = "length of the runs (for defaults; default: what the plan chooses)"
     made.add_argument("--minutes", type=float, metavar="N", help=minutes)
     made.add_argument("--dry-run", action="store_true", help="only name the sections")
-    latency = "latency of the network in microseconds (for ranks; default: 30)"
-    made.add_argument("--latency", type=float, default=30.0, metavar="US", help=latency)
     return made
 
 
@@ -61,7 +56,6 @@ def main() -> None:
     given = {
         "learning": [words[after:]],
         "step": [options.against],
-        "ranks": [options.gigabits or [10.0, 1.0], options.latency],
         **{name: [options.corpus] for name in WITH_CORPORA},
         "defaults": [options.corpus, options.minutes],
     }

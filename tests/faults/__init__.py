@@ -32,16 +32,13 @@ fault concerns a process; other varieties run in the process of the test, which 
 27. Text that looks like markup.
 28. Settings from Python of nearly the right type.
 29. Metrics into a pipe whose reader leaves or sleeps; 30. below another run; 31. into a stream.
-32. A system that starts no more threads.
 37. A signal during imports, or at any other moment of the start.
 39. A folder that vanishes. 40. Folders that are sticky or append-only. 41. Hints that fit.
 43. COLUMNS of any size. 44. Long histories. 45. A limit, named in the words of the option.
-46. A rank that is killed. 47. A rank that fails alone. 48. Signals to mpiexec. 49. Ranks that read
-    another corpus, or do not know of each other.
-50. A signal while threads start, or while they work. 51. A line of a sweep or of metrics that finds
+51. A line of a sweep or of metrics that finds
     no room. 52. A model to start from, with a cell that reads its outputs. 53. Forged JSON in a
     file. 54. Hints for a full disk. 55. The probability of a new character.
-56. Two writers of one file, links that change, clocks that jump, kills of workers and ranks.
+56. Two writers of one file, links that change, clocks that jump, kills of workers.
 57. Faults found by reading. 58. Tests that fail by chance. 59. All of these for an hour.
 
 Faults of a cluster, with real processes:

@@ -122,7 +122,7 @@ def test_04_byte_order_marks_and_line_ends_make_no_difference(program: Program) 
     models.append(checkpoint.load(program / "mac.npz"))
     assert len({run.corpus.fingerprint for run in models}) == 1
     assert len({run.vocabulary for run in models}) == 1
-    assert len({run.states[0].parameters.flat.tobytes() for run in models}) == 1
+    assert len({run.state.parameters.flat.tobytes() for run in models}) == 1
     program.train("windows", "-m", "kept.npz", "--newlines", "keep").says()
     assert vocabulary(program / "kept.npz") == "\r" + models[0].vocabulary.characters
 
@@ -294,10 +294,7 @@ def test_07_a_text_that_changes_while_training_runs_does_no_harm(program: Progra
     undisturbed, disturbed = (
         checkpoint.load(program / name) for name in ("undisturbed.npz", "model.npz")
     )
-    assert (
-        disturbed.states[0].parameters.flat.tobytes()
-        == undisturbed.states[0].parameters.flat.tobytes()
-    )
+    assert disturbed.state.parameters.flat.tobytes() == undisturbed.state.parameters.flat.tobytes()
     program.refuses(
         *("train", "--resume", "--epochs", "50"),
         what=["not on names.txt (SHA-256"],

@@ -107,7 +107,7 @@ def test_20_a_disk_that_fills_up_while_it_trains_keeps_the_last_good_file(
     assert what.startswith("charrnn: error: ")
     assert "cannot be saved: No space left on device (" in what
     assert what.endswith(" bytes are needed)")
-    step = checkpoint.load(path).states[0].step
+    step = checkpoint.load(path).state.step
     assert hint.endswith(f"{ROOM} {path} holds the run at step {step:,}.")
     assert path.read_bytes() == before
     assert sorted(os.listdir(disk)) == ["filler", "model.npz"]
@@ -211,7 +211,7 @@ def test_20_a_disk_that_fails_once_is_told_and_training_goes_on(trained: Program
     ended = trained.run(*line, by=strace("fsync:error=EIO:when=1"))
     what = "charrnn: warning: model.npz cannot be saved: Input/output error"
     ended.says(what, "; training continues", "next:")
-    assert checkpoint.load(trained / "model.npz").states[0].epoch == 9
+    assert checkpoint.load(trained / "model.npz").state.epoch == 9
     is_tidy(trained)
 
 

@@ -40,7 +40,7 @@ WORDS = {
 TRAINING = [
     *("--hidden", "--layers", "--bptt", "--batch", "--lr", "--holdout", "--dropout", "--blank"),
     *("--dropconnect", "--clip", "--warmup", "--weight-decay", "--check-every", "--patience"),
-    *("--stride", "--own-inputs", "--free-running"),
+    *("--own-inputs", "--free-running"),
 ]
 SAMPLING = ["--temp", "--top-k", "--top-p", "--seed", "--count"]
 
@@ -78,14 +78,14 @@ def test_any_text_is_learned_and_scored_or_refused(faults: int) -> None:
         other: str | bytes,
         numbers: dict[str, str],
         chosen: dict[str, str],
-        carry: bool,
+        clock: bool,
     ) -> None:
         with tempfile.TemporaryDirectory() as name:
             program = Program(Path(name))
             program.write("text", content(text))
             program.write("other", content(other))
             small = {"--hidden": "3", "--layers": "1"} | numbers | chosen
-            line = ["train", "text", "--epochs", "2", *spelt(small), *["--carry"] * carry]
+            line = ["train", "text", "--epochs", "2", *spelt(small), *["--clock"] * clock]
             ended = program.run(*line)
             exists = (program / "model.npz").exists()
             assert exists == is_an_answer(ended) or "the loss diverged" in ended.err
@@ -156,10 +156,8 @@ WAYS = st.fixed_dictionaries(
         "check_every": st.integers(1, 9),
         "warmup": st.integers(0, 5),
         "workers": st.integers(1, 2),
-        "carry": st.booleans(),
         "own_inputs": st.sampled_from([0.0, 0.5, 1.0]),
         "free_running": st.integers(0, 4),
-        "stride": st.integers(1, 9),
         "clock": st.booleans(),
     },
 )

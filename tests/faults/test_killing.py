@@ -28,7 +28,7 @@ pytestmark = pytest.mark.child(True)
 def steps_saved(program: Program) -> int:
     """How far the model has come, which loads whatever happened."""
     path = program / "model.npz"
-    return checkpoint.load(path).states[0].step if path.exists() else 0
+    return checkpoint.load(path).state.step if path.exists() else 0
 
 
 def next_line(program: Program) -> tuple[str, ...]:

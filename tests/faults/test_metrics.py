@@ -30,11 +30,11 @@ def test_29_a_reader_who_leaves_is_told_and_training_goes_on(program: Program, p
         child.until_saved()
         os.close(reader)
         child.until(lambda: "charrnn: warning: pipe has lost its reader" in child.err)
-        before = checkpoint.load(program / "model.npz").states[0].step
+        before = checkpoint.load(program / "model.npz").state.step
         child.send(signal.SIGINT)
         ended = child.end()
     assert ended.status == 130
-    assert checkpoint.load(program / "model.npz").states[0].step >= before
+    assert checkpoint.load(program / "model.npz").state.step >= before
     assert ended.err == "charrnn: warning: pipe has lost its reader; training continues\n"
 
 

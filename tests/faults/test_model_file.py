@@ -287,7 +287,7 @@ def go_on(run: Checkpoint, program: Program) -> None:
     learned = corpus.read_files([str(program / "names.txt")], run.corpus.config)
     if learned.vocabulary != run.vocabulary or learned.fingerprint != run.corpus.fingerprint:
         return
-    for _ in zip(range(3), loop.train(run.states[0], learned, run.config), strict=False):
+    for _ in zip(range(3), loop.train(run.state, learned, run.config), strict=False):
         pass
     checkpoint.save(program / "other.npz", run)
     checkpoint.load(program / "other.npz")

@@ -45,7 +45,7 @@ def test_21_a_signal_is_said_saved_and_told_how_to_go_on(program: Program, numbe
     assert "Traceback" not in ended.err
     who = "" if number == signal.SIGINT else f"{signal.Signals(number).name}: "
     assert f"charrnn: {who}{SAID}\n" in ended.err
-    step = checkpoint.load(program / "model.npz").states[0].step
+    step = checkpoint.load(program / "model.npz").state.step
     assert step > 0
     how = "to resume: charrnn train --resume --metrics metrics.jsonl"
     assert ended.err.endswith(f"saved at step {step:,}; {how}\n")
@@ -193,7 +193,7 @@ def test_21_the_time_in_which_it_was_stopped_by_ctrl_z_does_not_count(program: P
     most = time.monotonic() - began - slept
     assert ended.status == 130
     assert ended.json["seconds"] < most
-    assert 0 < checkpoint.load(program / "model.npz").states[0].minutes < most / 60
+    assert 0 < checkpoint.load(program / "model.npz").state.minutes < most / 60
 
 
 def until_stopped(child: Child) -> None:
@@ -226,7 +226,7 @@ def test_21_ctrl_c_as_it_is_typed_is_said_and_saves(program: Program) -> None:
     assert os.waitstatus_to_exitcode(status) == 130
     assert SAID in seen
     assert "Traceback" not in seen
-    step = checkpoint.load(program / "model.npz").states[0].step
+    step = checkpoint.load(program / "model.npz").state.step
     assert f"saved at step {step:,}; to resume: charrnn train --resume" in seen
     is_tidy(program)
 

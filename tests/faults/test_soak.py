@@ -42,7 +42,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 MODELS = ("one.npz", "two.npz", "base.npz", "counts.npz", "gone.npz")
 TRAINING = (
     *("--cell gru", "--cell lstm", "--cell output", "--ends halt", "--ends length", "--clock"),
-    *("--members 2", "--counts", "--threads 2", "--minutes 0.01", "--from base.npz", "--json"),
+    *("--counts", "--threads 2", "--minutes 0.01", "--from base.npz", "--json"),
     *("--preview 1", "-q", "--dry-run", "--patience 2", "--lr 1000", "--check-every 3"),
     *("--metrics one.jsonl", "--metrics two.jsonl", "--force", "--resume", "--holdout 0"),
 )

@@ -74,7 +74,7 @@ def test_22_a_run_whose_table_cannot_be_written_is_saved_all_the_same(program: P
         ended = child.end()
     assert ended.status == 1
     assert TAKES_NOTHING in ended.err
-    assert checkpoint.load(program / "model.npz").states[0].epoch == 1
+    assert checkpoint.load(program / "model.npz").state.epoch == 1
     is_tidy(program)
 
 

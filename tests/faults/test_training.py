@@ -50,17 +50,17 @@ def test_23_a_run_that_is_ruined_late_keeps_what_was_good(trained: Program) -> N
     """Its weights were carried off by somebody else: it stops, and the best are still there."""
     before = checkpoint.load(trained / "model.npz")
     ruined = checkpoint.load(trained / "model.npz")
-    ruined.states[0].parameters.flat[...] *= 1e6
+    ruined.state.parameters.flat[...] *= 1e6
     checkpoint.save(trained / "model.npz", ruined)
     trained.refuses(
         *("train", "--resume", "--epochs", "50", "-q"),
-        what=f"the loss diverged at step {before.states[0].step}",
-        hint=f"model.npz holds the run at step {before.states[0].step}.",
+        what=f"the loss diverged at step {before.state.step}",
+        hint=f"model.npz holds the run at step {before.state.step}.",
     )
     trained.run("sample").says()
     after = checkpoint.load_trained(trained / "model.npz")
-    assert before.states[0].best is not None
-    assert after.model.parameters.flat.tobytes() == before.states[0].best.flat.tobytes()
+    assert before.state.best is not None
+    assert after.model.parameters.flat.tobytes() == before.state.best.flat.tobytes()
 
 
 def test_24_a_second_run_into_the_same_file_is_refused(program: Program) -> None:

@@ -2,9 +2,7 @@
 
 The loss is the mean negative log-likelihood per character, ends of examples included, in nats (or
 bits). All characters of Unicode that are not in the vocabulary share one probability, so the loss
-is always finite. The result is exact: it does not depend on threads or how the text is read in. A
-model of train --carry carries its state across examples, so its
-nats for a text differ from those that charrnn sample reports.
+is always finite. The result is exact: it does not depend on threads or how the text is read in.
 
 With --json the output is one object; with --per-example or --per-char, each row is an object on
 one line. The number of an example is the line of its file on which it begins (not counting lines

@@ -21,11 +21,9 @@ from charrnn.display import best_of
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.settings.training import Fitted
 from charrnn.text import Visible, joined, visible_line
-from charrnn.training.loop import Checkup, Done, Event, Step, lowest_so_far
-from charrnn.training.members import share_done
-from charrnn.training.state import Stopwatch
+from charrnn.training.loop import Checkup, Done, Event, Step
+from charrnn.training.state import Stopwatch, progress
 
 MARK = 3  # columns of a star
 LONGEST = 60  # columns of a sample: a Chinese character takes two
@@ -46,11 +44,6 @@ COLUMNS = (
 )
 
 
-def mixture_of(config: Fitted) -> str:
-    """Return the name of the column for networks or counts mixed together, or "" without one."""
-    return "both" if config.counts else "together" if config.members > 1 else ""
-
-
 @dataclass
 class CheckupRows:
     """The table of check-ups, made row by row."""
@@ -59,15 +52,11 @@ class CheckupRows:
     baselines: Mapping[str, float]
     output: Output
     best: float = math.inf  # the loss of an earlier part of the run
-    mixture: str = ""  # the name of its column
     has_head: bool = False
 
     @property
     def columns(self) -> list[Column]:
-        columns = list(COLUMNS if self.is_held_out else COLUMNS[:3])
-        if self.mixture and self.is_held_out:
-            columns.insert(4, Column(self.mixture, max(8, len(self.mixture) + 2), 1))
-        return columns
+        return list(COLUMNS if self.is_held_out else COLUMNS[:3])
 
     def lines(self, event: Checkup, epoch: float) -> Iterator[Visible]:
         table = Table(self.columns, self.output.width - MARK, self.output)
@@ -77,8 +66,6 @@ class CheckupRows:
             loss = event.score.nats_per_character
             cells |= {"held-out": f"{loss:.3f}", "bits": f"{bits(loss):.3f}"}
             cells["gap"] = f"{round(loss - train, 3) + 0.0:+.3f}"
-        if not math.isnan(event.together_nats_per_character):
-            cells[self.mixture] = f"{event.together_nats_per_character:.3f}"
         if not self.has_head:
             self.has_head = True
             yield table.head()
@@ -196,10 +183,10 @@ class Progress(LiveBar):
         self.run, self.symbols, self.samples = run, symbols, samples
         self.pace = Pace()
         self.pace.share = self._share()
-        mixture = mixture_of(run.config)
-        is_held_out, best = bool(run.corpus.held_out_characters), lowest_so_far(run.states)
-        self.rows = CheckupRows(is_held_out, run.corpus.baselines, console.err, best, mixture)
-        self._steps_before = run.longest.step
+        best = math.inf if run.state.best is None else run.state.best.nats_per_character
+        is_held_out = bool(run.corpus.held_out_characters)
+        self.rows = CheckupRows(is_held_out, run.corpus.baselines, console.err, best)
+        self._steps_before = run.state.step
         self._characters = 0  # since the bar was drawn
         self._loss = self._weight = 0.0
         self._spoken = time.monotonic()
@@ -231,7 +218,7 @@ class Progress(LiveBar):
     @property
     def is_new(self) -> bool:
         """Return True if the run has made a step."""
-        return self.run.longest.step > self._steps_before
+        return self.run.state.step > self._steps_before
 
     def finish(self) -> None:
         """Show the last row and its samples, if they were skipped."""
@@ -243,7 +230,7 @@ class Progress(LiveBar):
             self._without_sample = None
 
     def _share(self) -> float:
-        return share_done(self.run.states, self.run.config, self.symbols)
+        return progress(self.run.state, self.run.config, self.symbols)
 
     def _update_pace(self) -> None:
         self.pace.update(self._characters, self._share())
@@ -251,7 +238,7 @@ class Progress(LiveBar):
 
     def _words(self, width: int) -> str:
         """Return the text beside the bar, as long as the width allows."""
-        step, loss = f"step {self.run.longest.step:,}", f"{self._loss:.3f} nats"
+        step, loss = f"step {self.run.state.step:,}", f"{self._loss:.3f} nats"
         speed = f"{counted(self.pace.characters_per_second)} chars/s"
         left = f"{clock(self.pace.seconds_left)} left"
         kept: set[str] = set()
@@ -267,7 +254,7 @@ class Progress(LiveBar):
         if event is None or self.console.quiet:
             return
         began = time.monotonic()
-        self._say(*self.rows.lines(event, self.run.longest.characters / self.symbols))
+        self._say(*self.rows.lines(event, self.run.state.characters / self.symbols))
         self._without_sample = None if with_sample else event
         if with_sample:
             self._show_samples(event.step)

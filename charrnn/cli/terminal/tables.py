@@ -73,11 +73,9 @@ def of_bits(nats: float) -> str:
     return f"{nats:.3f} nats or {bits(nats):.3f} bits"
 
 
-def of_held_out(nats: float, step: int | None, networks: int = 1) -> str:
+def of_held_out(nats: float, step: int | None) -> str:
     perplexity = f"perplexity {math.exp(min(nats, 700)):,.2f}"
     where = f"at step {step or 0:,}".replace(" ", TOGETHER)
-    if networks > 1:
-        where = f"the mean of the {networks} networks, each alone, by step {step or 0:,}"
     return f"{of_bits(nats)} per held-out character, {perplexity}, {where}"
 
 
@@ -86,10 +84,7 @@ def few_held_out(corpus: CorpusRecord) -> str:
     symbols = corpus.held_out_characters + corpus.held_out_examples
     if not 0 < symbols < FEW_SYMBOLS:
         return ""
-    chosen = f"chosen on only {symbols} held-out symbols, so on other text the loss may be higher"
-    if corpus.known:  # the run started from a model, which --folds excludes
-        return chosen
-    return f"{chosen}; --folds measures it on the whole corpus"
+    return f"chosen on only {symbols} held-out symbols, so on other text the loss may be higher"
 
 
 def pieces_in_words(learned: float, scored: float, text: str) -> str:

@@ -14,7 +14,6 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, fields
 from hashlib import sha256
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +55,7 @@ class Metrics:
         """Open the file, cut off what a resumed run will write again, or begin a new run."""
         self.path, self.console, self.stop = path, console, stop
         self.run = run_name(run)
-        state = run.longest
+        state = run.state
         was_examined = bool(state.history) and state.history[-1]["step"] == state.step
         self.resumes_at = (state.step, was_examined)
         self._file: LineFile | None = None
@@ -78,9 +77,9 @@ class Metrics:
             case Step():
                 self._append({"schema": STEP, **asdict(event)})
             case Checkup():
-                score, together = event.score, event.together_nats_per_character
+                score = event.score
                 hidden = event.train_while_hidden_nats_per_character
-                row = {
+                row: dict[str, object] = {
                     "schema": CHECKUP,
                     "step": event.step,
                     "train_nats_per_character": event.train_nats_per_character,
@@ -89,8 +88,7 @@ class Metrics:
                     "held_out_bits_per_character": score and score.bits_per_character,
                     "best": event.is_best,
                 }
-                more = {} if isnan(together) else {"together_nats_per_character": together}
-                self._append(row | more)
+                self._append(row)
 
     def sync(self) -> None:
         if self._file is not None:

@@ -13,14 +13,11 @@ charrnn sample -n 10
 # show the plan and the baselines to beat, without training
 charrnn train names.txt --dry-run
 
-# train on a book for twenty minutes; --carry keeps the state between paragraphs
-charrnn train book.txt.gz -m book.npz --carry --minutes 20
+# train on a book for twenty minutes
+charrnn train book.txt.gz -m book.npz --minutes 20
 
 # draw the length of each name first, and count it down
 charrnn train names.txt --ends length
-
-# a short list: also measure the loss on all of it, with ten more networks
-charrnn train names.txt --folds 10
 
 # resume after Ctrl-C, or train for longer
 charrnn train --resume
@@ -28,9 +25,6 @@ charrnn train --resume --epochs 200
 
 # fine-tune a model of many names on your own names
 charrnn train mine.txt --from given-names -m mine.npz
-
-# train with four processes on machines that share this folder
-mpiexec -n 4 charrnn train book.txt.gz -m book.npz --mpi
 
 # read text from another program, and log every step
 cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
@@ -44,14 +38,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from charrnn import launcher
 from charrnn.cli import options
 from charrnn.cli.files import check_not_an_input
 from charrnn.cli.options import OUTPUT, CommandOptions, Rule, Source, excludes, flag, group
 from charrnn.corpus.files import NAMES, OURS
-from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import LEARNING, File, Whole, of_corpus, of_learning, setting
+from charrnn.settings.fields import File, Whole, of_corpus, of_learning, setting
 from charrnn.settings.training import TrainConfig
 
 
@@ -78,8 +70,6 @@ class Options(CorpusOptions):
     RULES = (
         *CorpusOptions.RULES,
         excludes("resume", "force", "start_from"),
-        excludes("folds", "mpi", "dry_run", "start_from"),
-        excludes("mpi", "workers", hint="Each rank has one thread: start a rank for each core."),
     )
 
     learning: dict[str, Any] = group(TrainConfig)
@@ -89,11 +79,6 @@ class Options(CorpusOptions):
         "Start from the parameters of this model, to fine-tune it or after the corpus has grown:"
         f" a file, or {OURS}.",
         names=("--from",),
-    )
-    folds: int | None = options.folds(LEARNING)
-    mpi: bool = flag(
-        "Share the training among the processes that mpiexec starts. Needs: pip install mpi4py.",
-        panel=LEARNING,
     )
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")
     force: bool = flag("Replace an existing model file.")
@@ -110,10 +95,6 @@ class Options(CorpusOptions):
         return self.learning.get("workers")
 
     def check(self) -> None:
-        if not self.mpi and launcher.is_one_of_several():
-            what = "mpiexec has started several processes, and each would write the same model"
-            hint = "Add --mpi to train together, or start one process without mpiexec."
-            raise SettingError(what, hint)
         texts = (*self.sources, *self.valid)
         check_not_an_input(self.model, "-m", *texts)
         self.check_metrics(self.model, *texts)
@@ -126,8 +107,4 @@ class Options(CorpusOptions):
         """Return a command for the same model."""
         usual = Path(os.environ.get("CHARRNN_MODEL") or options.MODEL)
         model = [] if self.model == usual else ["-m", str(self.model)]
-        line = ["charrnn", command, *arguments, *model]
-        if self.mpi and command == "train":
-            count = launcher.processes()
-            line = [*(["mpiexec", "-n", str(count)] if count > 1 else []), *line, "--mpi"]
-        return shlex.join(line)
+        return shlex.join(["charrnn", command, *arguments, *model])

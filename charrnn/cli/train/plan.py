@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
 
 import numpy as np
 
@@ -21,23 +20,11 @@ from charrnn.corpus.files import path_of
 from charrnn.counts.markov import Baseline
 from charrnn.display import best_of
 from charrnn.model_file.checkpoint import Trained
-from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, rule_of, settings_for_longer
+from charrnn.plan import FITTED, FOREVER, Plan, rule_of
 from charrnn.settings.training import Fitted
 from charrnn.text import script_of
 from charrnn.vocabulary import UNKNOWN
 
-LOSS: Final = (
-    "loss: the mean surprise per character, in nats; lower is better. 1 nat is 1.44 bits.",
-    "perplexity 5: a character is as hard to guess as one of 5 equally likely ones.",
-)
-ROWS: Final = (
-    "train, held-out: losses. bits: the held-out loss in bits. gap: held-out minus train.",
-    "*: the best check-up so far.",
-)
-MIXTURES: Final = {
-    "both": "both: the loss of network and counts mixed, as sample and eval use them.",
-    "together": "together: the loss of the mean of the networks, which sample and eval use.",
-}
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
 OF_MODEL = {"hidden", "layers", "cell", "ends", "clock", "teacher_forcing", "init_radius"}
 FEW_LINES, LONG_LINE = 300, 40  # lines and characters of a list that gains from a general model
@@ -129,7 +116,7 @@ def start_in_words(options: Options, start: Trained | None, corpus: Corpus) -> I
         size = len(corpus.train)
         is_short = size <= FEW_LINES and corpus.train.characters < LONG_LINE * size
         scripts = {*map(script_of, corpus.vocabulary.characters)} - {""}
-        is_fixed = options.folds is not None or not OF_MODEL.isdisjoint(options.learning)
+        is_fixed = not OF_MODEL.isdisjoint(options.learning)
         if is_short and scripts == {"latin"} and not is_fixed:
             line = line_with("--from latin", options, options.sources, options.valid)
             yield "start", "a general model lowers the loss of a short list:"
@@ -153,8 +140,6 @@ def network_in_words(plan: Plan, options: Options, corpus: Corpus) -> list[Entry
     c = plan.config
     layers = count(c.layers, "layer")
     network, parameters = f"{layers} of {c.hidden:,} units", f"{plan.parameters:,} parameters"
-    if c.members > 1:
-        network, parameters = f"{c.members} networks, each {network}", f"{parameters} in all"
     rows = [
         ("network", f"{network}, {parameters}"),
         ("memory", f"about {bytes_in_words(plan.memory_bytes)}"),
@@ -173,11 +158,6 @@ def network_in_words(plan: Plan, options: Options, corpus: Corpus) -> list[Entry
         if wanted > got:
             reduced = f"{option_for(name)} from {wanted} to {got}"
             rows.append(("reduced", f"{reduced}: the corpus is too small for more"))
-    if "epochs" not in options.learning and all(is_chosen(name, c, options) for name in FITTED):
-        longer = settings_for_longer(c, corpus)
-        if longer.hidden > c.hidden:
-            sizes = " ".join(option(name, getattr(longer, name)) for name in ("hidden", "dropout"))
-            rows.append(("longer", f"{option('minutes', longer.minutes)} would choose {sizes}"))
     return rows
 
 
@@ -204,60 +184,25 @@ def option(name: str, value: object) -> str:
     return f"{option_for(name)}{TOGETHER}{shown}"
 
 
-def time_in_words(
-    plan: Plan, rate: float, seconds: float, minutes: float | None, worker: str
-) -> list[Entry]:
+def time_in_words(plan: Plan, rate: float, seconds: float, minutes: float | None) -> list[Entry]:
     """Return the steps and the time left, of all epochs and of --minutes. ``rate`` is in characters
     per second.
     """
     c = plan.config
-    steps = f"{plan.steps_per_epoch:,} per epoch, of {c.batch} x {c.moves_on} characters each"
+    steps = f"{plan.steps_per_epoch:,} per epoch, of {c.batch} x {c.bptt} characters each"
     if plan.steps is not None:
         steps += f"; about {plan.steps:,} in {count(c.epochs, 'epoch')}"
     ends = [clock(seconds)] if plan.steps is not None else []
     if c.minutes is not None and minutes is not None:
         left = f"{clock(60 * minutes)} of " if minutes < c.minutes else ""
         ends.append(f"{left}{count(c.minutes, 'minute')} (--minutes)")
-    busy = c.threads if worker == "rank" else plan.threads
-    speed = f"{counted(rate)} characters a second with {count(busy, worker)}"
+    speed = f"{counted(rate)} characters a second with {count(plan.threads, 'thread')}"
     return [("steps", steps), ("time", f"about {' or at most '.join(ends)}, at {speed}")]
-
-
-def ranks_in_words(plan: Plan, steps: int) -> list[Entry]:
-    """Return the work of each rank, and whether fewer ranks are as good or better."""
-    c, busy = plan.config, plan.busy_ranks
-    lanes = count(-(-c.batch // busy), "lane")
-    rows = [("ranks", f"{c.threads:,}, with {lanes} and one thread each")]
-    if busy < c.threads:
-        enough = f"{count(busy, 'rank')} {'is' if busy == 1 else 'are'} enough"
-        rows.append(("", f"{enough}: the network is too small to share it further"))
-    if 0 < steps < FEWEST_STEPS and busy > 1:
-        better = max(1, busy * steps // FEWEST_STEPS)
-        batch = option("batch", max(1, c.batch * better // busy))
-        few = f"{steps:,} steps are few; {FEWEST_STEPS:,} or more would reach a lower loss"
-        fewer = f"Use at most {count(better, 'rank')} with as many lanes each: {batch}"
-        rows.append(("", f"{few}. {fewer}"))
-    return rows
 
 
 def best_in_words(losses: Mapping[str, float]) -> str:
     name = best_of(losses)
     return f"{name} {losses[name]:.3f} nats ({bits(losses[name]):.3f} bits), the best baseline"
-
-
-def terms(best: str, *, is_held_out: bool, mixture: str = "") -> list[str]:
-    """Return what the terms of the screen mean: of the rows, of the column of a mixture if there is
-    one, and of the best baseline, or "" for none.
-    """
-    kind, _, order = best.partition("-")
-    meanings = [*LOSS, *(ROWS if is_held_out else [])]
-    if is_held_out and mixture:
-        meanings.append(MIXTURES[mixture])
-    if order:
-        meanings.append(f"{best}: it counts which characters follow the last {order}.")
-    if kind == "unigram":
-        meanings.append("unigram: it knows only how frequent each character is.")
-    return meanings
 
 
 def part_in_words(baseline: Baseline, corpus: Corpus) -> str:

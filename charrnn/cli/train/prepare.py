@@ -14,14 +14,13 @@ from charrnn import system
 from charrnn.cli.console import Console
 from charrnn.cli.errors import typed
 from charrnn.cli.options import note_if_refused
-from charrnn.cli.terminal.progress import mixture_of
 from charrnn.cli.terminal.tables import epochs_in_words
 from charrnn.cli.train import plan as words
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.plan import PlanDisplay
 from charrnn.cli.train.summary import corpus_json, in_order, settings_json
 from charrnn.corpus.checks import Warned, warnings
-from charrnn.corpus.corpus import Corpus
+from charrnn.corpus.corpus import Corpus, read_files
 from charrnn.corpus.files import OURS
 from charrnn.counts.markov import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
@@ -31,8 +30,7 @@ from charrnn.model_file.container import LARGEST
 from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings, plan, text_bytes
 from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.training import Fitted, of_member
-from charrnn.training.ranks import Ranks, check_can_be_shared
+from charrnn.settings.training import Fitted
 
 CHECKUP = 210  # bytes in the history of a model file, at most
 MOST_CHECKUPS = LARGEST // CHECKUP
@@ -57,19 +55,16 @@ class PreparedRun:
     def seconds_left(self) -> float:
         if self.is_over:
             return 0.0
-        read = min(state.characters for state in self.checkpoint.states)
-        left = self.checkpoint.config.epochs * self.symbols - read
+        left = self.checkpoint.config.epochs * self.symbols - self.checkpoint.state.characters
         return left / max(self.characters_per_second, 1e-9)
 
     @property
     def minutes_left(self) -> float | None:
         """The rest of --minutes, or None without that limit."""
         c = self.checkpoint.config
-        own = of_member(c, 0).minutes
-        if c.minutes is None or own is None:
+        if c.minutes is None:
             return None
-        used = min(state.minutes for state in self.checkpoint.states) / own
-        return 0.0 if self.is_over else c.minutes * max(0.0, 1 - used)
+        return 0.0 if self.is_over else max(0.0, c.minutes - self.checkpoint.state.minutes)
 
     @property
     def is_over(self) -> bool:
@@ -80,7 +75,7 @@ class PreparedRun:
         """The steps of the whole run; an estimate if the clock ends it."""
         c, steps = self.checkpoint.config, self.plan.steps
         if c.minutes is not None:
-            timed = int(self.characters_per_second * 60 * c.minutes / (c.batch * c.moves_on))
+            timed = int(self.characters_per_second * 60 * c.minutes / (c.batch * c.bptt))
             steps = timed if steps is None else min(steps, timed)
         return steps or 0
 
@@ -107,37 +102,28 @@ class PreparedRun:
         }
 
 
-def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) -> PreparedRun:
+def prepare_run(options: Options, threads: int, console: Console) -> PreparedRun:
     """Return the run and show its plan. Raise SaveError if the disk is too small for the file."""
     display = PlanDisplay(options, console)
     if options.resume:
-        ready = resume_run(options, console, ranks, display)
+        ready = resume_run(options, console, display)
     else:
-        ready = begin_run(options, threads, console, ranks, display)
+        ready = begin_run(options, threads, console, display)
     run, corpus = ready.checkpoint, ready.corpus
     checkups = ready.steps // run.config.check_every + 1
     if not ready.is_over:
         hint = "Train for a shorter time." if options.resume else ""
         check_checkups(run.config, checkups, hint)
-        rate, worker = ready.characters_per_second, "rank" if options.mpi else "thread"
+        rate = ready.characters_per_second
         left = ready.seconds_left, ready.minutes_left
-        display.show(words.time_in_words(ready.plan, rate, *left, worker))
+        display.show(words.time_in_words(ready.plan, rate, *left))
         display.show(words.without_effect(ready.plan, options))
-        if options.mpi:
-            display.show(words.ranks_in_words(ready.plan, ready.steps))
-    if options.folds is not None:
-        each = "each trained from its beginning, about as long as a whole run"
-        display.show([("folds", f"{options.folds:,} more networks, {each}")])
     baselines = compute_baselines(corpus, run.corpus)
     if options.resume:
         sizes = len(corpus.train.ids), len(corpus.held_out.ids)
         known = run.corpus.baselines.items()
         baselines = (Baseline(name, nats, *sizes) for name, nats in known)
     best = display.show_baselines(baselines, corpus, both=run.config.counts)
-    is_held_out = bool(len(corpus.held_out))
-    name = "" if best is None else best.name
-    meanings = words.terms(name, is_held_out=is_held_out, mixture=mixture_of(run.config))
-    display.show(("terms" * (not place), line) for place, line in enumerate(meanings))
     note_if_refused(console)
     if not options.dry_run:
         room = checkpoint.room_needed(options.model, run) + CHECKUP * checkups
@@ -146,56 +132,44 @@ def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) 
 
 
 def begin_run(
-    options: Options, threads: int, console: Console, ranks: Ranks, display: PlanDisplay
+    options: Options, threads: int, console: Console, display: PlanDisplay
 ) -> PreparedRun:
     start = model_to_start_from(options.start_from, console)
     model = None if start is None else start.model
     config = configure({"workers": threads, **options.learning}, model)
-    if options.mpi:
-        check_can_be_shared(config)
     known = "" if model is None else model.vocabulary.characters
     reading = Reading(**options.reading)
     cutting = CorpusConfig(reading=reading, seed=config.seed, known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
-    corpus = ranks.load(options.sources, cutting, options.valid)
+    corpus = read_files(options.sources, cutting, options.valid)
     c = fit_settings(config, corpus, model)
     doubts = warnings(corpus)
     planned = show_plan(c, corpus, doubts, options, display)
     display.show(words.start_in_words(options, start, corpus))
-    rate = characters_per_second(c, corpus, ranks.count)
+    rate = characters_per_second(c, corpus)
     run = begin(corpus, cutting, config, model, rate)
     return PreparedRun(options, corpus, run, replace(planned, config=run.config), doubts, rate)
 
 
-def resume_run(
-    options: Options, console: Console, ranks: Ranks, display: PlanDisplay
-) -> PreparedRun:
+def resume_run(options: Options, console: Console, display: PlanDisplay) -> PreparedRun:
     given = {**options.learning, **options.cutting, **options.reading}
     hint = "Leave it out to resume, or train into another file with -m."
-    read = partial(read_again, options=options, console=console, ranks=ranks)
+    read = partial(read_again, options=options, console=console)
     corpus, run = reopen(options.model, read, given, show=typed, hint=hint)
-    had = run.config
     run.corpus = replace(run.corpus, baselines=in_order(run.corpus.baselines))
-    if options.mpi:
-        run.config = replace(run.config, workers=ranks.count)
     c, doubts = run.config, warnings(corpus)
     planned = show_plan(c, corpus, doubts, options, display)
     ready = PreparedRun(options, corpus, run, planned, doubts)
     if not ready.is_over:
-        ready = replace(ready, characters_per_second=characters_per_second(c, corpus, ranks.count))
-    so_far = f"at step {run.longest.step:,}, after {epochs_in_words(run.longest.epoch)}"
+        ready = replace(ready, characters_per_second=characters_per_second(c, corpus))
+    so_far = f"at step {run.state.step:,}, after {epochs_in_words(run.state.epoch)}"
     display.show([("resumed", so_far)])
-    if had.threads != c.threads:
-        shared = f"shared by {c.threads:,} ranks now, {had.threads:,} before"
-        display.show([("", f"{shared}: the last digits will differ")])
     return ready
 
 
-def read_again(run: Checkpoint, options: Options, console: Console, ranks: Ranks) -> Corpus:
+def read_again(run: Checkpoint, options: Options, console: Console) -> Corpus:
     """Return the corpus of a run that is resumed, under the names that the user gave it."""
     record = run.corpus
-    if options.mpi:
-        check_can_be_shared(run.config)
     named, held_out = options.sources or record.sources, options.valid or record.valid
     console.note_if_waiting((*named, *held_out))
     sources = options.sources or record.source_files
@@ -205,7 +179,7 @@ def read_again(run: Checkpoint, options: Options, console: Console, ranks: Ranks
         hint = "Resume it in Python: charrnn.resume(path, texts)."
         raise ResumeError(f"{options.model} was trained on texts from Python", hint)
     try:
-        corpus = ranks.load(sources, record.config, valid)
+        corpus = read_files(sources, record.config, valid)
     except CorpusError as error:
         if options.sources:
             raise
@@ -232,8 +206,6 @@ def model_to_start_from(path: Path | None, console: Console) -> Trained | None:
     except ModelFileError as error:
         hint = f"Name with --from a file that charrnn train wrote, or {OURS}."
         raise ModelFileError(error.what, hint, "start from") from error
-    if len(trained.networks) > 1:
-        console.note(f"{path} has several networks; training starts from the first")
     if trained.counted is not None:
         console.note(f"the counts of {path} are not used; add --counts to store new ones")
     return trained
@@ -244,7 +216,7 @@ def show_plan(
 ) -> Plan:
     """Show the corpus and the network. Raise CorpusError if they need too much memory."""
     display.show(words.corpus_in_words(corpus, doubts))
-    planned = plan(config, corpus, config.threads if options.mpi else 1)
+    planned = plan(config, corpus)
     display.show(words.network_in_words(planned, options, corpus))
     hint = "Try a smaller [batch] or [bptt]." if options.start_from is not None else ""
     hint = "Resume it on a machine with more memory." if options.resume else hint

@@ -19,7 +19,6 @@ from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.files import is_stream, path_of
 from charrnn.display import best_of, training_loss
-from charrnn.folds import CrossValidated
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.plan import FOREVER
@@ -27,7 +26,6 @@ from charrnn.scoring.predictor import MIXABLE_HEADS
 from charrnn.scoring.score import Difference, Mean, Score, json_of
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
-from charrnn.training.members import mean_of_bests
 
 
 def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
@@ -98,29 +96,26 @@ class Outcome:
     scores: Mapping[str, Score] = field(default_factory=dict)
     # of those losses from the best baseline, and of "counts": of the mixture from the counts alone
     differences: Mapping[str, Difference] = field(default_factory=dict)
-    validated: CrossValidated | None = None  # with --folds
 
     @property
     def best(self) -> Mean | None:
-        best = mean_of_bests([state.best for state in self.run.states])
+        best = self.run.state.best
         if best is None or not self.run.corpus.held_out_characters:
             return None
-        exact = self.scores.get("network" if len(self.run.states) == 1 else "alone")
-        return Mean(best[1], 1) if exact is None else exact.overall
+        exact = self.scores.get("network")
+        return Mean(best.nats_per_character, 1) if exact is None else exact.overall
 
     @property
     def best_step(self) -> int | None:
-        """The step of the best check-up; of several networks, the latest such step."""
-        best = mean_of_bests([state.best for state in self.run.states])
-        return None if best is None else best[0]
+        """The step of the best check-up."""
+        return None if self.run.state.best is None else self.run.state.best.step
 
     def difference(self, label: str, nats: float) -> Difference | None:
         """Return how a loss that is shown differs from that of the best baseline, if any."""
         baselines = self.run.corpus.baselines
         if not baselines:
             return None
-        alone = "network" if len(self.run.states) == 1 else "alone"
-        part = {"best": alone, "together": "network"}.get(label, label)
+        part = {"best": "network"}.get(label, label)
         return self.differences.get(part, Difference(nats - min(baselines.values()), math.nan))
 
     @property
@@ -137,15 +132,13 @@ class Outcome:
 
     @property
     def mixtures(self) -> Mapping[str, Mean]:
-        """The losses of networks or counts mixed together, which sample and eval use."""
-        several = {"together": "network"} if len(self.run.states) > 1 else {}
-        parts = {**several, "both": "both"}
-        return {name: self.scores[p].overall for name, p in parts.items() if p in self.scores}
+        """The loss of network and counts mixed, which sample and eval use."""
+        return {"both": self.scores["both"].overall} if "both" in self.scores else {}
 
 
 def show(outcome: Outcome, options: Options, console: Console) -> None:
     run = outcome.run
-    curve = learning_curve(run.longest.history, run.corpus, console.err)
+    curve = learning_curve(run.state.history, run.corpus, console.err)
     console.say(*curve, *([Visible("")] if curve else []))
     if options.as_json or not console.quiet:
         report_on(outcome, options).show("train", console, as_json=options.as_json)
@@ -153,7 +146,7 @@ def show(outcome: Outcome, options: Options, console: Console) -> None:
 
 def report_on(outcome: Outcome, options: Options) -> Report:
     run, pace, best = outcome.run, outcome.pace, outcome.best
-    c, state, symbols = run.config, run.longest, run.vocabulary.symbols
+    c, state, symbols = run.config, run.state, run.vocabulary.symbols
     steps = f"{count(state.step, 'step')}, {tables.epochs_in_words(state.epoch)}"
     speed = f"{counted(pace.average)} characters a second"
     none = dict.fromkeys(("nats_per_character", "bits_per_character", "perplexity"))
@@ -164,12 +157,11 @@ def report_on(outcome: Outcome, options: Options) -> Report:
     parts = {
         name: {**score.overall.loss(), **json_of(paired.get(name))}
         for name, score in outcome.scores.items()
-        if name != "alone"
     }
     return Report(
         Fact("model", str(options.model), "model", str(options.model)),
         Fact("corpus", corpus_json(run.corpus, symbols)),
-        Fact("parameters", sum(len(state.parameters.flat) for state in run.states)),
+        Fact("parameters", len(state.parameters.flat)),
         Fact("hidden", c.hidden),
         Fact("layers", c.layers),
         Fact("epochs", state.epoch),
@@ -181,7 +173,6 @@ def report_on(outcome: Outcome, options: Options) -> Report:
         *(Fact(label=label, text=text) for label, text in losses_in_words(outcome)),
         *([Fact("parts", parts)] if outcome.mixtures else []),
         Fact("baselines", in_order(run.corpus.baselines)),
-        *([] if outcome.validated is None else fold_facts(outcome.validated)),
         Fact(label="trained", text=f"{steps}, {state.characters:,} characters"),
         *([Fact(label="time", text=f"{clock(pace.seconds)}, {speed}")] * outcome.is_new),
         Fact("stopped", outcome.stopped, "stopped", end_in_words(outcome)),
@@ -193,14 +184,14 @@ def losses_in_words(outcome: Outcome) -> Iterator[Entry]:
     """Yield the losses, each with a comparison with the best baseline."""
     run, best, baselines = outcome.run, outcome.best, outcome.run.corpus.baselines
     if best is None:
-        if history := run.longest.history:
+        if history := run.state.history:
             name, words = training_loss(history)
             yield "training", f"{of_bits(history[-1][name])} per character{words and ', '}{words}"
         return
     for label, mean in {"best": best, **outcome.mixtures}.items():
         nats = mean.nats_per_character
         if label == "best":
-            yield label, tables.of_held_out(nats, outcome.best_step, len(run.states))
+            yield label, tables.of_held_out(nats, outcome.best_step)
             if doubt := tables.few_held_out(run.corpus):
                 yield "", doubt
         else:
@@ -226,10 +217,9 @@ def end_in_words(outcome: Outcome) -> str:
 
 
 def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
-    run, state = outcome.run, outcome.run.longest
+    run, state = outcome.run, outcome.run.state
     if outcome.stopped == "interrupted":
-        folds = [] if options.folds is None else ["--folds", str(options.folds)]
-        again = resume_line(run, options, *folds)
+        again = resume_line(run, options)
         console.note(f"saved at step {state.step:,}; to resume: {again}")
         return
     lines = {options.line("sample", "-n", "10"): "draw ten samples"}
@@ -278,18 +268,3 @@ def resume_line(run: Checkpoint, options: Options, *more: str) -> str:
     file = options.metrics
     metrics = ["--metrics", placeholder(str(file), "FILE")] if file is not None else []
     return fed(options.line("train", *again, "--resume", *more, *metrics), again, sources)
-
-
-def fold_facts(found: CrossValidated) -> Iterator[Fact]:
-    """Yield the loss over all folds, and how it compares with counting."""
-    nats, error = found.loss
-    figures = {
-        "folds": found.folds,
-        **Mean(nats, 1).per_character(),
-        "error": found.loss.as_json()["standard_error"],
-        "baseline": found.baseline,
-        **found.difference.as_json(),
-    }
-    loss = f"{of_bits(nats)} per character of the whole corpus (standard error {error:.3f})"
-    yield Fact("folds", figures, "folds", loss)
-    yield Fact(text=found.difference.compared(f"{found.baseline}, the best baseline"))
