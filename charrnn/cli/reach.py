@@ -4,8 +4,7 @@ The loss at a step depends on the state k steps earlier. If gradients vanish, th
 shrinks with k; if they explode, it grows. The table shows the mean norm of the gradient against
 k, its decay per step and the spectral radius of the recurrent weights. It also shows the share of
 the gradient norms that --bptt cuts off. The cosine compares the truncated gradient with the full
-one, for a --bptt of 1, 2, 4, ... steps, up to 200 or the longest example. For several networks
-(train --members), the first is used.
+one, for a --bptt of 1, 2, 4, ... steps, up to 200 or the longest example.
 
 With --json, each model is a JSON object on one line.
 

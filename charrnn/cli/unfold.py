@@ -6,8 +6,8 @@ the norms of the hidden state and of the gradient of the total loss. Below are t
 layer, a cell for each.
 
 With -o, the figure is a web page that works offline, or an SVG picture for a slide. On the page,
-point at a cell, or walk with the arrow keys, to see its equation with numbers. For several networks
-(train --members), the first is used; counts (train --counts) are left out.
+point at a cell, or walk with the arrow keys, to see its equation with numbers.
+Counts (train --counts) are left out.
 
 # each step of a name
 charrnn unfold Tyrannosaurus

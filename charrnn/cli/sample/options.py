@@ -5,8 +5,8 @@ newline. If samples may contain newlines, a blank line separates them.
 
 With --json, each sample is a JSON object on one line. Its text, characters and nats include the
 prime, except with --hide-prime. Nats are the negative log-likelihood at temperature 1, without
---top-k and --top-p; they include the end, if drawn. charrnn eval gives the same figure. (A model
-of train --carry carries its state across examples in eval, but not here.) --show-copied adds
+--top-k and --top-p; they include the end, if drawn. charrnn eval gives the same figure.
+--show-copied adds
 copied_longest, the length of the longest run that stands in a training text, and copied_median,
 the median length of all such runs. The exit status is 1 if fewer samples are found than requested.
 
