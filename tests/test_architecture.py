@@ -161,11 +161,6 @@ def test_dask_is_known_in_one_folder_alone() -> None:
     assert knowing == {"cluster"}
 
 
-def test_mpi_is_known_in_one_file_of_training_alone() -> None:
-    (knowing,) = (name for name, file in modules().items() if "mpi4py" in packages(file))
-    assert room(knowing) == "training"
-
-
 def test_the_network_needs_numpy_and_the_standard_library() -> None:
     for file in files_of("network"):
         assert packages(file) <= STANDARD_OF_NETWORK | {"numpy"}, file

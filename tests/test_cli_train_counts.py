@@ -1,4 +1,4 @@
-"""``train --counts`` and ``--members``: a file of several, which sample, eval and slim know."""
+"""``train --counts``: a file with counts, which sample, eval and slim know."""
 
 from __future__ import annotations
 
@@ -173,29 +173,6 @@ def test_what_cannot_be_mixed_is_refused_before_it_is_trained(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("charrnn.scoring.predictor.MIXABLE_HEADS", ("symbol",))
-    for several in (("--counts",), ("--members", "2")):
-        line = ("train", "names.txt", "--ends", "halt", *several)
-        program.refuses(*line, what="ends halt cannot be mixed", hint="ends symbol", status=2)
+    line = ("train", "names.txt", "--ends", "halt", "--counts")
+    program.refuses(*line, what="ends halt cannot be mixed", hint="ends symbol", status=2)
     assert program.train("names.txt", "--ends", "halt").status == 0
-
-
-def test_who_starts_from_several_networks_is_told_what_is_taken(
-    program: Program,
-) -> None:
-    program.train("names.txt", "--members", "2", "--counts", "-m", "two.npz").says()
-    ran = program.run("train", "names.txt", "--from", "two.npz", "--epochs", "1", "-m", "x.npz")
-    ran.says("two.npz has several networks", "the counts of two.npz are not used")
-
-
-def test_python_says_what_a_model_of_several_is(program: Program) -> None:
-    program.train("names.txt", "--members", "2", "--counts").says()
-    model = charrnn.load("model.npz")
-    assert repr(model).startswith("<charrnn.Model: 2 of 1 x ")
-    assert ", and counts, " in repr(model)
-    assert "the model holds its training text" in model._repr_html_()
-
-
-def test_who_looks_at_one_of_several_networks_is_told(program: Program) -> None:
-    program.train("names.txt", "--members", "2").says()
-    for command in ("embed", "reach"):
-        program.run(command, "names.txt").says("only the first is used")

@@ -79,7 +79,6 @@ def test_every_option_is_tried_somewhere() -> None:
     tests = [
         *here.glob("test_cli_train*.py"),
         here / "test_lists.py",
-        here / "test_folds.py",
         here / "runs.py",
     ]
     text = "".join(file.read_text(encoding="utf-8") for file in tests)

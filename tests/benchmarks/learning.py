@@ -2,7 +2,7 @@
 
 python -m tests.benchmarks learning dinosaurs
 python -m tests.benchmarks learning --minutes 5 names.txt
-python -m tests.benchmarks learning plays.txt --examples files --counts --members 4
+python -m tests.benchmarks learning plays.txt --examples files --counts
 
 All options are those of charrnn train. The row is one for the table of the best results.
 """
