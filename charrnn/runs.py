@@ -101,7 +101,6 @@ def train(
     config: TrainConfig | None = None,
     *,
     holdout: float = 0.1,
-    seed: int | None = None,
     start_from: Model | None = None,
     **settings: Any,
 ) -> Run:
@@ -110,16 +109,12 @@ def train(
     texts: An iterable of str, each an example; or a path or paths of files with examples.
     config: A TrainConfig, or None: the defaults.
     holdout: The fraction that is held out to measure the loss, from 0 to below 1; default: 0.1.
-    seed: Decides which examples are held out, a whole number from 0, or None: the seed of the
-        configuration, which decides everything else.
     start_from: A Model to start from, whose sizes the new one takes, or None: random parameters.
     settings: Settings of TrainConfig by name, such as epochs=5, hidden=64; default: none.
     """
     if config is None:
-        own = {"seed": 0 if seed is None else seed, **settings}
-        config = make_config(TrainConfig, own, "holdout", "start_from")
-    config = check_config(config)
-    if settings:
+        config = make_config(TrainConfig, settings, "holdout", "start_from")
+    elif check_config(config) and settings:
         config = make_config(TrainConfig, {**vars(config), **settings})
     if not isinstance(start_from, Model | None):
         what = f"start_from cannot be {type(start_from).__name__}"
@@ -127,8 +122,7 @@ def train(
     model = None if start_from is None else start_from.language_model
     config = config if model is None else take_sizes(config, model)
     known = "" if model is None else model.vocabulary.characters
-    chosen = config.seed if seed is None else seed
-    cutting = CorpusConfig(holdout=holdout, seed=chosen, known=known)
+    cutting = CorpusConfig(holdout=holdout, known=known)
     with single_threaded():
         corpus = corpus_of(texts, cutting)
         run = begin(corpus, cutting, config, model)

@@ -255,8 +255,6 @@ def test_novelty_counts_what_training_saw_once() -> None:
         {"holdout": -0.1},
         {"holdout": 1.0},
         {"holdout": float("nan")},
-        {"seed": -1},
-        {"seed": 2**64},
         {"examples": "words"},
         {"cuts": ("words",)},
     ],

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import charrnn
 from charrnn.cli.console import Console
 from charrnn.cli.signals import Stop
 from charrnn.cli.train.metrics import Metrics
 from charrnn.errors import CharrnnError
-from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
@@ -33,7 +33,7 @@ def run_at(step: int, examined: bool = False, **changes: Any) -> Checkpoint:
     history: list[dict[str, float]] = [{"step": step}] if examined else []
     parameters = Parameters.zeros(Architecture(3, 1, 1))
     state = TrainState(parameters, {}, [], step=step, history=history)
-    run = checkpoint.load(Path(__file__).parent / "formats" / "format-1.npz")
+    run = charrnn.train(["anna", "bob"], hidden=1, layers=1).checkpoint
     return replace(run, state=state, config=replace(run.config, **changes))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,10 @@ from charrnn.display import curve_of
 from charrnn.model_file import checkpoint
 from charrnn.model_file.texts import rebuild_corpus
 from charrnn.scoring.predictor import as_predictor, scorer_of
-from tests.extras import axes
 from tests.program import Program
 from tests.runs import SIZE
 
 LINE = ("train", "names.txt", *SIZE, "--epochs", "6", "--dropconnect", "0.6", "--blank", "0.3")
-FORMATS = Path(__file__).parent / "formats"
 
 
 @pytest.mark.parametrize("more", [(), ("--holdout", "0")])
@@ -53,27 +50,3 @@ def test_the_last_training_loss_is_that_of_the_latest_parameters(program: Progra
     corpus = rebuild_corpus(model.corpus, model.vocabulary)
     nats, _ = scorer_of(as_predictor(run.latest)).read(corpus.train.ids)
     assert nats.mean() == pytest.approx(run.state.history[-1]["train"], abs=1e-4)
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_an_older_file_keeps_its_one_training_loss_under_its_true_name(
-    program: Program, version: int
-) -> None:
-    for file in FORMATS.iterdir():
-        shutil.copy(file, program.folder)
-    name = f"format-{version}.npz"
-    history = charrnn.load(name).trained.history
-    assert all("train" not in row and row["train_while_hidden"] > 0 for row in history)
-    assert "training with dropout" in program.run("info", "-m", name).out
-    ax = charrnn.load(name).plot(axes())
-    legend = ax.get_legend()
-    assert legend is not None
-    assert "training with dropout" in [text.get_text() for text in legend.get_texts()]
-    assert program.run("train", "--resume", "--epochs", "9", "-m", name).status == 0
-    longer = charrnn.load(name).trained  # the old rows stay, the new ones have both
-    assert longer.history[: len(history)] == history
-    assert set(longer.history[-1]) >= {"train", "train_while_hidden", "held_out"}
-    curve = curve_of(longer)
-    assert curve is not None
-    assert curve.learning_name == "training with dropout"
-    assert curve.learning[-1] == longer.history[-1]["train_while_hidden"]

@@ -261,25 +261,6 @@ def test_a_run_that_failed_by_chance_is_made_again_and_one_that_diverged_is_not(
     assert (again.is_done("a"), again.is_done("b"), again.is_done("c")) == (True, False, False)
 
 
-def test_the_corpus_is_read_once_for_all_runs_of_a_seed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = tmp_path / "names.txt"
-    names.write_text("\n".join(WORDS))
-    calls = []
-
-    def read_files(*given: object) -> corpora.Corpus:
-        calls.append(given)
-        return corpora.read_files(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(sweep_run, "read_files", read_files)
-    splits = Splits(Material(("names.txt",), files=(str(names),)))
-    assert splits.of(0) is splits.with_baselines(0) is splits.of(0)
-    assert splits.of(1).corpus.sources == ("names.txt",)
-    assert len(calls) == 2
-    assert splits.of(0).corpus.held_out.ids.tobytes() != splits.of(1).corpus.held_out.ids.tobytes()
-
-
 @pytest.mark.parametrize("error", [None, CorpusError("it is gone", "")])
 def test_the_seconds_of_a_run_are_its_own_and_not_those_of_reading_the_corpus(
     error: CorpusError | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

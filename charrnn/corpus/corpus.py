@@ -206,7 +206,7 @@ def _settle(
     draft: Draft, share: float, config: CorpusConfig
 ) -> tuple[Vocabulary, Examples, Examples]:
     """Return the vocabulary of training part and config, and both parts in its numbers."""
-    train, held_out = split(draft, share, config.seed)
+    train, held_out = split(draft, share)
     counts = np.zeros(len(draft.characters) + 2, np.int64)
     for block in blocks_of(train.ids):
         counts += np.bincount(block, minlength=len(counts))
@@ -337,7 +337,7 @@ def _renumber(ids: Ids, draft: Draft, vocabulary: Vocabulary) -> Ids:
     return encoded
 
 
-def split(draft: Draft, share: float, seed: int) -> tuple[Examples, Examples]:
+def split(draft: Draft, share: float) -> tuple[Examples, Examples]:
     """Return training examples and those held out by lot; of a single one, hold out the tail."""
     starts = draft.starts()
     if len(starts) == 2 and share > 0:
@@ -349,7 +349,7 @@ def split(draft: Draft, share: float, seed: int) -> tuple[Examples, Examples]:
         ids.resize(kept + 1, refcheck=False)  # nothing else refers to it
         ids[kept] = END
         return _single(ids), _single(tail)
-    trains = draw(len(starts) - 1, share, seed)
+    trains = draw(len(starts) - 1, share)
     train_count = np.count_nonzero(trains)
     if train_count == len(trains):
         return Examples(draft.join(), starts), _single(np.empty(0, np.uint8))
@@ -361,11 +361,14 @@ def split(draft: Draft, share: float, seed: int) -> tuple[Examples, Examples]:
     return Examples(train, starts), Examples(held, held_starts)
 
 
-def draw(count: int, share: float, seed: int) -> NDArray[np.bool_]:
-    """Return which examples train; at least one is held out, and never all."""
+def draw(count: int, share: float) -> NDArray[np.bool_]:
+    """Return which examples train; at least one is held out, and never all.
+
+    The number of examples and the share decide, so all seeds hold out the same text.
+    """
     trains = np.ones(count, np.bool_)
     held = min(max(1, round(count * share)), count - 1) if share > 0 and count else 0
-    lots = np.random.default_rng(seed)
+    lots = np.random.default_rng(0)
     for first in range(0, count, STRATUM):  # a permutation of all would take much memory
         last = min(first + STRATUM, count)
         here = held * last // count - held * first // count

@@ -51,7 +51,6 @@ class CorpusRecord:
     fingerprint: str
     examples_are: str
     holdout: float
-    seed: int
     encoding: str
     newlines: str
     normalize: str
@@ -87,7 +86,7 @@ class CorpusRecord:
         """The settings that make the same corpus of the same files."""
         kind: Any = {"texts": "lines", "mixed": "auto"}.get(self.examples_are, self.examples_are)
         cuts: Any = self.cuts
-        return CorpusConfig(kind, self.holdout, self.seed, self.reading, cuts, self.known)
+        return CorpusConfig(kind, self.holdout, self.reading, cuts, self.known)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -202,6 +201,9 @@ def _learned(facts: Mapping[str, Any], slim: bool) -> Learned:
 
 
 def _corpus(facts: dict[str, Any]) -> CorpusRecord:
+    facts = dict(facts)
+    if facts.pop("seed", 0) != 0:
+        raise ValueError("its held-out part was drawn with another seed than 0")
     corpus = from_fields(CorpusRecord, facts)
     for name in ("examples", "characters", "held_out_examples", "held_out_characters"):
         _number(name, getattr(corpus, name), int)
@@ -279,7 +281,6 @@ def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, floa
         corpus.fingerprint,
         corpus.examples_are,
         config.holdout,
-        config.seed,
         **asdict(config.reading),
         examples=len(corpus.train),
         characters=corpus.train.characters,

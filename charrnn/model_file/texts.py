@@ -1,6 +1,6 @@
 """Texts to score: files cut into examples as they stream by, or the held-out part of a corpus.
 
-A model file records where its corpus was, the fingerprint, and the seed of the split, so the same
+A model file records where its corpus was, the fingerprint and the share held out, so the same
 examples can be held out again.
 """
 
@@ -110,4 +110,4 @@ def held_out_codes(rebuilt: Corpus, record: CorpusRecord) -> Iterator[Codes]:
     texts = (blocks(source, config.reading) for source in record.source_files)
     draft, _ = read_draft(texts, config.kinds(first))
     characters = np.array(draft.characters, np.uint32)
-    return codes_of_ids(split(draft, config.holdout, config.seed)[1].ids, characters)
+    return codes_of_ids(split(draft, config.holdout)[1].ids, characters)

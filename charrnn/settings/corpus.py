@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from charrnn.errors import SettingError
-from charrnn.settings.fields import SEED, Checked, OneOf, Real, Text, check, of_corpus, setting
+from charrnn.settings.fields import Checked, OneOf, Real, Text, check, of_corpus
 
 Kind = Literal["auto", "lines", "paragraphs", "files"]
 Cut = Literal["lines", "paragraphs", "files"]
@@ -90,7 +90,6 @@ class CorpusConfig(Checked):
         "Hold out this fraction of the corpus, to measure the loss on text that is not learned.",
         default=0.1,
     )
-    seed: int = setting(SEED, default=0, names=())
     reading: Reading = field(default_factory=Reading)
     cuts: tuple[Cut, ...] = ()  # of each file in an earlier run: auto keeps to them
     known: str = ""  # characters of the vocabulary that need not be in the corpus

@@ -1,7 +1,6 @@
 """One run of a sweep, and the forecast of all runs.
 
-A run ends in the same bytes as ``charrnn train`` with one thread. Each seed holds out other
-examples, so each seed has its own corpus, which is read once for all of its runs in a row.
+A run ends in the same bytes as ``charrnn train`` with one thread.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ class Splits:
         if self._last is None or self._last[0] != seed:
             self._last = None  # frees the memory before the next corpus is read
             with self.material.opened() as material:
-                self._last = seed, self._read(material, seed)
+                self._last = seed, self._read(material)
         return self._last[1]
 
     def with_baselines(self, seed: int) -> Split:
@@ -112,9 +111,9 @@ class Splits:
             list(compute_baselines(split.corpus, split.record))
         return split
 
-    def _read(self, m: Material, seed: int) -> Split:
+    def _read(self, m: Material) -> Split:
         known = "" if self.model is None else self.model.vocabulary.characters
-        cutting = CorpusConfig(reading=Reading(**m.reading), seed=seed, known=known, **m.cutting)
+        cutting = CorpusConfig(reading=Reading(**m.reading), known=known, **m.cutting)
         if m.texts is not None:
             corpus = from_texts(m.texts, cutting)
         else:

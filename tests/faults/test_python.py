@@ -95,7 +95,7 @@ def test_28_how_many_and_how_much_are_checked_as_settings_are() -> None:
     with pytest.raises(SettingError, match="holdout cannot be True"):
         charrnn.train(TEXTS, holdout=True)
     with pytest.raises(SettingError, match=r"seed cannot be 1\.5"):
-        charrnn.train(TEXTS, seed=1.5)  # type: ignore[arg-type]
+        charrnn.train(TEXTS, seed=1.5)
 
 
 KINDS: list[Any] = [

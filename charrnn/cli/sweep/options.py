@@ -5,8 +5,8 @@ added to FOLDER/sweep.jsonl when a run ends. One run uses one core, and gives th
 as charrnn train --threads 1.
 
 The table ranks combinations by their mean held-out loss. The spread is the standard deviation over
-seeds; each seed also uses a different held-out set. The difference is from the best combination,
-on the same text. Below two standard errors it is not clear.
+seeds. The difference is from the best combination, on the same text. Below two
+standard errors it is not clear.
 
 Ctrl-C saves all runs, and --resume continues exactly where they stopped. A run that fails does not
 stop the others, but the exit status is then 1.

@@ -139,7 +139,7 @@ def begin_run(
     config = configure({"workers": threads, **options.learning}, model)
     known = "" if model is None else model.vocabulary.characters
     reading = Reading(**options.reading)
-    cutting = CorpusConfig(reading=reading, seed=config.seed, known=known, **options.cutting)
+    cutting = CorpusConfig(reading=reading, known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
     corpus = read_files(options.sources, cutting, options.valid)
     c = fit_settings(config, corpus, model)
