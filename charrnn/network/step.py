@@ -1,0 +1,91 @@
+"""The network one symbol at a time, in float64: for drawing, scoring, filling in and embedding.
+
+A state is a list of arrays with a row for each lane:
+
+    h1, h2, ...     (B, H)  the states of each layer, as in ``Architecture.state_names``
+    clock, left     (B,)    the inputs besides symbols, if the network has them: the number of
+                            characters read, and the number of characters to come
+
+A step moves the state on in place and counts the inputs up and down. ``left`` is known only to the
+caller, who sets it before the first step. Where an example begins, the caller passes ``zeros``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from charrnn.network.architecture import INPUTS
+from charrnn.network.parameters import Parameters
+
+State = list[NDArray[Any]]  # the first axis is the lane
+Array64 = NDArray[np.float64]
+Integers = NDArray[np.integer[Any]]
+
+COUNTS_BY: Final = {"clock": 1, "left": -1}  # how an input changes from step to step
+
+
+class Network:
+    """A network with its parameters in float64, and buffers for the most lanes so far."""
+
+    def __init__(self, p: Parameters) -> None:
+        self.architecture = a = p.architecture
+        self._cell = a.cell if not a.cell.feeds_back else a.plain.cell
+        plain = Parameters(a, p.flat.astype(np.float64)).plain()
+        layers = range(1, a.layers + 1)
+        self._table = plain["U1"] + plain["b1"]  # (K, G H)  x is one-hot: U x is a row
+        self._U = [plain[f"U{layer}"].T for layer in layers]  # (H, G H)  from layer 2 on
+        self._b = [plain[f"b{layer}"] for layer in layers]
+        self._W = [plain[f"W{layer}"].T for layer in layers]  # (H, G H)
+        self._d = [plain.get(f"d{layer}") for layer in layers]
+        self._C = {name: plain[f"U1.{name}"].T for name in a.inputs}  # (F, G H)
+        self._V, self._c = plain["V"].T, plain["c"]
+        self._make_room(1)
+
+    def _make_room(self, lanes: int) -> None:
+        columns = self._table.shape[1]
+        sizes = columns, columns, self.architecture.hidden, self.architecture.symbols
+        self._ux, self._wh, self._tape, self._o = (np.empty((lanes, size)) for size in sizes)
+
+    def zeros(self, lanes: int) -> State:
+        """Return the state before the first symbol."""
+        a = self.architecture
+        state: State = [np.zeros((lanes, a.hidden)) for _ in a.state_names]
+        return state + [np.zeros(lanes, np.int64) for _ in a.inputs]
+
+    def step(self, x: Integers, state: State) -> Array64:
+        """Read x (B,), move the state on, and return the logits (B, K), in a buffer."""
+        self.read(x, state)
+        a, o = self.architecture, self._o[: len(x)]
+        np.matmul(state[len(a.state_names) - len(self._cell.states)], self._V, out=o)
+        np.add(o, self._c, out=o)  # (10.10)
+        a.head.logits(o)
+        return o
+
+    def read(self, x: Integers, state: State) -> None:
+        """Read x (B,) and move the state on, without logits."""
+        lanes, many = len(x), len(self._cell.states)
+        if lanes > len(self._ux):
+            self._make_room(lanes)
+        ux, wh, tape = self._ux[:lanes], self._wh[:lanes], self._tape[:lanes]
+        self._table.take(x, 0, ux, "clip")
+        for name, count in zip(self._C, state[-len(self._C) :], strict=False):
+            ux += INPUTS[name].seen(count, np.float64) @ self._C[name]
+            count += COUNTS_BY[name]
+        for layer, W in enumerate(self._W):
+            own = state[layer * many : (layer + 1) * many]
+            if layer:
+                np.matmul(state[(layer - 1) * many], self._U[layer], out=ux)
+                np.add(ux, self._b[layer], out=ux)
+            np.matmul(own[0], W, out=wh)
+            d = self._d[layer]
+            if d is not None:
+                np.add(wh[:, -len(d) :], d, out=tape)
+            self._cell.forward(self._by_gate(ux), self._by_gate(wh), own, own, tape)
+
+    def _by_gate(self, columns: Array64) -> Array64:
+        """Return (B, G H) as the cell reads it: (G, B, H), or (B, H) for one gate."""
+        gates = self._cell.gates
+        return columns if gates == 1 else columns.reshape(len(columns), gates, -1).swapaxes(0, 1)
