@@ -1,1 +1,0 @@
-"""The sweep command: its options, the runs and their table."""

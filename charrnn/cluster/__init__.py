@@ -1,1 +1,0 @@
-"""Work shared with other processes and machines through Dask, an extra imported only here."""
