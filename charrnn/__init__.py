@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from charrnn.scoring.score import Score as Score
     from charrnn.settings.sampling import SampleConfig as SampleConfig
     from charrnn.settings.training import TrainConfig as TrainConfig
-    from charrnn.sweeping.sweep import sweep as sweep
     from charrnn.training.loop import Checkup as Checkup
     from charrnn.training.loop import Done as Done
     from charrnn.training.loop import Step as Step
@@ -45,7 +44,6 @@ _NAMES = {
     "scoring.score": "Score",
     "settings.training": "TrainConfig",
     "settings.sampling": "SampleConfig",
-    "sweeping.sweep": "sweep",
     "training.loop": "Checkup Done Step",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -61,7 +61,8 @@ class Material:
     corpus: Corpus
     record: CorpusRecord
     cutting: CorpusConfig
-    learning: dict[str, Any]  # settings as they were typed
+    reading: dict[str, Any]  # settings of the corpus, as they were typed
+    learning: dict[str, Any]  # settings of training, likewise
     start_from: LanguageModel | None = None
 
 
@@ -97,14 +98,15 @@ def name_of(settings: Mapping[str, Any]) -> str:
 def train_one(material: Material, trial: Trial) -> tuple[Row, Checkpoint | None]:
     """Train one run on one core. Return its row, and the run unless it failed."""
     began = time.monotonic()
-    settings = {**material.learning, **trial.tried}
+    learning = {**material.learning, **trial.tried}
+    settings = {**material.reading, **learning}
     row: Row = {"schema": SCHEMA, "name": trial.name, "corpus": material.record.fingerprint}
     row |= {"settings": settings, "seed": trial.seed, "best": None, "held_out_blocks": []}
     row |= {"model": None, "seconds": 0.0, "stopped": "failed", "error": None}
     run = None
     try:
         with single_threaded():
-            run = _train(material, {**settings, "seed": trial.seed, "workers": 1}, row)
+            run = _train(material, {**learning, "seed": trial.seed, "workers": 1}, row)
     except DivergedError as error:
         row |= {"stopped": "diverged", "error": error.what}
     except (CharrnnError, OSError) as error:
@@ -156,12 +158,13 @@ class Folder:
             yield row
 
     def missing(self, trials: Iterable[Trial]) -> list[Trial]:
-        """Return the runs without a row, and those that failed; one that diverged would again."""
-        return [
-            trial
-            for trial in trials
-            if self.rows.get(trial.name, {"stopped": "failed"})["stopped"] == "failed"
-        ]
+        """Return the runs without a row or a model, but for those that would diverge again."""
+        done = {
+            name
+            for name, row in self.rows.items()
+            if row["stopped"] == "diverged" or (self.path / f"{name}.npz").exists()
+        }
+        return [trial for trial in trials if trial.name not in done]
 
     def check(self, material: Material, trials: Iterable[Trial]) -> None:
         """Raise ResumeError if a row belongs to another corpus, or has other settings."""
@@ -174,7 +177,8 @@ class Folder:
                 what = f"{self.path} learned from another corpus (SHA-256 {had[:12]}) than this one"
                 hint = "Give the same text, or begin a sweep in another folder."
                 raise ResumeError(f"{what} ({wanted[:12]})", hint)
-            before, settings = row["settings"], {**material.learning, **trial.tried}
+            before = row["settings"]
+            settings = {**material.reading, **material.learning, **trial.tried}
             for name in sorted(before.keys() | settings.keys()):
                 if before.get(name) != settings.get(name):
                     values = [settings.get(name, "unset"), before.get(name, "unset")]

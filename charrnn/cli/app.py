@@ -45,11 +45,11 @@ class Entry(NamedTuple):
 
 IN_FOLDERS = {
     "train": ("Train a network on a corpus.", "better"),
-    "sweep": ("Train with every combination of some settings, and compare.", "better"),
     "sample": ("Draw new text from a model.", "sampling"),
     "eval": ("Measure how well a model predicts a text.", "scoring"),
 }
 IN_FILES = {
+    "sweep": ("Train with every combination of some settings, and compare.", "better"),
     "fill": ("Fill in missing characters of a text.", "sampling"),
     "embed": ("Convert each text to a vector.", "scoring"),
     "reach": ("Measure how far back in time gradients reach.", "book"),

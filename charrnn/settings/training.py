@@ -215,21 +215,19 @@ def words_to_try() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Seeds(fields.Values):
-    """Seeds and ranges of them, with commas between."""
+    """A number of seeds from 0, a range, or a list."""
 
-    metavar: str = "N-N"
-    allowed: str = f"seeds such as 0-4 or 1,5,7, ascending, without repeats, {MOST_SEEDS:,} at most"
+    metavar: str = "N|N-N"
+    allowed: str = "a number of seeds such as 3, a range such as 0-4, or a list such as 1,5,7"
 
     def plain(self, value: Any) -> tuple[int, ...]:
-        fields.ensure(isinstance(value, tuple) and bool(value))
+        fields.ensure(isinstance(value, tuple) and 0 < len(set(value)) == len(value) <= MOST_SEEDS)
         return tuple(map(SEED.plain, value))
 
     def read(self, typed: Any) -> tuple[int, ...]:
-        seeds: list[int] = []
-        for piece in str(typed).split(","):
-            first, dash, last = piece.partition("-")
-            low, high = int(first), int(last if dash else first)
-            fields.ensure(0 <= high - low < MOST_SEEDS - len(seeds))
-            seeds += range(low, high + 1)
-        fields.ensure(len(set(seeds)) == len(seeds))
-        return tuple(seeds)
+        first, dash, last = str(typed).partition("-")
+        if "," in first:
+            return tuple(map(int, first.split(",")))
+        low, high = (int(first), int(last) + 1) if dash else (0, int(first))
+        fields.ensure(high - low <= MOST_SEEDS)
+        return tuple(range(low, high))
