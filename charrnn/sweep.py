@@ -142,8 +142,8 @@ class Folder:
         self.path, self.file, self.rows = path, file, rows
 
     def run(self, executor: Executor, material: Material, trials: Iterable[Trial]) -> Iterator[Row]:
-        """Make the runs that are missing, and yield each row as its run ends."""
-        for row, run in map_in_order(executor, train_one, self.missing(trials), in_order=False):
+        """Make these runs, and yield each row as its run ends."""
+        for row, run in map_in_order(executor, train_one, trials, in_order=False):
             path = self.path / f"{row['name']}.npz"
             if run is not None:
                 checkpoint.save(path, run)

@@ -26,8 +26,6 @@ FOLDERS = (
     "training",
     "model_file",
     "export",
-    "cluster",
-    "sweeping",
     "cli",
 )
 KNOWN_CYCLES = 0  # between files, imports for types included

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +12,7 @@ from hypothesis import strategies as st
 from charrnn.cli.train import run
 from charrnn.cli.train.metrics import Metrics
 from charrnn.scoring import score
-from charrnn.scoring.score import Difference, Pairing, block_means, moments, paired
-from charrnn.sweeping.grid import Result, standings
+from charrnn.scoring.score import Difference, Pairing, moments, paired
 from charrnn.training.loop import Checkup, Event
 from charrnn.vocabulary import END
 from tests.program import Program
@@ -196,11 +193,6 @@ def test_the_plan_says_that_unseen_characters_are_in_its_figures(program: Progra
     assert "with the cost of 2 unseen characters" in ran.out
 
 
-def result(name: str, seed: int, blocks: list[float]) -> Result:
-    loss = float(np.mean(blocks))
-    return Result(name, {"hidden": name}, seed, 1, loss, None, 1.0, "epochs", blocks=blocks)
-
-
 def test_without_a_standard_error_nothing_is_said_of_chance(two: Program) -> None:
     two.write("x.txt", "xoxo\n")
     out = two.run("eval", "x.txt", "-m", "0.npz", "-m", "1.npz", "--baselines").out
@@ -208,36 +200,3 @@ def test_without_a_standard_error_nothing_is_said_of_chance(two: Program) -> Non
     assert "no clear difference" not in out
     unknown = Difference(0.25, math.nan).compared("markov-3")
     assert unknown == "worse than counting: 0.250 nats above markov-3 (standard error unknown)"
-
-
-def test_a_sweep_compares_settings_on_the_same_held_out_text() -> None:
-    rng = np.random.default_rng(0)
-    text = rng.normal(2, 1, (2, 64))
-    results = [result("a", seed, block_means(text[seed])) for seed in (0, 1)]
-    results += [result("b", s, block_means(text[s] + rng.normal(0.5, 0.1, 64))) for s in (0, 1)]
-    results += [result("c", s, block_means(text[s] + rng.normal(0, 0.1, 64))) for s in (0, 1)]
-    ranked = {one.name: one for one in standings(results)}
-    first = standings(results)[0]
-    clear = ranked["hidden=b"].difference(first)
-    assert clear is not None
-    assert clear.is_worse
-    other = ranked["hidden=c" if first.name == "hidden=a" else "hidden=a"].difference(first)
-    assert other is not None
-    assert other.may_be_chance
-    assert first.difference(first) is None
-
-
-def test_a_sweep_writes_what_it_needs_for_that(program: Program) -> None:
-    options = ("--try", "hidden=2,3", *SIZE[2:], "--epochs", "2", "-o", "s", "--threads", "1")
-    found = program.run("sweep", "names.txt", *options, "--json").json
-    best, other = found["settings"]
-    assert "difference" not in best
-    apart = other["nats_per_character"] - best["nats_per_character"]
-    assert other["difference"] == pytest.approx(apart)
-    assert other["standard_error"] > 0
-    rows = [json.loads(line) for line in Path("s/sweep.jsonl").read_text().splitlines()]
-    assert all(np.mean(row["held_out_blocks"]) > 1 for row in rows)
-    table = program.run("sweep", "--resume", "-o", "s").out
-    assert f"{other['difference']:+.3f}" in table
-    unclear = abs(other["difference"]) < 2 * other["standard_error"]
-    assert ("no clear difference" in table) == unclear

@@ -9,26 +9,22 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, cast
+from typing import Annotated, Any, ClassVar, NamedTuple, cast
 
 import typer
 
 from charrnn.cli.console import Console
 from charrnn.corpus.files import MODELS, NAMES, OURS
-from charrnn.errors import CharrnnError, MissingPackageError, SettingError
+from charrnn.errors import SettingError
 from charrnn.settings import fields as setting_fields
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import CORPUS, File, Flag, OneOf, Setting, Text, Values, Whole, setting
+from charrnn.settings.fields import CORPUS, File, Flag, OneOf, Setting, Text, Values, setting
 from charrnn.settings.training import TrainConfig
-
-if TYPE_CHECKING:
-    from charrnn.cluster.pool import Cluster
-
 
 OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")
@@ -179,17 +175,6 @@ def threads() -> Any:
     return like(TrainConfig, "workers")
 
 
-def workers(default_in_words: str = "none: this process alone") -> Any:
-    return setting(
-        Whole(1, 1 << 12),
-        "Distribute the work to N processes on this machine. The result is the same. Needs Dask:"
-        " pip install distributed.",
-        panel=WORKERS,
-        names=("--workers",),
-        default_in_words=default_in_words,
-    )
-
-
 def scheduler() -> Any:
     about = (
         "Distribute the work to the workers of a Dask scheduler: its address, such as"
@@ -230,7 +215,6 @@ needs_one = partial(Rule, "needs", "")  # one of these must be typed, in any cas
 
 _NAME_ONE = f"Name a file, - or one of {', '.join(NAMES)}; see --help."
 CORPUS_OR_RESUME = needs_one("sources", "resume", hint=_NAME_ONE)
-SHARED_WORK = (excludes("workers", "scheduler", "threads"), excludes("scheduler", "threads"))
 _AS_IN_TRAINING = "Held-out text is read as in training."
 _ROWS = "With --column, each row is an example."
 TEXT_OR_HELD_OUT = (
@@ -372,23 +356,6 @@ def _expanded(names: list[str] | None) -> list[str] | None:
     if names is None or os.name != "nt":
         return names
     return [file for name in names for file in sorted(glob.glob(name)) or [name]]
-
-
-@contextmanager
-def cluster_for(options: Any, console: Console) -> Iterator[Cluster | None]:
-    """Yield the cluster of --workers or --scheduler; None without these options."""
-    workers, scheduler = options.workers, options.scheduler
-    if workers is None and scheduler is None:
-        yield None
-        return
-    from charrnn.cluster.opening import open_cluster
-
-    try:
-        with open_cluster(workers, scheduler, console.note) as cluster:
-            yield cluster
-    except MissingPackageError as error:
-        option = "--workers" if scheduler is None else "--scheduler"
-        raise CharrnnError(f"{option} needs Dask", error.hint) from None
 
 
 def note_if_refused(console: Console) -> None:

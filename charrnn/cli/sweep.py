@@ -193,7 +193,8 @@ def run(options: Options, _threads: int, console: Console) -> None:
     show_ranking(ranking, path, options, console)
     failed = [row for row in rows if row["error"] is not None]
     if failed:
-        what = f"{len(failed):,} of {len(rows):,} runs failed; {failed[0]['name']}: {failed[0]['error']}"
+        first = f"{failed[0]['name']}: {failed[0]['error']}"
+        what = f"{len(failed):,} of {len(rows):,} runs failed; {first}"
         raise CharrnnError(what, "--resume repeats failed runs, except those that diverged.")
 
 
@@ -208,7 +209,7 @@ def read_material(options: Options, console: Console) -> Material:
     model = None if start is None else start.model
     known = "" if model is None else model.vocabulary.characters
     reading = Reading(**options.reading)
-    cutting = CorpusConfig(reading=reading, seed=0, known=known, **options.cutting)
+    cutting = CorpusConfig(reading=reading, known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
     corpus = read_files(options.sources, cutting, options.valid)
     if not len(corpus.held_out):
@@ -328,15 +329,15 @@ def show_table(table: list[dict[str, Any]], console: Console) -> None:
     from charrnn.cli.terminal.tables import clock
 
     shown = Table(box=None, pad_edge=False, header_style="cyan")
-    for name in ("held-out", "difference", "time", "size"):
+    for name in ("held-out", "difference", "std error", "time", "size"):
         shown.add_column(name, justify="right", no_wrap=True)
     shown.add_column("settings", no_wrap=True)
     shown.add_column("samples", no_wrap=True, overflow="ellipsis")
     for entry in table:
-        loss, difference = entry["nats_per_character"], entry["difference"]
-        error = f" ±{entry['standard_error']:.3f}" if entry["standard_error"] >= 0 else ""
+        difference, error = entry["difference"], entry["standard_error"]
         name = " ".join([entry["settings"], *(f"({word})" for word in entry["marks"])])
-        cells = [f"{loss:.3f}", f"{difference:+.3f}{error}" if difference else ""]
+        cells = [f"{entry['nats_per_character']:.3f}", f"{difference:+.3f}" if difference else ""]
+        cells.append(f"{error:.3f}" if error > 0 else "")
         if entry["parameters"] is None:
             cells += ["", ""]
         else:

@@ -13,10 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.errors import SaveError
 from charrnn.model_file import checkpoint
-from charrnn.sweeping.grid import Trial, failure
-from charrnn.sweeping.sweep import Folder
 from tests.faults.limits import limited, unprivileged
 from tests.faults.long_run import is_tidy, lines_of
 from tests.faults.tracing import needs_strace, strace
@@ -155,17 +152,6 @@ def test_54_a_full_disk_is_told_in_the_words_of_each_command(
     assert "No space left on device" in what or "only 0 bytes are free" in what
     assert f"Free some room, or {hint}" in ended.err.splitlines()[-1]
     assert not any(path.stat().st_size for path in disk.glob("*x*"))
-
-
-def test_51_a_row_of_a_sweep_that_finds_no_room_is_told(tmp_path: Path) -> None:
-    folder, trial = Folder(tmp_path), Trial("seed=0", {}, 0)
-    folder.add(failure(trial, "by chance"))
-    whole = (tmp_path / "sweep.jsonl").read_bytes()
-    with file_limit(len(whole) + 9), pytest.raises(SaveError) as error:  # a part still fits
-        folder.add(failure(trial, "by chance again"))
-    assert error.value.what.endswith("sweep.jsonl cannot be written: File too large")
-    assert error.value.hint == "Raise the limit on file sizes (ulimit -f). Then resume the sweep."
-    assert (tmp_path / "sweep.jsonl").read_bytes() == whole
 
 
 def test_51_a_line_of_metrics_that_finds_no_room_is_taken_back(trained: Program) -> None:

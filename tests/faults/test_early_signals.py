@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from charrnn import cluster
 from charrnn.cli import signals as handlers
-from charrnn.cluster import opening
 from charrnn.model_file import checkpoint, saving
 from tests.child import PYTHON, Child
 from tests.faults.long_run import is_tidy
@@ -129,7 +129,7 @@ def test_37_nor_on_the_way_into_what_would_tidy_up(program: Program) -> None:
 
 
 def test_37_functions_that_create_a_file_are_known_by_name() -> None:
-    known = {module.__name__.rpartition(".")[2] + ".py": module for module in (saving, opening)}
+    known = {module.__name__.rpartition(".")[2] + ".py": module for module in (saving, cluster)}
     for file, name in handlers.CREATORS:
         assert callable(getattr(known[file], name))
 

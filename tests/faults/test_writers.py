@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -17,10 +11,6 @@ import charrnn
 from charrnn.json_lines import LineFile
 from charrnn.model_file import saving
 from charrnn.model_file.saving import locked, replace
-from charrnn.sweeping import processes
-from charrnn.sweeping.grid import Result, Trial
-from charrnn.sweeping.run import Material, Task
-from tests.clusters import need_dask
 from tests.program import Program
 
 BUSY = "is being written by another run"
@@ -113,41 +103,3 @@ def test_56_two_runs_never_write_the_same_metrics(trained: Program) -> None:
     trained.refuses(*line, what=f"metrics.jsonl {BUSY}", hint="name another file with --metrics.")
     file.close()
     trained.run(*line).says("next:")
-
-
-def test_56_a_model_that_another_run_writes_is_not_replaced_by_a_cluster(tmp_path: Path) -> None:
-    task = Task(Trial("name", {}, 0), {}, str(tmp_path / "name.npz"))
-    result = Result("name", {}, 0, 1, 2.0, task.model, 1.0, "epochs")
-
-    def as_completed(function: Any, pieces: Any, *_: Any) -> Any:
-        return [(piece, (result, b"model"), None) for piece in pieces]
-
-    cluster: Any = SimpleNamespace(
-        listen=lambda _: None, share=lambda _: None, as_completed=as_completed
-    )
-    with locked(task.model):
-        (ended,) = processes.share_runs(cluster, [task], Material(), lambda _: None)
-    assert ended.result.stopped == "failed"
-    assert not Path(task.model).exists()
-    (ended,) = processes.share_runs(cluster, [task], Material(), lambda _: None)
-    assert (ended.result, Path(task.model).read_bytes()) == (result, b"model")
-
-
-@pytest.mark.long  # as faults/test_cluster.py asserts of a cluster that ends slowly
-def test_56_workers_leave_no_folder_behind(temporary_files: Path) -> None:
-    need_dask()
-    from charrnn.cluster.opening import CHILD, local_cluster
-
-    with local_cluster(1):
-        assert len(os.listdir(temporary_files)) == 1
-    assert os.listdir(temporary_files) == []
-    left = temporary_files / "of a client that was killed"
-    left.mkdir()
-    line = [sys.executable, "-c", CHILD, "1", str(left), json.dumps(sys.path)]
-    ours, theirs = os.pipe()
-    os.close(ours)
-    subprocess.run(
-        line, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL, check=False
-    )
-    os.close(theirs)
-    assert os.listdir(temporary_files) == []

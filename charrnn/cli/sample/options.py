@@ -13,9 +13,7 @@ the median length of all such runs. The exit status is 1 if fewer samples are fo
 # ten new names, at a higher temperature
 charrnn sample -n 10 -t 1.2
 
-# a million, drawn by eight processes or by a cluster; only samples 5001 to 6000
-charrnn sample -n 1000000 --seed 1 --workers 8 > names.txt
-charrnn sample -n 1000000 --seed 1 --scheduler tcp://head:8786 > names.txt
+# only samples 5001 to 6000
 charrnn sample -n 1000 --seed 1 --first 5000
 
 # continue a text, the same way each time
@@ -75,11 +73,6 @@ USUAL = Path("given-names")  # of the package; drawn from if a folder has no mod
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
     RULES = (
-        *options.SHARED_WORK,
-        excludes(
-            *("unique", "workers", "scheduler"),
-            hint="Each worker sees its own samples only: pipe them to sort -u instead.",
-        ),
         excludes(
             *("first", "unique"),
             hint="--unique compares a sample with all samples before it, which --first skips.",
@@ -152,8 +145,6 @@ class Options(CommandOptions):
         "Reject samples with more characters, including the prime, or without an end.",
         default_in_words="any",
     )
-    workers: int | None = options.workers()
-    scheduler: str | None = options.scheduler()
     models: tuple[Path, ...] = options.models(
         "Several are mixed: the mean of their probabilities is used. Repeatable.",
         default=(),

@@ -20,7 +20,7 @@ import numpy as np
 
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.files import FigureFile
-from charrnn.cli.options import MODEL, cluster_for, note_if_refused
+from charrnn.cli.options import MODEL, note_if_refused
 from charrnn.cli.sample.options import USUAL, Options
 from charrnn.cli.terminal.tables import count
 from charrnn.corpus.checks import TextSet, hash_of
@@ -158,44 +158,35 @@ def run(options: Options, threads: int, console: Console) -> None:
     seen = TextSet() if options.unique else None  # samples of all temperatures
     newlines = "\n" in model.vocabulary.characters or "\n" in prime
     writer = SampleWriter(options, prime, console, newlines=newlines)
-    with cluster_for(options, console) as cluster:
-        for temperature in temperatures:
-            if len(temperatures) > 1:
-                console.note(f"temperature {temperature:g}")
-            tally.temperature = temperature
-            drawing = replace(config, temperature=temperature)
-            sampler = Sampler(predictor, drawing, prime, threads)
-            written = tally.written
-            samples: Iterable[Sample | None] | None = None
-            if cluster is not None:
-                from charrnn.cluster.pool import drawn
-                from charrnn.cluster.worker import SamplingJob
-
-                seed = samplers.random_seed() if config.seed is None else config.seed
-                slim, drawing = tuple(one.slim() for one in models), replace(drawing, seed=seed)
-                job = SamplingJob(slim, drawing, prime, options.use, conditions)
-                samples = drawn(cluster, job, options.numbers)
-            elif conditions is not None or options.as_json or options.show_copied:
-                samples = samplers.redraw(sampler, options.numbers, conditions, seen)
-            if samples is None:
-                writer.write(tally.of(sampler.fragments(options.numbers)))
-                continue
-            chosen: Iterable[Sample] = filter(None, samples)
-            if options.best:
-                chosen = samplers.likeliest(chosen, options.count, tally.nats, len(tally.shown))
-            if options.show_copied:
-                chosen, again = tee(chosen)
-                known = partial(known_texts, distinct, options)
-                runs = copied_runs((sample.text for sample in again), known)
-                chosen = (replace(one, copied=own) for one, own in zip(chosen, runs, strict=True))
-            if options.as_json:
-                write_json(chosen, tally, console)
-            elif options.show_copied:
-                write_rows(tally.of(chosen), "" if options.hide_prime else prime, console)
-            else:
-                writer.write(tally.of(chosen))
-            if tally.written - written < options.count:
-                tally.is_certain &= sampler.is_deterministic
+    for temperature in temperatures:
+        if len(temperatures) > 1:
+            console.note(f"temperature {temperature:g}")
+        tally.temperature = temperature
+        drawing = replace(config, temperature=temperature)
+        sampler = Sampler(predictor, drawing, prime, threads)
+        written = tally.written
+        samples: Iterable[Sample | None] | None = None
+        if conditions is not None or options.as_json or options.show_copied:
+            samples = samplers.redraw(sampler, options.numbers, conditions, seen)
+        if samples is None:
+            writer.write(tally.of(sampler.fragments(options.numbers)))
+            continue
+        chosen: Iterable[Sample] = filter(None, samples)
+        if options.best:
+            chosen = samplers.likeliest(chosen, options.count, tally.nats, len(tally.shown))
+        if options.show_copied:
+            chosen, again = tee(chosen)
+            known = partial(known_texts, distinct, options)
+            runs = copied_runs((sample.text for sample in again), known)
+            chosen = (replace(one, copied=own) for one, own in zip(chosen, runs, strict=True))
+        if options.as_json:
+            write_json(chosen, tally, console)
+        elif options.show_copied:
+            write_rows(tally.of(chosen), "" if options.hide_prime else prime, console)
+        else:
+            writer.write(tally.of(chosen))
+        if tally.written - written < options.count:
+            tally.is_certain &= sampler.is_deterministic
     note_if_refused(console)
     if tally.limited:
         many = f"{tally.limited:,} of {tally.written:,} samples"
