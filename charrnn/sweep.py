@@ -28,6 +28,7 @@ from charrnn.json_lines import LineFile, parse
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
+from charrnn.model_file.saving import remedy
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import Run, begin, configure
 from charrnn.settings.corpus import CorpusConfig
@@ -145,15 +146,16 @@ class Folder:
         """Make these runs, and yield each row as its run ends."""
         for row, run in map_in_order(executor, train_one, trials, in_order=False):
             path = self.path / f"{row['name']}.npz"
-            if run is not None:
-                checkpoint.save(path, run)
-                row["model"] = str(path)
             try:
+                if run is not None:
+                    checkpoint.save(path, run)
+                    row["model"] = str(path)
                 self.file.append(row)
                 self.file.sync()
-            except OSError as error:
-                what = f"{self.path / ROWS} cannot be written: {error.strerror}"
-                raise SaveError(what, "Make room, then resume the sweep.") from error
+            except (OSError, SaveError) as error:
+                what = str(error) if isinstance(error, SaveError) else error.strerror
+                hint = remedy(error.__cause__ or error, "name another folder")
+                raise SaveError(f"{self.path} cannot be written: {what}", hint) from error
             self.rows[row["name"]] = row
             yield row
 
@@ -184,7 +186,7 @@ class Folder:
                     values = [settings.get(name, "unset"), before.get(name, "unset")]
                     what = f"{option_of(name)} {values[0]} contradicts {self.path}"
                     what = f"{what}, which has {values[1]}"
-                    raise ResumeError(what, "Give the same settings, or another folder with -o.")
+                    raise ResumeError(what, "Give the same settings, or name another folder.")
 
 
 @contextmanager
@@ -192,15 +194,15 @@ def open_folder(path: Path, *, resume: bool) -> Iterator[Folder]:
     """Make or open a folder, lock it, and read its rows; cut off a torn last line."""
     rows_file = path / ROWS
     if resume and not rows_file.exists():
-        raise ResumeError(f"{path} holds no sweep to resume", "Leave out --resume to begin one.")
+        raise ResumeError(f"{path} holds no sweep to resume", "Begin one first.")
     if not resume and os.path.lexists(rows_file):
-        raise SaveError(f"{path} holds a sweep", "Add --resume, or name another folder with -o.")
+        raise SaveError(f"{path} holds a sweep", "Resume it, or name another folder.")
     try:
         path.mkdir(parents=True, exist_ok=True)
         lines = LineFile.at(rows_file)
     except OSError as error:
         what = f"{rows_file} cannot be written: {error.strerror}"
-        raise SaveError(what, "Name another folder with -o.") from error
+        raise SaveError(what, "Name another folder.") from error
     with closing(lines) as file:
         if not file.lock():
             raise SaveError(f"another sweep is running in {path}", "Wait, or use another folder.")

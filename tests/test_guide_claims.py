@@ -11,7 +11,7 @@ from tests.benchmarks.__main__ import LONG, SECTIONS
 from tests.pages import GUIDE
 from tests.program import Program
 
-MEASURED = ("expect", "benchmarks", "cluster", "first-names")  # pages with figures
+MEASURED = ("expect", "benchmarks", "first-names")  # pages with figures
 
 
 def rows(page: str, first: str) -> list[dict[str, str]]:

@@ -98,9 +98,9 @@ def test_training_and_a_sweep_start_from_a_model_by_its_name(program: Program) -
     program.run("sweep", *ours, *sweep).says("")
     assert program.run("sweep", *ours, *sweep, "--resume").status == 0
     program.refuses(
-        *("sweep", "names.txt", "--from", "latin", "--resume", "-o", "sweep"),
-        what="--from latin contradicts sweep",
-        hint="Leave it out to resume",
+        *("sweep", "names.txt", "--from", "latin", "--epochs", "1", *sweep, "--resume"),
+        what="--from latin contradicts sweep, which has given-names",
+        hint="Give the same settings",
     )
 
 

@@ -216,6 +216,8 @@ def read_material(options: Options, console: Console) -> Material:
         what = "nothing is held out, and a sweep compares held-out losses"
         raise SettingError(what, "Hold out some text with [holdout] or [valid].")
     typed = {**options.reading, **options.cutting}
+    if options.start_from is not None:
+        typed["from"] = str(options.start_from)
     record = record_of(corpus, cutting, {})
     return Material(corpus, record, cutting, typed, options.learning, model)
 
