@@ -21,7 +21,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -42,6 +41,12 @@ AHEAD = 3  # groups a worker that are sent before the oldest result is back
 TICK = 0.5  # seconds between two looks at the workers
 PATIENCE = 10.0  # seconds for a scheduler to answer, and to have a worker
 KEPT = "What is done so far is kept."
+LOST = {  # the errors of pools and of Dask
+    "BrokenProcessPool": "a worker process was killed",
+    "KilledWorker": "workers of the scheduler were killed",
+    "CancelledError": "the scheduler is gone",
+    "FutureCancelledError": "the scheduler is gone",
+}
 OF_TERMINAL = {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}
 VERSIONS = f"charrnn {charrnn.__version__} and numpy {np.__version__}"
 
@@ -75,12 +80,10 @@ def map_in_order(
         pending.remove(future)
         try:
             result = future.result()
-        except (BrokenProcessPool, CancelledError):
-            raise ClusterError("a worker process or the scheduler was killed", KEPT) from None
         except Exception as error:
-            if type(error).__name__ != "KilledWorker":  # of Dask
+            if type(error).__name__ not in LOST:
                 raise
-            raise ClusterError(f"workers were killed: {error}", KEPT) from None
+            raise ClusterError(LOST[type(error).__name__], KEPT) from None
         yield result
 
 
@@ -126,7 +129,7 @@ def _open_pool(shared: Any, cores: int) -> Iterator[Executor]:
     def workers() -> int:
         running = {process.pid for process in multiprocessing.active_children()}
         if not started <= running:
-            raise ClusterError("a worker process was killed", KEPT)
+            raise ClusterError(LOST["BrokenProcessPool"], KEPT)
         started.update(running)
         return cores
 
@@ -171,7 +174,7 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
         with suppress(OSError, TimeoutError, CancelledError):
             count = sum(client.nthreads().values())
         if client.status != "running":
-            raise ClusterError(f"the scheduler at {scheduler} is gone", KEPT)
+            raise ClusterError(LOST["CancelledError"], KEPT)
         seen = time.monotonic() if count else seen
         if time.monotonic() - seen > PATIENCE:
             raise ClusterError(f"the scheduler at {scheduler} has no workers", f"Start one. {KEPT}")

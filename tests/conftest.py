@@ -30,6 +30,7 @@ from charrnn.training.state import Stopwatch  # noqa: E402
 from tests.corpora import NAMES  # noqa: E402
 from tests.program import SMALL, Program  # noqa: E402
 from tests.shout import ENTRY, SHOUT  # noqa: E402
+from tests.workers import dask_cluster  # noqa: E402
 
 DEFAULTS: Mapping[signal.Signals, Any] = {
     signal.SIGINT: signal.default_int_handler,
@@ -116,6 +117,13 @@ def signals_are_not_ignored() -> Iterator[None]:
     yield
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)
+
+
+@pytest.fixture(scope="session")
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The file of a Dask scheduler with two workers, which no test kills."""
+    with dask_cluster(tmp_path_factory.mktemp("dask")) as (file, _):
+        yield str(file)
 
 
 @pytest.fixture

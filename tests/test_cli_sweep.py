@@ -1,0 +1,150 @@
+"""The command sweep: what it prints, what it refuses, and how it is interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.child import wait_until
+from tests.program import SMALL, Program
+from tests.workers import children_of, dask_cluster
+
+TRY = ("sweep", "names.txt", *SMALL[2:], "--try", "hidden=2,3")
+ENDLESS = (
+    *("sweep", "names.txt", "--layers", "1", "--hidden", "2", "--patience", "999999"),
+    *("--try", "epochs=1,99999999", "--seeds", "2", "-o", "sweep"),
+)
+
+
+def test_the_table_names_a_winner_and_shows_samples(program: Program) -> None:
+    ended = program.run(*TRY, "--seeds", "2", "--epochs", "2", "--cores", "1")
+    ended.says("corpus    names.txt", "runs      4", "seed=1", "keep the best: cp sweep/hidden=")
+    head, *rows = ended.lines
+    assert head.split() == [
+        *("held-out", "difference", "std", "error", "time", "size", "settings", "samples")
+    ]
+    assert len(rows) == 3
+    assert sum("counting" in row for row in rows) == 1
+    best = next(row for row in rows if "hidden" in row)
+    assert "(best)" in best
+    assert "".join(rows).count("(smallest)") == "".join(rows).count("(fastest)") == 1
+    line = ended.err.splitlines()[-1].partition("cp ")[2].split()
+    assert program.run("sample", "-m", line[0]).status == 0
+    found = program.run(*TRY, "--seeds", "2", "--epochs", "2", "--resume", "--json").json
+    assert found["schema"].startswith("charrnn.sweep/")
+    assert found["best"] == next(one for one in found["ranking"] if one["model"])
+    assert [len(one["samples"]) for one in found["ranking"]].count(2) == 2
+    assert found["best"]["settings"] in best
+    losses = [one["nats_per_character"] for one in found["ranking"]]
+    assert losses == sorted(losses)
+
+
+def test_folders_are_numbered_and_seeds_are_counted(program: Program) -> None:
+    for folder, seeds in (("sweep", "3"), ("sweep-2", "1-2"), ("sweep-3", "0,5")):
+        program.run("sweep", "names.txt", *SMALL, "--seeds", seeds, "-q").says()
+        rows = (program / folder / "sweep.jsonl").read_text().splitlines()
+        numbers = {"3": [0, 1, 2], "1-2": [1, 2], "0,5": [0, 5]}[seeds]
+        assert sorted(json.loads(row)["seed"] for row in rows) == numbers
+    dry = program.run("sweep", "names.txt", *SMALL, "--seeds", "2", "--dry-run", "--json").json
+    assert (dry["folder"], dry["runs"]) == ("sweep-4", ["seed=0", "seed=1"])
+    assert not (program / "sweep-4").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "what", "hint", "status"),
+    [
+        ("names.txt", "--try NAME=VALUE,VALUE is missing", "--try hidden=64,128, or seeds", 2),
+        ("names.txt --try size=2,3", "there is no --size to try", "Try hidden=64,128", 2),
+        ("names.txt --try seed=2,3", "seeds have their own option", "--seeds 3", 2),
+        ("names.txt --try hiden=2,3", "--try hiden: train has no", "hidden", 2),
+        ("names.txt --try hidden", "--try hidden has no values", "Write hidden=A,B.", 2),
+        ("names.txt --try hidden=2,x", "--try hidden: 'x' is not a whole number", "--help", 2),
+        ("names.txt --try hidden=2,2", "repeats a value", "Leave it out", 2),
+        ("names.txt --try hidden=2 --try hidden=3", "tried twice", "in one --try", 2),
+        ("names.txt --try hidden=2 --hidden 3", "--hidden is set, and also in --try", "Leave", 2),
+        ("names.txt --try holdout=0.1,0.2", "--holdout cannot be tried", "different texts", 2),
+        ("names.txt --seeds 2 --holdout 0", "nothing is held out", "--holdout or --valid", 2),
+        ("names.txt --seeds 2 --cores 2 --scheduler x", "exclude each other", "Leave one", 2),
+        ("names.txt --seeds 2 --scheduler x", "no Dask scheduler answers at x", "To resume", 1),
+        ("names.txt --try cell=output,lstm --layers 2", "cell=output: layers 2", "1 layer", 2),
+        ("names.txt --seeds 1 --resume", "sweep holds no sweep", "Begin one first", 1),
+        ("none.txt --seeds 1", "none.txt does not exist", "Check the name", 1),
+    ],
+)
+def test_mistakes_are_named(program: Program, line: str, what: str, hint: str, status: int) -> None:
+    ended = program.run("sweep", *line.split())
+    assert ended.status == status, ended.err
+    error, advice = ended.err.splitlines()[-2:]
+    assert error.startswith("charrnn: error: ")
+    assert what in error
+    assert hint in advice
+
+
+def test_a_failed_run_does_not_stop_the_others(program: Program) -> None:
+    line = ("sweep", "names.txt", *SMALL, "--batch", "4", "--try", "lr=0.01,1000000")
+    ended = program.run(*line)
+    assert ended.status == 1
+    assert "1 of 2 runs failed; lr=1000000,seed=0: the loss diverged" in ended.err
+    assert "lr=0.01 (best)" in ended.out
+
+
+def rows_of(program: Program) -> list[str]:
+    file = program / "sweep/sweep.jsonl"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+@pytest.mark.child(True)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_what_has_ended_is_kept(program: Program, number: signal.Signals, kills: int) -> None:
+    for _ in range(kills):
+        (program / "sweep/sweep.jsonl").unlink(missing_ok=True)
+        with program.going(*ENDLESS, "--cores", "2") as child:
+            child.until(lambda: len(rows_of(program)) == 2)
+            workers = children_of(child.process.pid)
+            if number == signal.SIGINT:
+                os.killpg(child.process.pid, number)  # as a terminal does
+            else:
+                child.send(number)
+            ended = child.end()
+            wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in workers))  # noqa: B023
+        assert ended.status == (-9 if number == signal.SIGKILL else 128 + number), ended.err
+        assert "Traceback" not in ended.err
+        if number != signal.SIGKILL:
+            assert "2 runs are done; to resume: charrnn sweep names.txt" in ended.err
+        assert len(rows_of(program)) == 2
+
+
+@pytest.mark.child(True)
+def test_a_killed_worker_or_scheduler_is_one_line(program: Program, kills: int) -> None:
+    for number in range(kills):
+        (program / "sweep/sweep.jsonl").unlink(missing_ok=True)
+        with program.going(*ENDLESS, "--cores", "2") as child:
+            child.until(lambda: len(rows_of(program)) == 2)
+            trackers = ("resource_tracker", "semaphore_tracker")
+            for one in children_of(child.process.pid):
+                line = Path(f"/proc/{one}/cmdline").read_text()
+                if not any(name in line for name in trackers):
+                    os.kill(one, signal.SIGKILL)
+                    break
+            ended = child.end()
+        assert ended.status == 1
+        error, hint = ended.err.splitlines()[-2:]
+        assert error == "charrnn: error: a worker process was killed", ended.err
+        assert "To resume: charrnn sweep" in hint
+        folder = program / f"dask{number}"
+        folder.mkdir()
+        (program / "sweep/sweep.jsonl").unlink()
+        with dask_cluster(folder) as (file, scheduler):
+            with program.going(*ENDLESS, "--scheduler", file) as child:
+                child.until(lambda: len(rows_of(program)) == 2)
+                scheduler.process.kill()
+                ended = child.end()
+        assert (ended.status, len(rows_of(program))) == (1, 2)
+        error, hint = ended.err.splitlines()[-2:]
+        assert error == "charrnn: error: the scheduler is gone"
+        assert "To resume: charrnn sweep" in hint
+        assert "Traceback" not in ended.err

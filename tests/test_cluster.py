@@ -1,0 +1,140 @@
+"""Shared work: the same results in one process, in several, and on Dask; and what is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from charrnn import cluster
+from charrnn.cluster import map_in_order, open_executor
+from charrnn.errors import ClusterError, CorpusError
+from tests.child import HOME, PYTHON, going, wait_until
+from tests.workers import children_of, dask_cluster
+
+GROUPS = [0.0, 0.03, 0.0, 0.02, 0.01, 0.0, 0.0, 0.0]
+
+
+def work(shared: str, group: float) -> tuple[str, float, str]:
+    time.sleep(group)
+    return shared, group, os.environ["OPENBLAS_NUM_THREADS"]
+
+
+def die_at_two(shared: object, group: int) -> int:
+    if group == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return group
+
+
+def fail_at_two(shared: object, group: int) -> int:
+    if group == 2:
+        raise CorpusError("two", "Take one.")
+    return group
+
+
+def die_while_sending(shared: int, group: int) -> bytes:
+    if group == 2:
+        threading.Timer(0.005, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return bytes(shared)
+
+
+def results(function: Any, groups: Any, shared: Any = "s", **how: Any) -> list[Any]:
+    in_order = how.pop("in_order", True)
+    with open_executor(shared, **how) as executor:
+        return list(map_in_order(executor, function, groups, in_order=in_order))
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_results_are_the_same_and_in_order(dask: str, in_order: bool) -> None:
+    expected = results(work, GROUPS)
+    assert expected == [("s", group, "1") for group in GROUPS]
+    for how in ({"cores": 2}, {"scheduler": dask}):
+        found = results(work, GROUPS, in_order=in_order, **how)
+        assert found == expected if in_order else sorted(found) == sorted(expected)
+    assert results(work, []) == results(work, [], cores=2) == []
+
+
+def test_few_groups_are_sent_ahead(dask: str) -> None:
+    for how, most in ({}, 1), ({"cores": 2}, 6), ({"scheduler": dask}, 6):
+        groups = iter([0.0] * 40)
+        with open_executor("s", **how) as executor:  # type: ignore[arg-type]
+            next(map_in_order(executor, work, groups))
+            assert 40 - most <= len(list(groups)) < 40
+
+
+def test_an_error_of_the_work_comes_back_whole(dask: str) -> None:
+    for how in ({}, {"cores": 2}, {"scheduler": dask}):
+        with pytest.raises(CorpusError, match="two") as error:
+            results(fail_at_two, range(9), **how)
+        assert error.value.hint == "Take one."
+
+
+@pytest.mark.parametrize("function", [die_at_two, die_while_sending])
+def test_a_killed_worker_is_one_error(function: Any, kills: int) -> None:
+    for _ in range(kills):
+        with pytest.raises(ClusterError, match="killed"):
+            results(function, range(500), 1 << 20, cores=2)
+
+
+def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE", 1.0)
+    silent = socket.create_server(("127.0.0.1", 0))
+    with silent, dask_cluster(tmp_path, workers=0) as (file, _):
+        port = silent.getsockname()[1]
+        for scheduler, what in (
+            (str(file), "has no workers"),
+            (f"127.0.0.1:{port}", "no Dask scheduler answers"),
+            ("127.0.0.1:1", "no Dask scheduler answers"),
+            ("nowhere.json", "no Dask scheduler answers"),
+            (__file__, "no Dask scheduler answers"),
+        ):
+            with pytest.raises(ClusterError, match=what):
+                results(work, GROUPS, scheduler=scheduler)
+
+
+def test_a_scheduler_and_a_worker_that_are_killed(tmp_path: Path, kills: int) -> None:
+    for number in range(kills):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with dask_cluster(folder) as (file, scheduler):
+            threading.Timer(1, scheduler.process.kill).start()
+            with pytest.raises(ClusterError, match=r"killed|gone"):
+                results(work, [0.5] * 99, scheduler=str(file))
+
+
+def test_other_versions_are_refused(dask: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "VERSIONS", "charrnn 9 and numpy 9")
+    with pytest.raises(ClusterError, match=r"a worker has charrnn .* this machine charrnn 9"):
+        results(work, GROUPS, scheduler=dask)
+
+
+SCRIPT = """
+from charrnn.cluster import map_in_order, open_executor
+from tests.test_cluster import work
+with open_executor(2, cores=2) as executor:
+    print(*map_in_order(executor, pow, [1, 2, 3]), flush=True)
+    list(map_in_order(executor, work, [99] * 9))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_a_script_without_a_guard(
+    tmp_path: Path, number: signal.Signals, kills: int
+) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    for _ in range(kills):
+        with going([*PYTHON, "script.py"], tmp_path, {"PYTHONPATH": str(HOME)}) as child:
+            child.until(lambda: child.out == "2 4 8\n")
+            workers = children_of(child.process.pid)
+            assert len(workers) >= 2
+            os.killpg(child.process.pid, number) if number == signal.SIGINT else child.send(number)
+            ended = child.end()
+            wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in workers))  # noqa: B023
+        assert ended.err.count("Traceback") == (number == signal.SIGINT)  # of the script itself
+        assert ended.status in (-number, 1)

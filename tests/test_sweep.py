@@ -1,0 +1,168 @@
+"""Sweeps: the grid, the rows of runs, resuming, and the ranking."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from charrnn.cluster import open_executor
+from charrnn.corpus.corpus import from_texts
+from charrnn.counts.markov import Baseline
+from charrnn.errors import CharrnnError, ResumeError, SaveError
+from charrnn.model_file import checkpoint
+from charrnn.model_file.fields import record_of
+from charrnn.settings.corpus import CorpusConfig
+from charrnn.sweep import (
+    Material,
+    Row,
+    compare,
+    counting_rows,
+    name_of,
+    open_folder,
+    rank,
+    train_one,
+    trials_of,
+)
+from tests.corpora import NAMES
+
+SIZE = {"layers": 1, "epochs": 2, "batch": 4}
+TRIED = {"hidden": (2, 3), "lr": (0.01, 1e6)}
+
+
+def material(**learning: Any) -> Material:
+    cutting = CorpusConfig()
+    corpus = from_texts(NAMES.split("\n"), cutting)
+    record = record_of(corpus, cutting, {})
+    return Material(corpus, record, cutting, {"holdout": 0.1}, {**SIZE, **learning})
+
+
+def test_the_grid_is_every_combination_from_one_seed_after_the_other() -> None:
+    names = [trial.name for trial in trials_of({"hidden": (2, 3), "lr": (0.5, 1.0)}, (4, 7))]
+    grid = [f"hidden={h},lr={lr}" for h in (2, 3) for lr in ("0.5", "1")]
+    assert names == [f"{one},seed={seed}" for seed in (4, 7) for one in grid]
+    assert [trial.name for trial in trials_of({}, (0, 1))] == ["seed=0", "seed=1"]
+    assert (
+        name_of({"teacher_forcing": True, "own_inputs": 0.0}) == "teacher-forcing=yes,own-inputs=0"
+    )
+    assert name_of({}) == "defaults"
+    with pytest.raises(CharrnnError, match="20,000 runs"):
+        trials_of({"hidden": range(1, 20_001)}, (0,))
+
+
+def run(folder: Path, material: Material, seeds: tuple[int, ...], **how: Any) -> dict[str, Row]:
+    trials = trials_of(TRIED, seeds)
+    with open_folder(folder, resume=how.pop("resume", False)) as opened:
+        opened.check(material, trials)
+        with open_executor(material, **how) as executor:
+            list(opened.run(executor, material, opened.missing(trials)))
+        assert not opened.missing(trials)
+        return dict(sorted(opened.rows.items()))
+
+
+def untimed(rows: dict[str, Row]) -> list[Any]:
+    return [{**row, "seconds": 0, "model": Path(row["model"] or "").name} for row in rows.values()]
+
+
+def test_rows_and_models_are_the_same_on_all_executors(dask: str, tmp_path: Path) -> None:
+    shared = material()
+    rows = run(tmp_path / "a", shared, (0, 1))
+    for name, how in (("b", {"cores": 2}), ("c", {"scheduler": dask})):
+        assert untimed(run(tmp_path / name, shared, (0, 1), **how)) == untimed(rows)
+        for file in (tmp_path / "a").glob("*.npz"):
+            assert (tmp_path / name / file.name).read_bytes() == file.read_bytes()
+    good, bad = rows["hidden=2,lr=0.01,seed=0"], rows["hidden=2,lr=1000000,seed=0"]
+    assert (bad["stopped"], bad["best"], bad["model"]) == ("diverged", None, None)
+    assert "diverged" in bad["error"]
+    assert (good["stopped"], good["error"], good["seed"]) == ("epochs", None, 0)
+    assert good["settings"] == {"holdout": 0.1, **SIZE, "hidden": 2, "lr": 0.01}
+    assert good["corpus"] == shared.corpus.fingerprint
+    assert np.mean(good["held_out_blocks"]) == pytest.approx(
+        good["best"]["nats_per_character"], 0.1
+    )
+    assert checkpoint.load(good["model"]).config.epochs == 2
+    lines = (tmp_path / "a/sweep.jsonl").read_text().splitlines()
+    assert {json.loads(line)["name"] for line in lines} == set(rows)
+    assert list(rows["hidden=2,lr=0.01,seed=0"]) == [
+        *("schema", "name", "corpus", "settings", "seed", "best", "held_out_blocks"),
+        *("model", "seconds", "stopped", "error"),
+    ]
+
+
+def test_resuming_makes_only_what_is_missing(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    first = run(folder, material(), (0,))
+    rows = folder / "sweep.jsonl"
+    rows.write_bytes(rows.read_bytes() + b'{"schema": "charrnn.sweep.run/2", "na')  # torn by a kill
+    (folder / "hidden=3,lr=0.01,seed=0.npz").unlink()
+    again = run(folder, material(), (0, 1), resume=True)
+    names = [json.loads(line)["name"] for line in rows.read_text().splitlines()]
+    assert names[4:] == [
+        "hidden=3,lr=0.01,seed=0",
+        *(trial.name for trial in trials_of(TRIED, (1,))),
+    ]
+    assert untimed(first) == untimed({name: again[name] for name in first})
+    with pytest.raises(ResumeError, match=r"--epochs 3 contradicts .* which has 2"):
+        run(folder, material(epochs=3), (0,), resume=True)
+    with pytest.raises(ResumeError, match=r"--clip 2 contradicts .* which has unset"):
+        run(folder, material(clip=2), (0,), resume=True)
+    other = material()
+    other.record.__dict__["fingerprint"] = "b" * 64
+    with pytest.raises(
+        ResumeError, match=rf"{first.popitem()[1]['corpus'][:12]}.*\(bbbbbbbbbbbb\)"
+    ):
+        run(folder, other, (0,), resume=True)
+    with pytest.raises(SaveError, match="holds a sweep"):
+        run(folder, material(), (0,))
+    with pytest.raises(ResumeError, match="holds no sweep"):
+        run(tmp_path / "b", material(), (0,), resume=True)
+    with open_folder(folder, resume=True), pytest.raises(SaveError, match="another sweep"):
+        run(folder, material(), (0,), resume=True)
+    rows.write_text('{"schema": "x"}\n')
+    with pytest.raises(ResumeError, match="line 1 of"):
+        run(folder, material(), (0,), resume=True)
+
+
+def row(name: str, seed: int, blocks: Any) -> Row:
+    best = {"step": 1, "nats_per_character": float(np.mean(blocks))}
+    blocks = list(blocks)
+    row: Row = {"name": name, "seed": seed, "best": best, "held_out_blocks": blocks}
+    return {**row, "settings": {"hidden": name}, "seconds": 1.0}
+
+
+def test_combinations_are_ranked_with_standard_errors() -> None:
+    rng = np.random.default_rng(0)
+    text = rng.normal(2, 1, 30)
+    near, far = 0.01 + np.tile([0.1, -0.1], 15), rng.normal(0.5, 0.1, 30)
+    rows = [row("a", seed, text) for seed in (0, 1)]
+    rows += [row("far", seed, text + far) for seed in (0, 1)]
+    rows += [row("near", seed, text + near) for seed in (0, 1)]
+    rows += [{**row("lost", 0, text), "best": None}]
+    rows += counting_rows(Baseline("markov-4", float(text.mean()) - 1, 1, 1, text - 1), (0, 1))
+    ranking = rank(rows, ["hidden"])
+    assert [one.name for one in ranking] == [
+        *("counting", "hidden=a", "hidden=near", "hidden=far", "hidden=lost")
+    ]
+    counting, best, close, worse, lost = ranking
+    assert counting.difference == pytest.approx(-1)
+    assert (best.difference, best.is_clearly_worse) == (0, False)
+    assert close.standard_error == pytest.approx(near.std(ddof=1) / math.sqrt(30))
+    assert worse.difference == pytest.approx(far.mean())
+    assert (close.is_clearly_worse, worse.is_clearly_worse) == (False, True)
+    assert (lost.loss, lost.is_clearly_worse) == (math.inf, True)
+    seeds = [row("a", seed, text + shift) for seed, shift in enumerate((0.0, 0.4))]
+    difference, error = compare(seeds, [row("b", seed, text) for seed in (0, 1)])
+    assert [difference, error] == pytest.approx([0.2, 0.2])  # seeds differ more than blocks
+    assert all(map(math.isnan, compare([], seeds)))
+
+
+def test_what_is_wrong_with_a_run_is_in_its_row() -> None:
+    (trial,) = trials_of({"cell": ("lstm",)}, (0,))
+    for learning, error in (({"hidden": 2}, None), ({"layers": 0}, "layers cannot be 0")):
+        found, model = train_one(material(counts=True, **learning), trial)
+        assert (found["error"], model is None) == (error, error is not None)
+        assert found["stopped"] == ("failed" if error else "epochs")
