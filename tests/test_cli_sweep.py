@@ -138,11 +138,13 @@ def test_a_killed_worker_or_scheduler_is_one_line(program: Program, kills: int) 
         folder = program / f"dask{number}"
         folder.mkdir()
         (program / "sweep/sweep.jsonl").unlink()
-        with dask_cluster(folder) as (file, scheduler):
-            with program.going(*ENDLESS, "--scheduler", file) as child:
-                child.until(lambda: len(rows_of(program)) == 2)
-                scheduler.process.kill()
-                ended = child.end()
+        with (
+            dask_cluster(folder) as (file, scheduler),
+            program.going(*ENDLESS, "--scheduler", file) as child,
+        ):
+            child.until(lambda: len(rows_of(program)) == 2)
+            scheduler.process.kill()
+            ended = child.end()
         assert (ended.status, len(rows_of(program))) == (1, 2)
         error, hint = ended.err.splitlines()[-2:]
         assert error == "charrnn: error: the scheduler is gone"

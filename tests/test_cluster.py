@@ -63,7 +63,7 @@ def test_results_are_the_same_and_in_order(dask: str, in_order: bool) -> None:
 def test_few_groups_are_sent_ahead(dask: str) -> None:
     for how, most in ({}, 1), ({"cores": 2}, 6), ({"scheduler": dask}, 6):
         groups = iter([0.0] * 40)
-        with open_executor("s", **how) as executor:  # type: ignore[arg-type]
+        with open_executor("s", **how) as executor:
             next(map_in_order(executor, work, groups))
             assert 40 - most <= len(list(groups)) < 40
 
