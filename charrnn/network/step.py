@@ -6,16 +6,17 @@ A state is a list of arrays with a row for each lane:
     clock, left     (B,)    the inputs besides symbols, if the network has them: the number of
                             characters read, and the number of characters to come
 
-A step moves the state on in place and counts the inputs up and down. ``left`` is known only to the
-caller, who sets it before the first step. Where an example begins, the caller passes ``zeros``.
+A step moves the state on in place and counts the inputs up and down. Where an example begins, the
+caller passes ``zeros``.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network.architecture import INPUTS
 from charrnn.network.parameters import Parameters
@@ -23,6 +24,7 @@ from charrnn.network.parameters import Parameters
 State = list[NDArray[Any]]  # the first axis is the lane
 Array64 = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
+Count = int | Integers
 
 COUNTS_BY: Final = {"clock": 1, "left": -1}  # how an input changes from step to step
 
@@ -30,10 +32,12 @@ COUNTS_BY: Final = {"clock": 1, "left": -1}  # how an input changes from step to
 class Network:
     """A network with its parameters in float64, and buffers for the most lanes so far."""
 
-    def __init__(self, p: Parameters) -> None:
+    def __init__(self, p: Parameters, dtype: DTypeLike = np.float64) -> None:
+        """Use ``dtype`` in place of float64: check-ups of training are faster in float32."""
+        self._dtype = dtype
         self.architecture = a = p.architecture
         self._cell = a.cell if not a.cell.feeds_back else a.plain.cell
-        plain = Parameters(a, p.flat.astype(np.float64)).plain()
+        plain = Parameters(a, p.flat.astype(dtype)).plain()
         layers = range(1, a.layers + 1)
         self._table = plain["U1"] + plain["b1"]  # (K, G H)  x is one-hot: U x is a row
         self._U = [plain[f"U{layer}"].T for layer in layers]  # (H, G H)  from layer 2 on
@@ -42,18 +46,26 @@ class Network:
         self._d = [plain.get(f"d{layer}") for layer in layers]
         self._C = {name: plain[f"U1.{name}"].T for name in a.inputs}  # (F, G H)
         self._V, self._c = plain["V"].T, plain["c"]
+        most = np.abs(self._V).sum(0) + np.abs(self._c)  # |o| <= |c| + |V| |h|, with |h| <= 1
+        self.is_bounded = bool(
+            most.max() < math.log(np.finfo(dtype).max) - 8
+        )  # exp is finite
         self._make_room(1)
 
     def _make_room(self, lanes: int) -> None:
         columns = self._table.shape[1]
         sizes = columns, columns, self.architecture.hidden, self.architecture.symbols
-        self._ux, self._wh, self._tape, self._o = (np.empty((lanes, size)) for size in sizes)
+        self._ux, self._wh, self._tape, self._o = (
+            np.empty((lanes, size), self._dtype) for size in sizes
+        )
 
-    def zeros(self, lanes: int) -> State:
-        """Return the state before the first symbol."""
-        a = self.architecture
-        state: State = [np.zeros((lanes, a.hidden)) for _ in a.state_names]
-        return state + [np.zeros(lanes, np.int64) for _ in a.inputs]
+    def zeros(self, lanes: int, clock: Count = 0, left: Count = 0) -> State:
+        """Return the state before the first symbol, after ``clock`` characters of its text and
+        before ``left`` more: a number, or one for each lane.
+        """
+        a, counts = self.architecture, {"clock": clock, "left": left}
+        state: State = [np.zeros((lanes, a.hidden), self._dtype) for _ in a.state_names]
+        return state + [np.zeros(lanes, np.int64) + counts[name] for name in a.inputs]
 
     def step(self, x: Integers, state: State) -> Array64:
         """Read x (B,), move the state on, and return the logits (B, K), in a buffer."""
@@ -72,7 +84,7 @@ class Network:
         ux, wh, tape = self._ux[:lanes], self._wh[:lanes], self._tape[:lanes]
         self._table.take(x, 0, ux, "clip")
         for name, count in zip(self._C, state[-len(self._C) :], strict=False):
-            ux += INPUTS[name].seen(count, np.float64) @ self._C[name]
+            ux += INPUTS[name].seen(count, self._dtype) @ self._C[name]
             count += COUNTS_BY[name]
         for layer, W in enumerate(self._W):
             own = state[layer * many : (layer + 1) * many]

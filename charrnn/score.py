@@ -1,0 +1,246 @@
+"""Sums of surprisals over a text, their means, and the difference of two losses on the same text.
+
+    d = sum D / sum n        standard error = sqrt(m / (m - 1) * sum (D - d n)^2) / sum n
+
+D are the nats of one predictor less those of the other, and n the symbols, of each of m units. The
+units are examples; if these are few, the long ones are cut into blocks of symbols. A pair cancels
+the part of the surprisal that both predictors share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from charrnn.scorer import Scored
+from charrnn.vocabulary import END, UNKNOWN, Ids
+
+BITS: Final = 1 / math.log(2)  # in a nat
+LARGEST: Final = 709.0  # nats whose perplexity is still a float
+BLOCK: Final = 256  # symbols, at most, of the units of long examples
+FEW: Final = 30  # examples: with fewer, long ones are cut
+ENOUGH: Final = 20  # held-out examples from which the oddest is known
+CLEAR: Final = 2.0  # standard errors
+UNCLEAR: Final = "no clear difference (less than two standard errors)"
+BLOCKS: Final = 64  # of a text whose costs are kept
+DIGITS: Final = 4  # of those costs
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Nats and the number of symbols that they are spread over; NaN for no symbols."""
+
+    nats: float
+    count: int
+
+    @property
+    def nats_per_character(self) -> float:
+        return self.nats / self.count if self.count else math.nan
+
+    @property
+    def bits_per_character(self) -> float:
+        return self.nats_per_character * BITS
+
+    @property
+    def perplexity(self) -> float:
+        """The number of equally likely symbols with the same surprisal."""
+        return math.exp(min(self.nats_per_character, LARGEST))
+
+    def per_character(self) -> dict[str, float | None]:
+        return {
+            "nats_per_character": number_or_null(self.nats_per_character),
+            "bits_per_character": number_or_null(self.bits_per_character),
+        }
+
+    def loss(self) -> dict[str, float | None]:
+        return {**self.per_character(), "perplexity": number_or_null(self.perplexity)}
+
+    def figures(self) -> dict[str, float | None]:
+        return {"nats": self.nats, **self.loss()}
+
+
+def number_or_null(number: float) -> float | None:
+    """Return the number for JSON, which has no NaN."""
+    return None if math.isnan(number) else number
+
+
+@dataclass(frozen=True, repr=False)
+class Score:
+    """The surprisal of a text. Scores can be added."""
+
+    characters: int = 0
+    ends: int = 0
+    unknown: int = 0  # characters that the model has never seen
+    nats: float = 0.0  # of the whole text, ENDs included
+    nats_of_ends: float = 0.0
+    bytes: int = 0  # of the characters in UTF-8; 0 if only their ids are known
+
+    def __add__(self, other: Score) -> Score:
+        return Score(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __repr__(self) -> str:
+        ends = f"{self.ends:,} end{'' if self.ends == 1 else 's'}"
+        size = f"{self.characters:,} character{'' if self.characters == 1 else 's'} and {ends}"
+        mean = f"{self.nats_per_character:.4f} nats per character"
+        return f"<charrnn.Score: {mean}, {self.nats:.1f} nats for {size}>"
+
+    @property
+    def overall(self) -> Mean:
+        """The mean over characters and ENDs: the headline."""
+        return Mean(self.nats, self.characters + self.ends)
+
+    @property
+    def without_end(self) -> Mean:
+        """The mean over the characters alone."""
+        return Mean(self.nats - self.nats_of_ends, self.characters)
+
+    @property
+    def nats_per_character(self) -> float:
+        """The loss: the mean surprisal of a character or END, in nats."""
+        return self.overall.nats_per_character
+
+    @property
+    def bits_per_character(self) -> float:
+        """The loss in bits."""
+        return self.overall.bits_per_character
+
+    @property
+    def perplexity(self) -> float:
+        """e to the power of the loss in nats."""
+        return self.overall.perplexity
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Bits of the whole text for each UTF-8 byte of its characters."""
+        return self.nats * BITS / self.bytes if self.bytes else math.nan
+
+    def figures(self) -> dict[str, object]:
+        """Return all figures by name, as JSON has them."""
+        return {
+            "characters": self.characters,
+            "ends": self.ends,
+            "unknown": self.unknown,
+            "bytes": self.bytes,
+            **self.overall.figures(),
+            "without_end": self.without_end.figures(),
+            "bits_per_byte": number_or_null(self.bits_per_byte),
+        }
+
+
+def tally(ids: Ids, nats: NDArray[np.floating]) -> Score:
+    """Return the sums over symbols with these nats."""
+    is_end = ids == END
+    ends = int(np.count_nonzero(is_end))
+    unknown = int(np.count_nonzero(ids == UNKNOWN))
+    sums = float(nats.sum(dtype=np.float64)), float(nats[is_end].sum(dtype=np.float64))
+    return Score(len(ids) - ends, ends, unknown, *sums)
+
+
+def score_of(group: Scored, nats: NDArray[np.float64] | None = None) -> Score:
+    """Return the sums over a group of texts, by its own nats or by others."""
+    score = tally(group.ids, group.nats if nats is None else nats)
+    size = len("".join(group.texts).encode("utf-8", "replace"))
+    return score + Score(bytes=size)
+
+
+def scores_of(group: Scored) -> list[Score]:
+    """Return the score of each text of a group."""
+    is_end = group.ids == END
+    columns = (~is_end, is_end, group.ids == UNKNOWN, group.nats, group.nats * is_end)
+    sums = [group.totals(np.asarray(column, column.dtype.type)) for column in map(whole, columns)]
+    sizes = [len(text.encode("utf-8", "replace")) for text in group.texts]
+    rows = zip(*(column.tolist() for column in sums), sizes, strict=True)
+    return [Score(*row) for row in rows]
+
+
+def whole(column: NDArray[np.bool_] | NDArray[np.float64]) -> NDArray[np.generic]:
+    """Return marks as numbers, so that they can be summed."""
+    return column.astype(np.int64) if column.dtype == np.bool_ else column
+
+
+class Difference(NamedTuple):
+    """The nats per character of one predictor less those of another."""
+
+    nats_per_character: float
+    standard_error: float  # NaN for fewer than two units
+
+    @property
+    def is_worse(self) -> bool:
+        return self.nats_per_character > 0 and not self.may_be_chance
+
+    @property
+    def may_be_chance(self) -> bool:
+        """Return True if the standard error is known and the difference is not clear."""
+        return abs(self.nats_per_character) <= CLEAR * self.standard_error
+
+    def as_json(self) -> dict[str, float | None]:
+        d, error = self
+        return {"difference": number_or_null(d), "standard_error": number_or_null(error)}
+
+    def in_words(self, other: str) -> str:
+        """Return how the loss compares with the ``other`` one."""
+        d, error = self
+        nats = f"{abs(d):.3f} nats {'below' if d < 0 else 'above'}"
+        if math.isnan(error):
+            return f"{nats} {other} (standard error unknown)"
+        if self.may_be_chance:
+            return f"no clear difference from {other}: {nats}, standard error {error:.3f}"
+        return f"{nats} {other} (standard error {error:.3f})"
+
+    def compared(self, other: str) -> str:
+        """Return how a network's loss compares with that of counting."""
+        return f"{'worse than counting: ' if self.is_worse else ''}{self.in_words(other)}"
+
+
+def json_of(difference: Difference | None) -> dict[str, float | None]:
+    """Return a difference for JSON; nothing for None."""
+    return {} if difference is None else difference.as_json()
+
+
+def moments(nats: ArrayLike, symbols: ArrayLike) -> NDArray[np.float64]:
+    """Return the number of units and the sums of n, D, n n, n D and D D; all can be added."""
+    d, n = np.asarray(nats, np.float64), np.asarray(symbols, np.float64)
+    return np.array([len(d), n.sum(), d.sum(), n @ n, n @ d, d @ d])
+
+
+def paired(moments: NDArray[np.float64]) -> Difference:
+    """Return the mean of differences of units in nats over all of their symbols."""
+    count, n, d, nn, nd, dd = moments.tolist()
+    mean = d / n if n else math.nan
+    if count < 2:
+        return Difference(mean, math.nan)
+    squares = max(0.0, dd - 2 * mean * nd + mean * mean * nn)
+    return Difference(mean, math.sqrt(squares * count / (count - 1)) / n)
+
+
+def difference_of(ids: Ids, nats: NDArray[np.float64], other: NDArray[np.float64]) -> Difference:
+    """Return the difference of two predictors on the same symbols."""
+    if not len(ids):
+        return Difference(math.nan, math.nan)
+    is_last = ids == END
+    if np.count_nonzero(is_last) < FEW:
+        is_last = is_last | (np.arange(len(ids)) % BLOCK == BLOCK - 1)
+    is_last[-1:] = True
+    stops = np.flatnonzero(is_last) + 1
+    starts = np.append(0, stops[:-1])
+    return paired(moments(np.add.reduceat(nats - other, starts), stops - starts))
+
+
+def block_means(nats: NDArray[np.float64]) -> list[float]:
+    """Return the means of the surprisals over a few blocks of a text, all of about one size."""
+    blocks = np.array_split(nats, min(BLOCKS, len(nats)))
+    return [round(float(block.mean()), DIGITS) for block in blocks]
+
+
+def oddest(ids: Ids, parts: Sequence[NDArray[np.float64]]) -> list[float] | None:
+    """Return the most nats per character of an example by each part; None for few examples."""
+    stops = np.flatnonzero(ids == END) + 1
+    if len(stops) < ENOUGH:
+        return None
+    starts = np.append(0, stops[:-1])
+    return [float((np.add.reduceat(nats, starts) / (stops - starts)).max()) for nats in parts]
