@@ -47,9 +47,7 @@ class Network:
         self._C = {name: plain[f"U1.{name}"].T for name in a.inputs}  # (F, G H)
         self._V, self._c = plain["V"].T, plain["c"]
         most = np.abs(self._V).sum(0) + np.abs(self._c)  # |o| <= |c| + |V| |h|, with |h| <= 1
-        self.is_bounded = bool(
-            most.max() < math.log(np.finfo(dtype).max) - 8
-        )  # exp is finite
+        self.is_bounded = bool(most.max() < math.log(np.finfo(dtype).max) - 8)  # exp is finite
         self._make_room(1)
 
     def _make_room(self, lanes: int) -> None:
