@@ -102,7 +102,7 @@ def mean_logits(logits: Sequence[Array64]) -> Array64:
     """Return the logits of the mean of the distributions with these logits, (B, K) each."""
     if len(logits) == 1:
         return logits[0]
-    total: Array64 = sum(map(softmax, logits)) / len(logits) + SMALLEST
+    total: Array64 = np.add.reduce([softmax(o) for o in logits]) / len(logits) + SMALLEST
     return np.log(total, total)
 
 
