@@ -20,14 +20,13 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,17 +43,17 @@ KEPT = "What is done so far is kept."
 LOST = {  # the errors of pools and of Dask
     "BrokenProcessPool": "a worker process was killed",
     "KilledWorker": "workers of the scheduler were killed",
-    "CancelledError": "the scheduler is gone",
-    "FutureCancelledError": "the scheduler is gone",
+    **dict.fromkeys(("CancelledError", "FutureCancelledError"), "the scheduler is gone"),
+    **dict.fromkeys(("CommClosedError", "ClosedClientError"), "the scheduler is gone"),
 }
 OF_TERMINAL = {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}
 VERSIONS = f"charrnn {charrnn.__version__} and numpy {np.__version__}"
 
 _shared: list[Any] = []  # the shared value, in a process of the pool
+_one_at_a_time = threading.Lock()  # a worker of Dask has threads, which share buffers and BLAS
 
 
-@dataclass(frozen=True)
-class Executor:
+class Executor(NamedTuple):
     """A place to work."""
 
     submit: Callable[[Work, Any], Future[Any]]  # the work on a group
@@ -68,22 +67,23 @@ def map_in_order(
     pending: list[Future[Any]] = []
     groups = iter(groups)
     while True:
-        room = max(1, AHEAD * executor.workers()) - len(pending)
-        for group in islice(groups, max(0, room)):
-            pending.append(executor.submit(function, group))  # noqa: PERF401  one at a time
-        if not pending:
-            return
-        wanted = pending[:1] if in_order else pending
-        while not (done := wait(wanted, TICK, FIRST_COMPLETED).done):
-            executor.workers()
-        future = done.pop()
-        pending.remove(future)
         try:
+            room = max(1, AHEAD * executor.workers()) - len(pending)
+            for group in islice(groups, max(0, room)):
+                pending.append(executor.submit(function, group))  # noqa: PERF401  one at a time
+            if not pending:
+                return
+            wanted = pending[:1] if in_order else pending
+            while not (done := wait(wanted, TICK, FIRST_COMPLETED).done):
+                executor.workers()
+            future = done.pop()
+            pending.remove(future)
             result = future.result()
         except Exception as error:
-            if type(error).__name__ not in LOST:
+            what = LOST.get(type(error).__name__)
+            if what is None:
                 raise
-            raise ClusterError(LOST[type(error).__name__], KEPT) from None
+            raise ClusterError(what, KEPT) from None
         yield result
 
 
@@ -171,8 +171,8 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
     def workers() -> int:
         nonlocal seen
         count = 0
-        with suppress(OSError, TimeoutError, CancelledError):
-            count = sum(client.nthreads().values())
+        with suppress(OSError, TimeoutError):
+            count = len(client.nthreads())
         if client.status != "running":
             raise ClusterError(LOST["CancelledError"], KEPT)
         seen = time.monotonic() if count else seen
@@ -210,12 +210,12 @@ def _connect(scheduler: str) -> Any:
         if os.path.isfile(scheduler):
             address = str(json.loads(Path(scheduler).read_bytes())["address"])
         kind = asyncio.run(asyncio.wait_for(kind_of_server(), PATIENCE))
-        if kind == "Scheduler":
+        if kind == "Scheduler":  # a client would wait for ever for another server
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about other versions of packages
                 return Client(address, timeout=PATIENCE, set_as_default=False)
         reason = f"it is a {kind}"
-    except Exception as error:  # a server of another kind may answer anything
+    except Exception as error:  # another server may answer anything
         reason = type(error).__name__
     hint = "Give the address, such as tcp://HOST:8786, or the file of a scheduler that runs."
     raise ClusterError(f"no Dask scheduler answers at {scheduler} ({reason})", hint)
@@ -225,5 +225,5 @@ def _work_for_client(versions: str, shared: Any, function: Work, group: Any) -> 
     if versions != VERSIONS:
         what = f"a worker has {VERSIONS}, this machine {versions}"
         raise ClusterError(what, "Install the same versions on all machines.")
-    with single_threaded():
+    with _one_at_a_time, single_threaded():
         return function(shared, group)
