@@ -16,10 +16,11 @@ from charrnn.counts.kneser_ney import READY
 from charrnn.errors import CorpusError, DivergedError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel
-from charrnn.network.threads import useful_threads
 from charrnn.settings.fields import LARGEST
 from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
+from charrnn.training.lanes import usual_parts
 from charrnn.training.loop import Step, train
 from charrnn.training.optimizers import MOMENTS
 from charrnn.training.state import architecture_of, start
@@ -29,7 +30,8 @@ FEWEST = 8  # with fewer check-ups, each scores a part of the held-out text
 EXAMINED = 10  # symbols trained on between check-ups, for each symbol scored
 LARGEST_EXAMINED = 1 << 14
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
-SPEED = 1e10  # products of a thread in a second, assumed so that plans do not depend on a machine
+# Products of a core in a second, and cores: assumed, so that plans do not depend on a machine.
+SPEED, USUAL_CORES = 1e10, 2
 HIGHEST_LR = 0.02
 SETTLED = 2_000  # steps of a run; one that minutes cut shorter needs less dropout
 HALVED = 0.1  # nats below Rule.clear: held-out text that counting predicts so well needs half of it
@@ -162,21 +164,23 @@ def fit_settings(
     total = steps_in(int(chosen["passes"] * symbols) + 1, targets)
     check_every = config.check_every or usual_checks(corpus, targets, total)
     warmup = config.warmup if config.warmup is not None else min(200, total // 20)
+    parts = config.parts or usual_parts(chosen["hidden"], batch, config.cores)
     return Fitted(
         **{name: chosen[name] for name in (*given, *FITTED, "epochs")}
         | {"bptt": bptt, "batch": batch, "check_every": check_every, "warmup": warmup}
+        | {"parts": min(parts, batch)}
     )
 
 
 def fit_network(config: TrainConfig, symbols: int, share: float, counting: float) -> dict[str, Any]:
     """Return sizes, passes and dropout. They suit each other and the settings that are given."""
-    rule, minutes = rule_of(config.cell), config.minutes
+    rule, minutes, cores = rule_of(config.cell), config.minutes, config.cores or USUAL_CORES
     layers = config.layers or (1 if config.cell == "output" else 2)
     each = weights_of(1, layers, config.cell)
     largest, enough = rule.at(symbols, "hidden"), rule.at(symbols, "passes")
     products = rule.products * math.sqrt(min(symbols, rule.sizes[-1].symbols))
     if minutes is not None:
-        products = 60 * minutes * config.threads * SPEED
+        products = 60 * minutes * cores * SPEED
     usual_targets = rule.at(symbols, "batch") * rule.at(symbols, "bptt")
     batch = config.batch or rule.at(symbols, "batch")
     bptt = config.bptt or rule.at(symbols, "bptt")
@@ -191,7 +195,7 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
         passes = config.epochs or part * min(enough, max(1, products / (each * usual**2 * symbols)))
     else:
         enough = config.epochs or part * enough * max(1, (largest / hidden) ** 2)
-        overhead = config.threads * rule.calls / batch  # no thread shares it
+        overhead = cores * rule.calls / batch  # no process shares it
         passes = min(enough, products / ((weights + overhead) * symbols))
     is_endless = minutes is not None and passes < enough
     whole = passes / part  # the passes of such a run without a start
@@ -263,6 +267,7 @@ COPIES = 5  # of the parameters: current, best, thinned, and two work buffers of
 COUNTED = 10_000_000  # symbols of the text that is kept for counting, at most
 COUNTING = 50  # bytes for the n-grams of each symbol
 TRIAL = 0.25  # seconds for measuring the speed of this machine
+SHARED = 0.85  # of the speed of a process, where several share a batch
 
 
 @dataclass(frozen=True)
@@ -272,32 +277,32 @@ class Plan:
     memory_bytes: int
     steps_per_epoch: int  # of the first; the others differ by a few
     steps: int | None  # None if minutes alone end the run
-    threads: int = 1  # that have work, of those that were asked for
+    cores: int = 1  # that have work, of those that were asked for
 
 
 def plan(config: Fitted, corpus: Corpus) -> Plan:
     """Return the plan for this corpus."""
     architecture = architecture_of(config, corpus.vocabulary.symbols)
-    threads = useful_threads(architecture, config.batch, config.threads)
+    busy = min(config.parts, cores_for(config.cores))
     memory, epochs = memory_bytes(config, corpus), config.epochs
     per_epoch = Epoch(corpus.train, config.batch, config.bptt, config.seed, 0).windows
     steps = None if config.minutes and epochs == FOREVER else per_epoch * epochs
-    return Plan(config, architecture.parameter_count, memory, per_epoch, steps, threads)
+    return Plan(config, architecture.parameter_count, memory, per_epoch, steps, busy)
 
 
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     """Estimate the memory that training takes."""
     symbols, rows = corpus.vocabulary.symbols, config.bptt * config.batch
-    copies = COPIES + len(MOMENTS[config.optimizer]) + config.threads
+    copies = COPIES + len(MOMENTS[config.optimizer]) + config.parts
     architecture = architecture_of(config, symbols)
     cell = architecture.cell
     of_gates = 0 if cell.gates == 1 else cell.gates  # a single gate is stored in place of the state
     kept = len(cell.states) + 1 + bool(config.dropout) + cell.has_tape + of_gates  # of each step
     own = copies * architecture.parameter_count
     own += rows * config.hidden * (config.layers * kept + 1)
-    own += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.threads
+    own += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.parts
     if cell.feeds_back:  # its plain twin, and the gradient
-        own += 2 * architecture.plain.parameter_count * config.threads
+        own += 2 * architecture.plain.parameter_count * config.parts
     counting = counting_bytes(len(corpus.train.ids), symbols) if config.counts else 0
     return int(BASE + 4 * own + text_bytes(corpus) + counting)
 
@@ -316,6 +321,8 @@ def text_bytes(corpus: Corpus) -> int:
 
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     """Measure the speed of training by a few steps, as in the middle of the run."""
+    processes = min(config.parts, cores_for(config.cores))
+    config = replace(config, cores=1)  # others would take longer to start
     state = start(corpus, config)
     state.characters = config.epochs * len(corpus.train.ids) // 2
     steps = (step for step in train(state, corpus, config) if isinstance(step, Step))
@@ -329,7 +336,7 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
                 break
             if number == 0:  # the first step touches all memory for the first time
                 seen, began = 0, time.monotonic()
-    return rate
+    return rate * max(1.0, SHARED * processes)
 
 
 def check_memory(needed: int, available: int | None, for_text: int = 0, hint: str = "") -> None:

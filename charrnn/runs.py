@@ -234,9 +234,10 @@ def reopen(
     check_patience(raised.get("patience"), corpus)
     check_agreement(path, limits, raised, hint, may_rise=may_rise, show=show)
     fixed = {name: given[name] for name in had if name in given and name not in raised}
+    cores = fixed.pop("cores", None)  # may change: parts decide the numbers
     fits = asdict(fit_settings(TrainConfig(**{**asdict(run.config), **fixed}), corpus))
     check_agreement(path, had, {name: fits[name] for name in fixed}, hint, show=show)
-    run.config = replace(run.config, **raised)
+    run.config = replace(run.config, **raised, cores=cores)
     return corpus, run
 
 

@@ -107,7 +107,7 @@ def train_one(material: Material, trial: Trial) -> tuple[Row, Checkpoint | None]
     run = None
     try:
         with single_threaded():
-            run = _train(material, {**learning, "seed": trial.seed, "workers": 1}, row)
+            run = _train(material, {**learning, "seed": trial.seed, "cores": 1}, row)
     except DivergedError as error:
         row |= {"stopped": "diverged", "error": error.what}
     except (CharrnnError, OSError) as error:

@@ -21,6 +21,7 @@ NAMES = (  # of OpenBLAS in NumPy's wheels, and of the libraries of systems and 
     "openblas_{}_num_threads",
     "MKL_{}_Num_Threads",
 )
+MOST_CORES: Final = 8  # that a command uses unless it is asked for more
 ONE_THREAD: Final = {  # for each library, before NumPy is imported
     f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS": "1"
     for name in ("OPENBLAS", "OMP", "MKL", "BLIS", "VECLIB", "NUMEXPR")
@@ -34,13 +35,15 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-ENOUGH = 4  # threads: more of them mostly wait for Python's lock
+def cores_for(wanted: int | None) -> int:
+    """Return the number of processes that are wanted, or that suit this machine."""
+    return wanted or min(cores(), MOST_CORES)
 
 
-def set_threads(threads: int | None = None) -> int:
-    """Give BLAS one thread, before numpy is imported; return the number of our own threads."""
+def set_threads(wanted: int | None = None) -> int:
+    """Give BLAS one thread, before numpy is imported; return the number of processes."""
     os.environ.update(ONE_THREAD)
-    return threads or min(cores(), ENOUGH)
+    return cores_for(wanted)
 
 
 class Library(NamedTuple):

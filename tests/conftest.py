@@ -166,7 +166,7 @@ def well_trained_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A model whose loss on names is clearly lower than on other text."""
     there = Program(tmp_path_factory.mktemp("well_trained"))
     there.write("names.txt", NAMES)
-    size = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--threads", "1")
+    size = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--cores", "1")
     there.run("train", *size, "--epochs", "8", "--seed", "1", "names.txt").says()
     return (there / "model.npz").read_bytes()
 

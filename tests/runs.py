@@ -10,7 +10,7 @@ from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
 from tests.program import Program
 
-SIZE = ("--hidden", "6", "--layers", "1", "--bptt", "6", "--batch", "4", "--threads", "1")
+SIZE = ("--hidden", "6", "--layers", "1", "--bptt", "6", "--batch", "4", "--cores", "1")
 BRIEF = (*SIZE, "--epochs", "2")
 
 

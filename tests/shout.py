@@ -46,7 +46,7 @@ class Options(options.CommandOptions):
     model: Path = options.model()
     cutting: dict[str, Any] = options.group(CorpusConfig, "examples")
     reading: dict[str, Any] = options.group(Reading)
-    threads: int | None = options.threads()
+    cores: int | None = options.cores()
     raw: bool = options.flag("As it is.")
     fault: str | None = setting(Text("KIND"), "Fail so.")
     act: str | None = setting(Text("KIND"), "Do so.")

@@ -190,7 +190,7 @@ def test_a_str_is_no_corpus() -> None:
 
 def test_a_path_is_read_as_the_command_line_reads_it(program: Program) -> None:
     program.write("verses.txt", "a rose, you say,\nis very red today.\n\n" * 20)
-    line = ("--hidden", "16", "--layers", "1", "--epochs", "3", "--threads", "1", "-q")
+    line = ("--hidden", "16", "--layers", "1", "--epochs", "3", "--cores", "1", "-q")
     assert program.run("train", "verses.txt", *line).status == 0
     model = charrnn.fit(program / "verses.txt", CONFIG)
     assert model.examples_are == "paragraphs"
@@ -200,7 +200,7 @@ def test_a_path_is_read_as_the_command_line_reads_it(program: Program) -> None:
 
 def test_runs_of_python_and_of_the_command_line_resume_each_other(program: Program) -> None:
     program.write("texts.txt", "\n".join(TEXTS) + "\n")
-    line = ("--hidden", "16", "--layers", "1", "--threads", "1", "-q")
+    line = ("--hidden", "16", "--layers", "1", "--cores", "1", "-q")
     assert program.run("train", "texts.txt", *line, "--epochs", "2", "-m", "there.npz").status == 0
     for texts in (None, TEXTS, program / "texts.txt", [program / "texts.txt"]):
         run = charrnn.resume(program / "there.npz", texts, epochs=3)
@@ -301,7 +301,7 @@ def test_a_run_may_be_saved_from_another_thread(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 @pytest.mark.usefixtures("threads_always")
 def test_a_run_goes_on_after_a_fork(tmp_path: Path) -> None:
-    run = charrnn.train(TEXTS, charrnn.TrainConfig(hidden=16, layers=1, epochs=9, workers=2))
+    run = charrnn.train(TEXTS, charrnn.TrainConfig(hidden=16, layers=1, epochs=9, cores=2))
     next(run)
     child = os.fork()
     if not child:

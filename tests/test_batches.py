@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from charrnn.corpus.corpus import Examples
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import initial
-from charrnn.network.threads import Parallel
-from charrnn.network.unfolded import Window
+from charrnn.network.unfolded import Unfolded, Window
 from charrnn.training.batches import SLACK, Epoch
 
 
@@ -103,15 +102,15 @@ def test_nothing_leaks_from_one_example_to_the_next() -> None:
     for number in range(len(text)):
         y = text.nth(number)[:, None].astype(np.intp)
         x = np.concatenate([[[0]], y[:-1]])
-        alone[tuple(y[:, 0].tolist())] = Parallel(p.architecture, len(y), 1).nats(
+        alone[tuple(y[:, 0].tolist())] = Unfolded(p.architecture, len(y), 1).nats(
             p, Window(x, y, x == 0)
         )[:, 0]
     lanes = 3
     epoch = Epoch(text, lanes, 10, 0, 0)
-    parallel = Parallel(p.architecture, 10, lanes)
+    unfolded = Unfolded(p.architecture, 10, lanes)
     read: list[list[tuple[int, float]]] = [[] for _ in range(lanes)]
     for window in epoch:
-        nats = parallel.nats(p, window)
+        nats = unfolded.nats(p, window)
         for t, lane in np.ndindex(*window.y.shape):
             if window.idle is None or not window.idle[t, lane]:
                 read[lane].append((int(window.y[t, lane]), float(nats[t, lane])))

@@ -18,7 +18,6 @@ from charrnn.network.layer import Layer
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import SETTLED_BITS, Array, settles
 from charrnn.network.stepper import Stepper
-from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
 from charrnn.plan import fit_settings, memory_bytes
 from charrnn.sampling.sampler import SampleConfig, Sampler
@@ -27,7 +26,15 @@ from charrnn.settings.corpus import CorpusConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
 from charrnn.vocabulary import END, Vocabulary
-from tests.test_gradients import LANES, STEPS, assert_gradient_is_right, loss_of, masks, window
+from tests.test_gradients import (
+    LANES,
+    STEPS,
+    assert_gradient_is_right,
+    begun,
+    loss_of,
+    masks,
+    window,
+)
 
 NAMES = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna", "ida", "jo"] * 4
 CELLS = ["gru", "lstm"]
@@ -150,9 +157,8 @@ def test_the_loss_is_that_of_the_equations_in_plain_loops(cell: str, resets: boo
     p, w = network(cell), window(resets=resets)
     h0 = state(p)
     assert loss_of(p, w, h0, None, p.like()) == pytest.approx(loss_in_loops(p, w, h0), rel=1e-12)
-    parallel = Parallel(p.architecture, STEPS, LANES, dtype=np.float64)
-    parallel.start_from(h0)
-    assert parallel.nats(p, w).sum() == pytest.approx(loss_in_loops(p, w, h0), rel=1e-12)
+    unfolded = begun(p, h0)
+    assert unfolded.nats(p, w).sum() == pytest.approx(loss_in_loops(p, w, h0), rel=1e-12)
 
 
 def one_step(cell: str, inputs: list[float]) -> Layer:
@@ -206,7 +212,7 @@ def test_every_state_is_on_the_grid(cell: str) -> None:
 @pytest.mark.parametrize("layers", [1, 3])
 def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
     corpus = from_texts(NAMES * 40, CorpusConfig())
-    settings = charrnn.TrainConfig(cell=cell, hidden=64, layers=layers, dropout=0.1, workers=1)
+    settings = charrnn.TrainConfig(cell=cell, hidden=64, layers=layers, dropout=0.1, cores=1)
     base = fit_settings(settings, corpus)
     planned, taken = [], []
     for config in (replace(base, batch=32, bptt=200), replace(base, batch=16, bptt=100)):

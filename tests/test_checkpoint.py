@@ -30,6 +30,7 @@ SMALL = Fitted(
     warmup=4,
     epochs=4,
     check_every=7,
+    parts=1,
 )
 TEXTS = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna", "ida", "jo"] * 3
 

@@ -120,7 +120,6 @@ TRAIN: list[Row] = [
             ("--layers 2", "1", ANEW),
             ("--lr 0.5", "0.002", ANEW),
             ("--seed 8", "0", ANEW),
-            ("--threads 2", "1", ANEW),
             ("--batch 3", "4", ANEW),
             ("--cell lstm", "tanh", ANEW),
             ("--clock", "no --clock", ANEW),

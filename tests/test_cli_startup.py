@@ -49,4 +49,4 @@ def test_the_matrix_library_gets_one_thread_and_we_take_what_was_asked_for(
         monkeypatch.setenv(name, "8")
     assert system.set_threads(3) == 3
     assert {os.environ[name] for name in ONE_THREAD} == {"1"}
-    assert system.set_threads(None) == min(cores(), system.ENOUGH)
+    assert system.set_threads(None) == min(cores(), system.MOST_CORES)

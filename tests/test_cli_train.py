@@ -248,5 +248,5 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(program: Progra
     assert files[0] == files[1] != files[2]
 
 
-def test_threads_are_those_asked_for(program: Program) -> None:
-    assert saved_by(program, "--threads", "2").config.workers == 2
+def test_cores_are_not_part_of_the_file(program: Program) -> None:
+    assert saved_by(program, "--cores", "2").config.parts == 1

@@ -8,7 +8,7 @@ import pytest
 
 from tests.program import Program
 
-SMALL = ("--hidden", "6", "--layers", "2", "--epochs", "2", "--threads", "1")
+SMALL = ("--hidden", "6", "--layers", "2", "--epochs", "2", "--cores", "1")
 
 
 @pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])

@@ -14,7 +14,7 @@ from tests.program import Program
 from tests.runs import SIZE
 
 OTHERS = "émile\nzoë\nnoë\nchloë\njörg\nanna\nbob\n" * 4
-LEARNING = ("--epochs", "2", "--threads", "1")
+LEARNING = ("--epochs", "2", "--cores", "1")
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_a_run_that_starts_from_a_model_begins_better_and_knows_both_vocabularie
 ) -> None:
     slow = ("--epochs", "1", "--lr", "1e-12", "--json", "--force")
     alone = program.run("train", "names.txt", *SIZE, *slow, "-m", "new.npz").json["best"]
-    line = ("train", "names.txt", "others.txt", *slow, "--threads", "1", "--from", "old.npz")
+    line = ("train", "names.txt", "others.txt", *slow, "--cores", "1", "--from", "old.npz")
     assert program.run(*line, "--dry-run").json["settings"]["cell"] == "gru"
     program.run("train", "names.txt", *slow, "--from", "old.npz", "-m", "new.npz").says()
     inherited = charrnn.load("new.npz").trained.best

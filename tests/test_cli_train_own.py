@@ -11,7 +11,7 @@ from charrnn.errors import SettingError
 from tests.program import Program
 from tests.rows import seldom
 
-TINY = ("--hidden", "6", "--batch", "3", "--bptt", "6", "--epochs", "1", "--threads", "1")
+TINY = ("--hidden", "6", "--batch", "3", "--bptt", "6", "--epochs", "1", "--cores", "1")
 READING = {
     "the truth": (),
     "its own": ("--own-inputs", "0.5"),

@@ -105,6 +105,6 @@ def test_a_run_that_is_too_large_gets_a_hint_that_it_can_follow(
         assert hint in ended.err.splitlines()[-1]
 
 
-def test_the_plan_counts_the_threads_that_have_work(program: Program) -> None:
-    small = ("--hidden", "3", "--layers", "1", "--threads", "999", "--dry-run")
-    assert "a second with 1 thread\n" in program.run("train", "names.txt", *small).out
+def test_the_plan_counts_the_cores_that_have_work(program: Program) -> None:
+    small = ("--hidden", "3", "--layers", "1", "--cores", "2", "--dry-run")
+    assert "a second with 1 core\n" in program.run("train", "names.txt", *small).out

@@ -122,7 +122,7 @@ def test_a_model_in_the_place_of_a_text_is_told_what_to_type(trained: Program) -
             "a whole number from 0 to 18,446,744,073,709,551,615",
             ["-1", "18446744073709551616", "1.5", "", "9" * 5000],
         ),
-        ("--threads", "a whole number from 1 to 1,024", ["0", "1025", "nan"]),
+        ("--cores", "a whole number from 1 to 1,024", ["0", "1025", "nan"]),
     ],
 )
 def test_a_value_out_of_range_is_told_with_the_range(

@@ -12,7 +12,6 @@ from charrnn.network.cells import Tanh
 from charrnn.network.layer import Layer, Product
 from charrnn.network.parameters import Parameters, initial
 from charrnn.network.rounding import Array
-from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Masks, State, Unfolded, Window, sum_by_symbol
 
 STEPS, LANES = 6, 3
@@ -60,10 +59,17 @@ def masks(p: Parameters) -> Masks:
     return list((rng.random(shape) < 2 / 3) * 1.5)
 
 
+def begun(p: Parameters, h0: State) -> Unfolded:
+    """Return an unfolded network that goes on from this state."""
+    unfolded = Unfolded(p.architecture, STEPS, LANES, np.float64)
+    for own, given in zip(unfolded.states, h0, strict=True):
+        own[0] = given
+    return unfolded
+
+
 def loss_of(p: Parameters, w: Window, h0: State, m: Masks | None, gradient: Parameters) -> float:
-    parallel = Parallel(p.architecture, STEPS, LANES, dtype=np.float64)
-    parallel.start_from(h0)
-    return parallel.nats_and_gradient(p, w, gradient, 1.0, m)
+    unfolded = begun(p, h0)
+    return unfolded.nats_and_gradient(p, w, gradient, 1.0, m)
 
 
 Slopes = dict[str, tuple[Array, float]]  # for each array a direction, and the slope along it
@@ -151,9 +157,8 @@ def test_the_loss_is_that_of_the_book_in_plain_loops(resets: bool) -> None:
     p = network()
     w, h0 = window(resets=resets), state(p)
     assert loss_of(p, w, h0, None, p.like()) == pytest.approx(book_loss(p, w, h0), rel=1e-12)
-    parallel = Parallel(p.architecture, STEPS, LANES, dtype=np.float64)
-    parallel.start_from(h0)
-    assert parallel.nats(p, w).sum() == pytest.approx(book_loss(p, w, h0), rel=1e-12)
+    unfolded = begun(p, h0)
+    assert unfolded.nats(p, w).sum() == pytest.approx(book_loss(p, w, h0), rel=1e-12)
 
 
 def test_the_example_worked_by_hand() -> None:
@@ -169,13 +174,12 @@ def test_the_example_worked_by_hand() -> None:
 
 def test_two_short_windows_read_as_one_long_one() -> None:
     p, w = network(layers=2), window()
-    parallel = Parallel(p.architecture, STEPS, LANES, dtype=np.float64)
-    parallel.start_from(state(p))
-    whole = parallel.nats(p, w)
+    unfolded = begun(p, state(p))
+    whole = unfolded.nats(p, w)
     assert w.begins is not None
-    parallel.start_from(state(p))
-    first = parallel.nats(p, Window(w.x[:2], w.y[:2], w.begins[:2]))
-    second = parallel.nats(p, Window(w.x[2:], w.y[2:], w.begins[2:]))
+    unfolded = begun(p, state(p))
+    first = unfolded.nats(p, Window(w.x[:2], w.y[:2], w.begins[:2]))
+    second = unfolded.nats(p, Window(w.x[2:], w.y[2:], w.begins[2:]))
     np.testing.assert_allclose(np.concatenate([first, second]), whole, rtol=1e-12)
 
 
@@ -190,19 +194,6 @@ def test_truncation_drops_the_gradient_and_keeps_the_state() -> None:
     assert one + two == pytest.approx(loss, rel=1e-12)
     np.testing.assert_allclose(first["V"] + second["V"], whole["V"], rtol=1e-9)
     assert np.abs(first["W1"] + second["W1"] - whole["W1"]).max() > 1e-3
-
-
-@pytest.mark.parametrize("threads", [2, 3])
-@pytest.mark.usefixtures("threads_always")
-def test_several_threads_do_what_one_does(threads: int) -> None:
-    p, w = network(layers=2), window(idle=True)
-    alone, together = p.like(), p.like()
-    loss = loss_of(p, w, state(p), masks(p), alone)
-    parallel = Parallel(p.architecture, STEPS, LANES, threads, np.float64)
-    assert parallel.threads == threads
-    parallel.start_from(state(p))
-    assert parallel.nats_and_gradient(p, w, together, 1.0, masks(p)) == pytest.approx(loss)
-    np.testing.assert_allclose(together.flat, alone.flat, rtol=1e-9, atol=1e-12)
 
 
 def test_outputs_too_large_for_exp_do_not_overflow() -> None:

@@ -51,7 +51,7 @@ def said(error: CharrnnError) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("name", "option"),
     [
-        ("workers", "--threads"),
+        ("cores", "--cores"),
         ("temperature", "--temp"),
         ("max_characters", "--max-chars"),
         ("weight_decay", "--weight-decay"),
@@ -64,9 +64,9 @@ def test_a_setting_is_called_what_is_typed_for_it(name: str, option: str) -> Non
 
 def test_a_value_out_of_range_names_the_option() -> None:
     with pytest.raises(SettingError) as error:
-        TrainConfig(workers=0)
+        TrainConfig(cores=0)
     assert said(error.value) == (
-        "--threads cannot be 0",
+        "--cores cannot be 0",
         "It may be a whole number from 1 to 1,024.",
     )
 
@@ -86,9 +86,9 @@ def test_a_model_that_is_not_there_is_told_in_both_words(tmp_path: Path) -> None
 
 
 def test_a_hint_names_settings_as_python_and_the_command_line_write_them() -> None:
-    error = CharrnnError("it grew", "Try [workers] 1, or raise [bptt].")
-    assert error.hint == "Try workers 1, or raise bptt."
-    assert said(error) == ("it grew", "Try --threads 1, or raise --bptt.")
+    error = CharrnnError("it grew", "Try [cores] 1, or raise [bptt].")
+    assert error.hint == "Try cores 1, or raise bptt."
+    assert said(error) == ("it grew", "Try --cores 1, or raise --bptt.")
 
 
 def test_what_was_noted_on_the_way_comes_after_the_hint() -> None:

@@ -14,15 +14,14 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import Array64
 from charrnn.network.stepper import Stepper
-from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, Vocabulary
 from tests.test_gradients import (
     LANES,
-    STEPS,
     assert_gradient_is_right,
+    begun,
     counted,
     loss_of,
     masks,
@@ -101,9 +100,8 @@ def test_the_loss_is_that_of_the_figure_in_plain_loops(forced: bool, resets: boo
     h0 = state(p)
     expected = loss_in_loops(p, w, h0)
     assert loss_of(p, w, h0, None, p.like()) == pytest.approx(expected, rel=1e-12)
-    parallel = Parallel(p.architecture, STEPS, LANES, dtype=np.float64)
-    parallel.start_from(h0)
-    assert parallel.nats(p, w).sum() == pytest.approx(expected, rel=1e-12)
+    unfolded = begun(p, h0)
+    assert unfolded.nats(p, w).sum() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("forced", [False, True], ids=["outputs", "truth"])

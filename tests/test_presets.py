@@ -45,7 +45,7 @@ def corpus_of(symbols: int, period: int | None = None) -> Corpus:
 
 
 def fitted(symbols: int, period: int | None = None, **given: Any) -> Fitted:
-    return fit_settings(TrainConfig(**given), corpus_of(symbols, period))
+    return fit_settings(TrainConfig(**{"cores": 1, **given}), corpus_of(symbols, period))
 
 
 def weights(config: Fitted) -> int:
@@ -59,7 +59,7 @@ def products(config: Fitted, symbols: int) -> int:
 
 def is_read_often(symbols: int, config: Fitted) -> bool:
     """Return whether a gated cell reads its text so often that it had better be larger."""
-    asked = TrainConfig(cell=config.cell, minutes=config.minutes, workers=config.workers)
+    asked = TrainConfig(cell=config.cell, minutes=config.minutes, cores=config.cores)
     return config.cell in GATED and fit_network(asked, symbols, 1.0, 9.0)["passes"] > 4
 
 
@@ -118,7 +118,7 @@ def test_a_larger_corpus_has_no_smaller_a_network_unless_the_smaller_is_read_oft
 def test_a_gated_cell_with_enough_passes_is_larger_and_has_fewer(cell: str) -> None:
     plain = replace(rule_of(cell), often=math.inf)
     for symbols, minutes in itertools.product((600_000, 900_000, 1_100_000), (None, 5)):
-        config = TrainConfig(cell=cell, minutes=minutes, workers=2)
+        config = TrainConfig(cell=cell, minutes=minutes, cores=2)
         with pytest.MonkeyPatch.context() as patch:
             larger = fit_network(config, symbols, 1.0, 9.0)
             patch.setattr(f"charrnn.plan.{cell.upper()}", plain)
@@ -131,7 +131,7 @@ def test_a_gated_cell_with_enough_passes_is_larger_and_has_fewer(cell: str) -> N
 @pytest.mark.parametrize("cell", GATED)
 def test_a_gated_cell_with_few_steps_is_no_larger(cell: str, minutes: float) -> None:
     for symbols in (900_000, 2_000_000):
-        few, usual = (fitted(symbols, cell=cell, minutes=m, workers=2) for m in (minutes, None))
+        few, usual = (fitted(symbols, cell=cell, minutes=m, cores=2) for m in (minutes, None))
         assert weights(few) == pytest.approx(
             math.sqrt(60 * minutes * 2 * SPEED / rule_of(cell).readings), rel=0.1
         )
@@ -175,7 +175,7 @@ def test_given_sizes_and_epochs_change_what_is_dropped(symbols: int, cell: str) 
 @pytest.mark.parametrize("cell", GATED)
 def test_gated_cells_that_read_a_long_text_often_need_dropconnect(cell: str) -> None:
     assert fitted(1_000_000, cell=cell).dropconnect == 0
-    runs = [fitted(1_000_000, cell=cell, workers=2, minutes=minutes) for minutes in (10, 20, 40)]
+    runs = [fitted(1_000_000, cell=cell, cores=2, minutes=minutes) for minutes in (10, 20, 40)]
     ten, twenty, forty = (run.dropconnect for run in runs)
     assert ten == 0 < twenty < forty < 0.2
     assert 0.03 <= fitted(1_000_000, cell=cell, hidden=384, epochs=19).dropconnect <= 0.1
@@ -307,7 +307,7 @@ def test_minutes_that_cut_a_run_short_leave_less_dropout(cell: str) -> None:
 
 
 def test_the_time_of_small_steps_is_not_that_of_their_products() -> None:
-    fast, slow = (fitted(18_000, cell="lstm", minutes=0.1, workers=n) for n in (64, 1))
+    fast, slow = (fitted(18_000, cell="lstm", minutes=0.1, cores=n) for n in (64, 1))
     assert fast.hidden == fitted(18_000, cell="lstm").hidden
     assert fast.epochs == slow.epochs == FOREVER, "threads do not share the calls of a step"
 

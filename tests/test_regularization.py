@@ -20,7 +20,9 @@ def test_about_that_share_of_units_and_of_weights_is_hidden(share: float) -> Non
     units, weights = [], []
     for step in range(20):
         hiding.begin(step)
-        weights.append(hiding.weights(p)["W1"].copy())
+        thinned = p.copy()
+        hiding.hide_weights(thinned)
+        weights.append(thinned["W1"])
         masks = hiding.units()
         assert masks is not None
         units.append(masks[0])

@@ -74,8 +74,8 @@ def test_its_limit_is_obeyed_by_the_command_and_by_the_library(here: Program) ->
 
 
 def test_its_value_arrives_and_what_was_not_typed_is_left_out(here: Program) -> None:
-    assert here.run("learn", "--leak", "0.5", "--threads", "2", "--clock").status == 0
-    assert ARRIVED[0].learning == {"leak": 0.5, "workers": 2, "clock": True}
+    assert here.run("learn", "--leak", "0.5", "--cores", "2", "--clock").status == 0
+    assert ARRIVED[0].learning == {"leak": 0.5, "cores": 2, "clock": True}
     assert More(**ARRIVED[0].learning).leak == 0.5
     assert More(**ARRIVED[0].learning).clip == TrainConfig().clip
 
@@ -142,9 +142,9 @@ def test_a_run_has_the_limits_of_what_it_was_made_of() -> None:
 
 def test_the_library_speaks_of_the_setting_by_its_own_name() -> None:
     with pytest.raises(SettingError) as error:
-        TrainConfig(workers=0)
-    assert error.value.what == "workers cannot be 0"
-    assert error.value.setting == "workers"
+        TrainConfig(cores=0)
+    assert error.value.what == "cores cannot be 0"
+    assert error.value.setting == "cores"
     with pytest.raises(SettingError, match="temperature cannot be -1"):
         SampleConfig(temperature=-1)
 

@@ -1,7 +1,7 @@
 """Errors as the command line shows them: one red line, what to do, and an exit status.
 
 A bug keeps its traceback; CHARRNN_DEBUG=1 shows the traceback of every error. Where the library
-names a setting, such as ``workers``, the command line shows the option, ``--threads``.
+names a setting, such as ``max_characters``, the command line shows the option, ``--max-chars``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
 
 
 def option_for(name: str, *, denied: bool = False) -> str:
-    """Return the option for a setting, such as --threads for workers; denied: to switch it off."""
+    """Return the option for a setting, such as --from for start_from; denied: to switch it off."""
     from charrnn.export import ExportOptions  # slow to import: only for the text of an error
     from charrnn.settings.corpus import CorpusConfig, Reading
     from charrnn.settings.fields import settings_of

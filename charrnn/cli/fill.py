@@ -55,7 +55,7 @@ class Options(CommandOptions):
     filling: dict[str, Any] = group(FillConfig)
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     model: Path = options.model()
-    threads: int | None = options.threads()
+    cores: int | None = options.cores()
 
     def check(self) -> None:
         FillConfig(**self.filling)

@@ -149,7 +149,7 @@ def settings_in_words(model: Model) -> str:
         option = option_for(name)
         is_off = value is None or (not value and value == settings_of(Fitted)[name].default)
         is_endless = name == "epochs" and value >= FOREVER
-        if name not in ("hidden", "layers", "workers") and not is_off and not is_endless:
+        if name not in ("hidden", "layers", "cores", "parts") and not is_off and not is_endless:
             options.append(option if value is True else f"{option}{TOGETHER}{value}")
     return " ".join(options)
 

@@ -95,8 +95,8 @@ class CommandOptions:
 
     @property
     def wanted_threads(self) -> int | None:
-        """Return the value of --threads; 1 for a command without that option."""
-        return cast("int | None", getattr(self, "threads", 1))
+        """Return the value of --cores; 1 for a command without that option."""
+        return cast("int | None", getattr(self, "cores", 1))
 
     def check(self) -> None:
         """Raise SettingError for what RULES cannot express."""
@@ -171,8 +171,8 @@ def plot(about: str) -> Any:
     return setting(kind, f"{about} {more}", panel=OUTPUT, names=("--plot",))
 
 
-def threads() -> Any:
-    return like(TrainConfig, "workers")
+def cores() -> Any:
+    return like(TrainConfig, "cores")
 
 
 def scheduler() -> Any:

@@ -134,6 +134,7 @@ def facts_of(contents: Contents) -> dict[str, JSON]:
     """Return the facts as the text of a file states them."""
     facts = asdict(contents)
     learned = facts.pop("learned")
+    del facts["config"]["cores"]  # any number of processes writes the same bytes
     for name in ("column", "strip"):  # a file without them is as it always was
         if facts["corpus"][name] is None:
             del facts["corpus"][name]
@@ -150,6 +151,7 @@ def contents_of(document: Document) -> Contents:
     facts: Mapping[str, Any] = document.facts
     _check_known(facts, TOP | LEARNED)
     settings = dict(facts["settings"])
+    settings.setdefault("parts", settings.pop("workers", 1))
     for name, only in GONE.items():
         if settings.pop(name, only) != only:
             raise ValueError(f"{name} is not supported any more")

@@ -16,7 +16,7 @@ Schedule = Literal["cosine", "linear", "constant"]
 Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 History = Sequence[Mapping[str, float]]  # a row for each check-up, in order
 MOST_SEEDS = 1 << 16
-FIXED = ("seed", "workers")  # settings of a run that a sweep chooses itself
+FIXED = ("seed", "cores", "parts")  # settings of a run that a sweep chooses itself
 
 
 @fields.documented()
@@ -127,7 +127,7 @@ class TrainConfig(Checked):
     )
     seed: int = fields.of_learning(
         SEED,
-        "Set the seed of random numbers. The same seed and threads give the same model file.",
+        "Set the seed of random numbers. The same seed gives the same model file.",
         default=0,
     )
     counts: bool = fields.of_learning(
@@ -137,12 +137,16 @@ class TrainConfig(Checked):
         default=False,
         default_in_words="the network alone",
     )
-    workers: int = fields.setting(
+    cores: int | None = fields.setting(
         Whole(1, 1 << 10),
-        "Work with this many threads.",
-        default=1,
-        default_in_words="the number of cores, up to 4",
-        names=("--threads",),
+        "Work with at most this many processes, where several are faster.",
+        default_in_words="the number of cores, up to 8",
+    )
+    parts: int | None = fields.setting(
+        Whole(1, 1 << 10),
+        "Compute each batch in so many parts, which processes share. It decides the last digits.",
+        default_in_words="2 for large networks; for more than 2 cores as many",
+        names=(),
     )
 
     def __post_init__(self) -> None:
@@ -169,11 +173,6 @@ class TrainConfig(Checked):
                 what = f"{value:,} is more than the {self.bptt:,} steps of a window"
                 refuse(name, what, "Lower it, or raise [bptt].")
 
-    @property
-    def threads(self) -> int:
-        """Return the threads that train: the value of the setting ``workers``."""
-        return self.workers
-
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted(TrainConfig):
@@ -190,6 +189,7 @@ class Fitted(TrainConfig):
     warmup: int = field()
     epochs: int = field()
     check_every: int = field()
+    parts: int = field()
 
 
 def ending(

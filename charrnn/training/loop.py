@@ -22,14 +22,15 @@ from charrnn.corpus.corpus import Corpus, Examples
 from charrnn.counts.kneser_ney import Counts
 from charrnn.errors import DivergedError, ResumeError
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Window
 from charrnn.scoring import predictor
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.score import Score
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import Ending, Fitted
+from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
+from charrnn.training.lanes import Lanes
 from charrnn.training.noise import OwnInputs, Regularization
 from charrnn.training.optimizers import Optimizer, clip
 from charrnn.training.state import Best, Stopwatch, TrainState, find_ending, is_due, progress, rate
@@ -70,7 +71,7 @@ class Validator:
     def __init__(self, model: LanguageModel, corpus: Corpus, config: Fitted) -> None:
         self._held_out = part_of(corpus.held_out, checkup_size(config))
         self._familiar = part_of(corpus.train, FAMILIAR)
-        self._scorer = NetworkScorer(model, config.threads, fast=True)
+        self._scorer = NetworkScorer(model, fast=True)
 
     def score(self) -> Score | None:
         """Return the loss on held-out text; None if nothing is held out."""
@@ -134,7 +135,7 @@ def nats_of_best(
     best = Parameters(state.parameters.architecture, state.best.flat)
     network = LanguageModel(best, vocabulary)
     counts = None if counted is None else Counts(counted, vocabulary.symbols)
-    scorer = predictor.scorer_of(predictor.Predictor((network,), counts), config.threads)
+    scorer = predictor.scorer_of(predictor.Predictor((network,), counts))
     nats, _ = scorer.read(held_out.ids)
     if not isinstance(scorer, predictor.MixedScorer):
         return {"network": nats}
@@ -168,8 +169,11 @@ Event = Step | Checkup | Done
 def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
     """Train until the run is over, changing the state in place."""
     learner = Learner(state, corpus, config)
-    while (why := find_ending(state, config)) is None or is_due(state, config):
-        yield learner.check_up() if is_due(state, config) else learner.take_step()
+    try:
+        while (why := find_ending(state, config)) is None or is_due(state, config):
+            yield learner.check_up() if is_due(state, config) else learner.take_step()
+    finally:
+        learner.lanes.close()
     yield Done(why)
 
 
@@ -177,12 +181,11 @@ class Learner:
     def __init__(self, state: TrainState, corpus: Corpus, config: Fitted) -> None:
         p = state.parameters
         self.state, self.corpus, self.config = state, corpus, config
-        sizes = config.bptt, config.batch, config.threads
-        self.parallel = Parallel(p.architecture, *sizes, p.flat.dtype)
+        sizes = [config.bptt, config.batch, config.parts, int(config.dropout > 0)]
+        self.lanes = Lanes(p.architecture, sizes, cores_for(config.cores))
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
         self.regularization = Regularization(p, config)
         self.own_inputs = OwnInputs(p.architecture, config)
-        self.gradient = p.like()
         self.clock = Stopwatch()
         self.limit = 4 * corpus.entropy + 10  # nats per character: more is divergence
         self.windows_left: Iterator[Window] | None = None  # of this epoch
@@ -212,31 +215,32 @@ class Learner:
         if state.window >= self.windows:
             what = f"the run is at window {state.window:,} of an epoch of {self.windows:,}"
             raise ResumeError(what, "It was not saved by this program; train a new model.")
-        self.parallel.start_from(state.lanes)
         return epoch.starting_from(state.window)
 
     @np.errstate(all="ignore")  # overflow shows in the loss
     def learn_from(self, window: Window) -> Step:
         """Change the parameters by the gradient of one window."""
-        state, config, gradient = self.state, self.config, self.gradient
+        state, config, lanes = self.state, self.config, self.lanes
         done = progress(state, config, len(self.corpus.train.ids))
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         noise = self.regularization
         noise.begin(state.step)
         window = self.own_inputs.read(state.parameters, window, state.lanes, state.step, done)
-        p, hidden = noise.weights(state.parameters), noise.characters(window)
-        scale = 1 / (config.batch * config.bptt)  # the mean loss over a full window
-        nats = self.parallel.nats_and_gradient(p, hidden, gradient, scale, noise.units())
-        noise.through_weights(gradient)
-        norm = clip(gradient.flat, config.clip)
+        lanes.p.flat[...] = state.parameters.flat
+        noise.hide_weights(lanes.p)
+        hidden = noise.characters(window)
+        nats = lanes.nats_and_gradient(hidden, state.lanes, noise.units())
+        noise.through_weights(lanes.gradient)
+        norm = clip(lanes.gradient.flat, config.clip)
         self.check_divergence(nats / window.count if math.isfinite(norm) else norm)
         state.step += 1
-        self.optimizer.update(state.parameters.flat, gradient.flat, state.moments, state.step, lr)
+        self.optimizer.update(
+            state.parameters.flat, lanes.gradient.flat, state.moments, state.step, lr
+        )
         state.characters += window.count
         state.nats += nats
         state.since += window.count
         state.window += 1
-        self.parallel.copy_state(state.lanes)
         if state.window == self.windows:
             state.epoch, state.window = state.epoch + 1, 0
             for h in state.lanes:

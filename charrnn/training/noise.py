@@ -38,7 +38,6 @@ class Regularization:
         self.is_on = any((config.dropout, config.dropconnect, config.blank))
         self.architecture = p.architecture
         self.names = [name for name in p if name.startswith("W")] if config.dropconnect else []
-        self.thinned = p.copy() if self.names else p
         self.loudness: dict[str, Array] = {}
         self._rng = np.random.default_rng()
 
@@ -54,15 +53,11 @@ class Regularization:
         shape = (self.architecture.layers, 1, self.config.batch, self.architecture.hidden)
         return list(self._loudness(shape, self.config.dropout))
 
-    def weights(self, p: Parameters) -> Parameters:
-        """Return the parameters with some weights hidden."""
-        if not self.names:
-            return p
-        self.thinned.flat[...] = p.flat
+    def hide_weights(self, p: Parameters) -> None:
+        """Hide some weights, in place."""
         for name in self.names:
             self.loudness[name] = self._loudness(p[name].shape, self.config.dropconnect)
-            np.multiply(p[name], self.loudness[name], out=self.thinned[name])
-        return self.thinned
+            np.multiply(p[name], self.loudness[name], out=p[name])
 
     def through_weights(self, gradient: Parameters) -> None:
         """Turn the gradient of the thinned parameters into that of all parameters, in place."""

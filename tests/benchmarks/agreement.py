@@ -12,8 +12,7 @@ import numpy as np
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
 from charrnn.network.parameters import initial
-from charrnn.network.threads import Parallel
-from charrnn.network.unfolded import Window
+from charrnn.network.unfolded import Unfolded, Window
 
 PEER = Path(__file__).parent / "peers" / "torch_gradient.py"
 SYMBOLS, HIDDEN, LAYERS, LANES, STEPS = 11, 16, 3, 4, 20
@@ -29,9 +28,10 @@ def apart(python: str, cell: str) -> tuple[str, float, float] | None:
     p.flat[...] = 0.5 * rng.standard_normal(p.flat.shape)
     start = [np.tanh(rng.standard_normal((LANES, HIDDEN))) for _ in size.state_names]
     x, y = rng.integers(0, SYMBOLS, (2, STEPS, LANES))
-    parallel, gradient = Parallel(size, STEPS, LANES, dtype=np.float64), p.like()
-    parallel.start_from(start)
-    loss = parallel.nats_and_gradient(p, Window(x, y), gradient)
+    unfolded, gradient = Unfolded(size, STEPS, LANES, np.float64), p.like()
+    for state, known in zip(unfolded.states, start, strict=True):
+        state[0] = known
+    loss = unfolded.nats_and_gradient(p, Window(x, y), gradient)
     kinds = len(size.cell.states)
     arrays: dict[str, Any] = {"x": x, "y": y, **p}
     for at, name in enumerate(size.cell.states):

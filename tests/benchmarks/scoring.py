@@ -51,7 +51,7 @@ def book() -> Corpus:
 
 def works(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[dict[str, Work], int]:
     """Return functions that train and score with the same network, and the symbols of a step."""
-    settings = TrainConfig(hidden=hidden, layers=layers, batch=64, bptt=64, workers=threads)
+    settings = TrainConfig(hidden=hidden, layers=layers, batch=64, bptt=64, cores=threads)
     config = fit_settings(settings, corpus)
     state = start(corpus, config)
     events = train(state, corpus, config)

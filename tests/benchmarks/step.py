@@ -13,8 +13,8 @@ import numpy as np
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import initial
-from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Window
+from charrnn.training.lanes import Lanes, usual_parts
 from charrnn.training.optimizers import Optimizer, clip, initial_moments
 from tests.benchmarks import agreement
 from tests.benchmarks.measuring import Work, in_turn
@@ -32,25 +32,28 @@ ROUNDS = 5
 PEERS = Path(__file__).parent / "peers"
 
 
-def step(shape: Shape, threads: int, cell: str = "tanh", *, forced: bool = False) -> Work:
+def step(shape: Shape, cores: int, cell: str = "tanh", *, forced: bool = False) -> Work:
     """Return work that does one step on random symbols."""
     symbols, hidden, lanes, steps = shape
     rng = np.random.default_rng(0)
     size = Architecture(symbols, hidden, 1, cell, forced=forced)
     p = initial(size, np.log(np.full(symbols, 1 / symbols)), rng)
-    gradient, moments = p.like(), initial_moments("adam", p)
-    parallel = Parallel(size, steps, lanes, threads)
+    moments, states = initial_moments("adam", p), [np.zeros((lanes, hidden), np.float32)]
+    states *= len(size.state_names)
+    parts = min(usual_parts(hidden, lanes, None), cores)
+    everything = Lanes(size, [steps, lanes, parts, 0], cores)
     optimizer = Optimizer("adam", p)
     x, y = rng.integers(0, symbols, (2, steps, lanes))
-    window = Window(x, y)
+    window = Window(x, y, np.zeros(x.shape, np.bool_))
     count = 0
 
     def work() -> None:
         nonlocal count
         count += 1
-        parallel.nats_and_gradient(p, window, gradient, 1 / x.size)
-        clip(gradient.flat, 5.0)
-        optimizer.update(p.flat, gradient.flat, moments, count, 0.001)
+        everything.p.flat[...] = p.flat
+        everything.nats_and_gradient(window, states, None)
+        clip(everything.gradient.flat, 5.0)
+        optimizer.update(p.flat, everything.gradient.flat, moments, count, 0.001)
 
     return work
 

@@ -15,7 +15,7 @@ OFTEN = (
     "from charrnn.__main__ import run; run()"
 )
 SAVING_OFTEN = [*PYTHON, "-c", OFTEN]
-SIZE = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--threads", "2")
+SIZE = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--cores", "2")
 BEGIN = ("train", "names.txt", *SIZE, "--check-every", "10", "--preview", "0")
 METRICS = ("--metrics", "metrics.jsonl")
 WHOLE_RUN = (*BEGIN, "--epochs", "40", *METRICS)

@@ -25,7 +25,7 @@ TELLING = [
     "import os; from charrnn.cli import signals; signals.keep();"
     "os.write(1, b'.'); import runpy; runpy.run_module('charrnn', run_name='__main__')",
 ]
-THREADED = ("--hidden", "512", "--counts", "--threads", "2")
+THREADED = ("--hidden", "512", "--counts", "--cores", "2")
 
 
 @pytest.fixture

@@ -155,7 +155,7 @@ WAYS = st.fixed_dictionaries(
         "batch": st.integers(1, 9),
         "check_every": st.integers(1, 9),
         "warmup": st.integers(0, 5),
-        "workers": st.integers(1, 2),
+        "cores": st.integers(1, 2),
         "own_inputs": st.sampled_from([0.0, 0.5, 1.0]),
         "free_running": st.integers(0, 4),
         "clock": st.booleans(),

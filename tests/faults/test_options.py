@@ -20,7 +20,7 @@ OUT_OF_RANGE = {
         "--max-chars": WHOLE,
         "--count": WHOLE,
         "--seed": ["-1", str(2**64), "1.5"],
-        "--threads": ["0", "-1", "1025"],
+        "--cores": ["0", "-1", "1025"],
     },
     "train names.txt": {
         "--epochs": WHOLE,
@@ -37,7 +37,7 @@ OUT_OF_RANGE = {
     },
     "eval names.txt": {
         "--examples": ["pages"],
-        "--threads": ["0"],
+        "--cores": ["0"],
     },
 }
 ALLOWED = {

@@ -74,8 +74,7 @@ def test_28_what_stands_for_a_value_is_that_value(setting: str, given: Any, plai
         ("optimizer", b"sgd"),
         ("optimizer", ["sgd"]),
         ("optimizer", np.array(["sgd"])),
-        ("workers", None),
-        ("workers", np.True_),
+        ("cores", np.True_),
     ],
 )
 def test_28_what_does_not_is_refused_by_the_name_of_the_setting(setting: str, given: Any) -> None:

@@ -42,25 +42,25 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 MODELS = ("one.npz", "two.npz", "base.npz", "counts.npz", "gone.npz")
 TRAINING = (
     *("--cell gru", "--cell lstm", "--cell output", "--ends halt", "--ends length", "--clock"),
-    *("--counts", "--threads 2", "--minutes 0.01", "--from base.npz", "--json"),
+    *("--counts", "--cores 2", "--minutes 0.01", "--from base.npz", "--json"),
     *("--preview 1", "-q", "--dry-run", "--patience 2", "--lr 1000", "--check-every 3"),
     *("--metrics one.jsonl", "--metrics two.jsonl", "--force", "--resume", "--holdout 0"),
 )
 COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {  # the line, and options that it may have
     "train": ("names.txt --hidden 4 --layers 1 --epochs {n} -m {model}", TRAINING),
-    "resume": ("--resume -m {model} --epochs {n}", ("--metrics one.jsonl", "-q", "--threads 2")),
+    "resume": ("--resume -m {model} --epochs {n}", ("--metrics one.jsonl", "-q", "--cores 2")),
     "sample": (
         "-m {model} -n {n}00",
         (
             *("--json", "--temp 3", "--prime T", "--unique", "--novel names.txt", "--surprise"),
-            *("-n 3 --best --of 30", "--threads 2", "--temp 0.5,1", "--max-chars 5", "--null"),
+            *("-n 3 --best --of 30", "--cores 2", "--temp 0.5,1", "--max-chars 5", "--null"),
         ),
     ),
     "eval": (
         "-m {model} names.txt",
         (
             *("--per-example", "--per-char", "--baselines"),
-            *("--json", "--above 4", "--threads 2", "-m one.npz"),
+            *("--json", "--above 4", "--cores 2", "-m one.npz"),
         ),
     ),
     "fill": ("T_r* _x -m {model}", ("--json", "-n 4", "--particles 50")),
@@ -70,7 +70,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {  # the line, and options th
     "slim": ("slim{n}.npz -m {model}", ("--force", "--without-counts", "--json")),
     "sweep": (
         "names.txt --try hidden=3,4 --seeds 0-1 --epochs {n} --layers 1 -o sweep{n}",
-        ("--resume", "--workers 2", "--json", "-q", "--dry-run"),
+        ("--resume", "--cores 2", "--json", "-q", "--dry-run"),
     ),
     "info": ("-m {model}", ("--json",)),
 }

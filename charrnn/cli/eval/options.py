@@ -2,7 +2,7 @@
 
 The loss is the mean negative log-likelihood per character, ends of examples included, in nats (or
 bits). All characters of Unicode that are not in the vocabulary share one probability, so the loss
-is always finite. The result is exact: it does not depend on threads or how the text is read in.
+is always finite. The result is exact: it does not depend on cores or how the text is read in.
 
 With --json the output is one object; with --per-example or --per-char, each row is an object on
 one line. The number of an example is the line of its file on which it begins (not counting lines
@@ -108,7 +108,7 @@ class Options(TextOptions):
     models: tuple[Path, ...] = options.models(
         "Several are compared with each other and with the mean of their probabilities. Repeatable."
     )
-    threads: int | None = options.threads()
+    cores: int | None = options.cores()
 
     @property
     def shows_examples(self) -> bool:

@@ -162,7 +162,7 @@ class Options(CommandOptions):
         "Plot the lengths of the samples into this file, beside those of the corpus."
     )
     force: bool = flag("Replace the file of --plot if it exists.")
-    threads: int | None = options.threads()
+    cores: int | None = options.cores()
 
     def check(self) -> None:
         if self.drawn < self.count:

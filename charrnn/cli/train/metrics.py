@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 RUN, STEP, CHECKUP = "charrnn.run/1", "charrnn.step/1", "charrnn.checkup/1"
 BEGINNING = b'{"schema": "charrnn.'
-MAY_CHANGE = ("epochs", "minutes", "patience")  # settings that do not make it another run
+MAY_CHANGE = ("epochs", "minutes", "patience", "cores")  # settings that do not make it another run
 TICK = 0.05  # seconds between two attempts to write to a full pipe
 
 

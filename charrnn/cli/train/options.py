@@ -92,7 +92,7 @@ class Options(CorpusOptions):
 
     @property
     def wanted_threads(self) -> int | None:
-        return self.learning.get("workers")
+        return self.learning.get("cores")
 
     def check(self) -> None:
         texts = (*self.sources, *self.valid)

@@ -196,7 +196,7 @@ def time_in_words(plan: Plan, rate: float, seconds: float, minutes: float | None
     if c.minutes is not None and minutes is not None:
         left = f"{clock(60 * minutes)} of " if minutes < c.minutes else ""
         ends.append(f"{left}{count(c.minutes, 'minute')} (--minutes)")
-    speed = f"{counted(rate)} characters a second with {count(plan.threads, 'thread')}"
+    speed = f"{counted(rate)} characters a second with {count(plan.cores, 'core')}"
     return [("steps", steps), ("time", f"about {' or at most '.join(ends)}, at {speed}")]
 
 

@@ -102,13 +102,13 @@ class PreparedRun:
         }
 
 
-def prepare_run(options: Options, threads: int, console: Console) -> PreparedRun:
+def prepare_run(options: Options, console: Console) -> PreparedRun:
     """Return the run and show its plan. Raise SaveError if the disk is too small for the file."""
     display = PlanDisplay(options, console)
     if options.resume:
         ready = resume_run(options, console, display)
     else:
-        ready = begin_run(options, threads, console, display)
+        ready = begin_run(options, console, display)
     run, corpus = ready.checkpoint, ready.corpus
     checkups = ready.steps // run.config.check_every + 1
     if not ready.is_over:
@@ -131,12 +131,10 @@ def prepare_run(options: Options, threads: int, console: Console) -> PreparedRun
     return replace(ready, best_baseline=best)
 
 
-def begin_run(
-    options: Options, threads: int, console: Console, display: PlanDisplay
-) -> PreparedRun:
+def begin_run(options: Options, console: Console, display: PlanDisplay) -> PreparedRun:
     start = model_to_start_from(options.start_from, console)
     model = None if start is None else start.model
-    config = configure({"workers": threads, **options.learning}, model)
+    config = configure(options.learning, model)
     known = "" if model is None else model.vocabulary.characters
     reading = Reading(**options.reading)
     cutting = CorpusConfig(reading=reading, known=known, **options.cutting)

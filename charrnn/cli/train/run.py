@@ -58,13 +58,13 @@ def check_model_file(options: Options) -> None:
         raise ModelExistsError(f"{options.model} already exists", hint)
 
 
-def run(options: Options, threads: int, console: Console) -> None:
+def run(options: Options, _cores: int, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
     if os.path.exists(options.model) and not options.resume:
         for source in (*options.sources, *options.valid):
             check_source(source)  # a missing corpus is reported before --force is suggested
     with lock_model_file(options):
-        ready = prepare_run(options, threads, console)
+        ready = prepare_run(options, console)
         if options.dry_run:
             if options.as_json:
                 console.json("plan", ready.as_json())

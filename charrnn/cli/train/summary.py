@@ -39,7 +39,9 @@ def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
 
 def settings_json(config: Fitted) -> dict[str, Any]:
     """Return the settings, with null for epochs without a limit."""
-    return asdict(config) | ({"epochs": None} if config.epochs == FOREVER else {})
+    settings = asdict(config) | ({"epochs": None} if config.epochs == FOREVER else {})
+    del settings["cores"]  # which no figure depends on
+    return settings
 
 
 def in_order(losses: Mapping[str, float]) -> dict[str, float]:

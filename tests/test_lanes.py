@@ -1,0 +1,169 @@
+"""Lanes of a batch in several processes: the same bytes, and no process that is left over."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import charrnn
+from charrnn.errors import CharrnnError
+from charrnn.settings.training import TrainConfig
+from charrnn.training.lanes import Lanes, usual_parts
+from tests.program import Program
+
+NAMES = [f"{first}{last}" for first in "abcdefgh" for last in ("nna", "ob", "erta", "lix")]
+NOISY: dict[str, Any] = {"dropout": 0.3, "dropconnect": 0.2, "blank": 0.1, "own_inputs": 0.3}
+SMALL: dict[str, Any] = {"hidden": 6, "batch": 7, "bptt": 5, "epochs": 3, "check_every": 4, **NOISY}
+SCRIPT = """
+import os, sys, charrnn
+from charrnn.training.lanes import Lanes
+first = Lanes.nats_and_gradient
+def tell(self, *given):
+    if self.are_ready and not hasattr(self, "told"):
+        self.told = [print(child.pid, flush=True) for child, _ in self.children]
+    return first(self, *given)
+Lanes.nats_and_gradient = tell
+names = ["anna", "bob", "clara", "dora"] * 20
+charrnn.fit(names, hidden=9, batch=8, bptt=5, epochs=int(sys.argv[1]), parts=2, cores=2)
+print("done")
+"""
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each training wait until all of its processes are ready."""
+    init = Lanes.__init__
+
+    def wait(self: Lanes, *given: Any) -> None:
+        init(self, *given)
+        for _, pipe in self.children:
+            assert select.select([pipe], [], [], 20)[0]
+
+    monkeypatch.setattr(Lanes, "__init__", wait)
+
+
+def trained(path: Path, cores: int, **settings: Any) -> bytes:
+    run = charrnn.train(NAMES, TrainConfig(**{**SMALL, "cores": cores, **settings}))
+    assert sum(isinstance(event, charrnn.Step) for event in run) > 6
+    run.save(path / "model.npz")
+    return (path / "model.npz").read_bytes()
+
+
+@pytest.mark.parametrize("more", [{}, {"cell": "lstm"}, {"ends": "length"}, {"cell": "output"}])
+@pytest.mark.parametrize("parts", [2, 4])
+def test_any_number_of_processes_writes_the_same_file(
+    tmp_path: Path, soon: None, parts: int, more: dict[str, Any]
+) -> None:
+    files = {trained(tmp_path, cores, parts=parts, **more) for cores in (1, 2, 3)}
+    assert len(files) == 1
+    assert files != {trained(tmp_path, 1, parts=1, **more)}
+
+
+def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path, soon: None) -> None:
+    whole = trained(tmp_path, 1, parts=2)
+    run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=2, cores=2))
+    for _ in range(5):
+        next(run)
+    run.save(tmp_path / "half.npz")
+    again = charrnn.resume(tmp_path / "half.npz", NAMES)
+    for _ in again:
+        pass
+    again.save(tmp_path / "half.npz")
+    assert (tmp_path / "half.npz").read_bytes() == whole
+
+
+@pytest.mark.parametrize("fault", ["full", "no folder", "no program", "other program"])
+def test_without_other_processes_this_one_does_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    whole = trained(tmp_path, 1, parts=2)
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    if fault == "full":
+        monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    elif fault == "no folder":
+        monkeypatch.setattr("charrnn.training.lanes.FOLDERS", ["/nowhere", "/proc"])
+    else:
+        name = {"no program": "", "other program": "/bin/false"}[fault]
+        monkeypatch.setattr(sys, "executable", name)
+    assert trained(tmp_path, 2, parts=2) == whole
+
+
+def test_a_process_that_is_killed_ends_the_training(tmp_path: Path, soon: None) -> None:
+    lanes: list[Lanes] = []
+    init, note = Lanes.__init__, lanes.append
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Lanes, "__init__", lambda self, *g: [init(self, *g), note(self)][0])
+        run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=3, cores=3))
+        next(run)
+    children = [child for child, _ in lanes[-1].children]
+    assert lanes[-1].are_ready
+    children[1].kill()
+    with pytest.raises(CharrnnError, match="a process of this training has ended"):
+        for _ in run:
+            pass
+    assert all(child.poll() is not None for child in children)
+    run.save(tmp_path / "model.npz")
+    assert charrnn.resume(tmp_path / "model.npz", NAMES).checkpoint.state.step > 0
+
+
+def started(*words: str) -> subprocess.Popen[bytes]:
+    line = [sys.executable, "-c", SCRIPT, *words]
+    return subprocess.Popen(line, stdout=subprocess.PIPE, start_new_session=True)
+
+
+def test_a_script_needs_no_guard_and_leaves_no_process() -> None:
+    with started("400") as script:
+        assert script.stdout is not None
+        pid, done = script.stdout.read().split()
+    assert (script.returncode, done) == (0, b"done")
+    assert not is_running(int(pid))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_with_its_parent_a_process_ends(number: int) -> None:
+    with started("1000000") as script:
+        assert script.stdout is not None
+        pid = int(script.stdout.readline())
+        assert is_running(pid)
+        os.killpg(script.pid, number)
+    assert script.returncode != 0
+    deadline = time.monotonic() + 10
+    while is_running(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
+def test_ctrl_c_saves_a_run_of_several_processes(program: Program) -> None:
+    line = ("train", "names.txt", "--batch", "24", "--bptt", "2", "--cores", "3", "--minutes", "5")
+    with program.going(*line, "-q") as child:
+        child.until_saved()
+        child.send(signal.SIGINT)
+        assert child.end().status == 130
+    assert charrnn.load("model.npz").config.parts == 3
+
+
+@pytest.mark.parametrize(
+    ("hidden", "lanes", "cores", "parts"),
+    [(160, 32, None, 2), (128, 48, 1, 1), (1024, 1, 2, 2), (9, 32, 3, 3), (9, 20, 8, 2)],
+)
+def test_parts_follow_from_sizes(hidden: int, lanes: int, cores: int | None, parts: int) -> None:
+    assert usual_parts(hidden, lanes, cores) == parts
