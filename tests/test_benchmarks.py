@@ -14,7 +14,7 @@ COSTS = Costs(gradient=0.030, update=0.001, numbers=250_000, bandwidth=1e9, late
 def test_the_help_keeps_a_line_for_each_example() -> None:
     lines = benchmarks.parser().format_help().splitlines()
     examples = [line for line in lines if line.startswith("python -m tests.benchmarks ")]
-    assert len(examples) == 11
+    assert len(examples) == 9
     for name in (*benchmarks.SECTIONS, *benchmarks.LONG):
         assert name in " ".join(lines)
 
