@@ -8,8 +8,6 @@ import pytest
 from charrnn import analysis
 from charrnn.analysis import Reach, Walk, places, reach_of, spectral_radius, stretches
 from charrnn.network.architecture import Architecture
-from charrnn.network.cells import CELLS
-from charrnn.network.heads import HEADS
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import Array
 from charrnn.network.unfolded import State, Unfolded, Window
@@ -22,14 +20,7 @@ STEP = 1e-5  # of a difference
 NETWORKS = [
     *[(cell, "symbol", layers) for cell in ("tanh", "gru", "lstm") for layers in (1, 2, 3)],
     ("tanh", "halt", 2),
-    ("toy", "toy", 2),
 ]
-
-
-@pytest.fixture(autouse=True)
-def toys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(CELLS, "toy", "tests.toys:LEAKY")
-    monkeypatch.setitem(HEADS, "toy", "tests.toys:FIXED")
 
 
 def network(cell: str, head: str, layers: int) -> Parameters:

@@ -12,11 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load
 
-from charrnn.errors import ExportError
 from charrnn.export import ExportOptions, export
 from charrnn.model import Model
-from charrnn.network.cells import CELLS
-from charrnn.network.heads import HEADS
 from charrnn.network.rounding import Array
 from tests.exporting import FEW, IDS, MODELS, model_of, random_ids
 
@@ -138,19 +135,3 @@ def test_it_says_what_a_reader_needs_and_nothing_of_the_corpus() -> None:
         "newlines": "translate",
         "normalize": "none",
     }
-
-
-@pytest.mark.parametrize("kind", ["safetensors", "onnx", "c"])
-@pytest.mark.parametrize(("cell", "head"), [("leaky", "symbol"), ("tanh", "fixed")])
-def test_what_a_file_cannot_hold_is_refused_by_its_name(
-    monkeypatch: pytest.MonkeyPatch, kind: str, cell: str, head: str
-) -> None:
-    monkeypatch.setitem(CELLS, "leaky", "tests.toys:LEAKY")
-    monkeypatch.setitem(HEADS, "fixed", "tests.toys:FIXED")
-    model = model_of(cell=cell, ends=head, layers=1, hidden=3)
-    with pytest.raises(ExportError, match=cell if cell == "leaky" else head) as refused:
-        export(model.trained, kind, ExportOptions())
-    assert refused.value.hint in (
-        "It takes cell tanh, gru or lstm.",
-        "It takes ends symbol or halt.",
-    )
