@@ -68,7 +68,8 @@ def map_in_order(
     groups = iter(groups)
     while True:
         try:
-            room = max(1, AHEAD * executor.workers()) - len(pending)
+            ahead = AHEAD if in_order else 1  # or a worker has several long runs, another none
+            room = max(1, ahead * executor.workers()) - len(pending)
             for group in islice(groups, max(0, room)):
                 pending.append(executor.submit(function, group))  # noqa: PERF401  one at a time
             if not pending:

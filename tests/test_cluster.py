@@ -98,14 +98,19 @@ def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch
                 results(work, GROUPS, scheduler=scheduler)
 
 
-def test_a_scheduler_and_a_worker_that_are_killed(tmp_path: Path, kills: int) -> None:
+def test_a_killed_scheduler_is_one_error(tmp_path: Path, kills: int) -> None:
     for number in range(kills):
         folder = tmp_path / str(number)
         folder.mkdir()
-        with dask_cluster(folder) as (file, scheduler):
-            threading.Timer(1, scheduler.process.kill).start()
-            with pytest.raises(ClusterError, match=r"killed|gone"):
-                results(work, [0.5] * 99, scheduler=str(file))
+        with (
+            dask_cluster(folder) as (file, scheduler),
+            open_executor("s", scheduler=str(file)) as executor,
+        ):
+            found = map_in_order(executor, work, [0.1] * 99)
+            next(found)
+            scheduler.process.kill()
+            with pytest.raises(ClusterError, match="the scheduler is gone"):
+                list(found)
 
 
 def test_other_versions_are_refused(dask: str, monkeypatch: pytest.MonkeyPatch) -> None:
