@@ -5,8 +5,9 @@
                                  ~~~~~~~|------------------|  a lane;  ~ warms up: not counted
 
 The stretches of a long text are read at once: the state after the warm-up is that of the whole text
-but for some 1e-10. Lanes are sorted by length, so those that have ended are the last ones. Texts
-are scored in groups that depend on the texts alone, so a score is the same on any cores.
+but for some 1e-10, if the network forgets. ``reber`` remembers one symbol up to END, so a long text
+without an END scores differently. Lanes are sorted by length, so those that have ended come last.
+Texts are scored in groups that depend on the texts alone: a score is the same on any cores.
 """
 
 from __future__ import annotations

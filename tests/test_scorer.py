@@ -1,0 +1,152 @@
+"""A text has one score: alone or among others, whole or in stretches; and all texts sum to 1."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import charrnn
+from charrnn.counts.kneser_ney import Counts
+from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import LanguageModel, initial
+from charrnn.predictor import MIXABLE_HEADS, Predictor, combine
+from charrnn.score import Score, score_of, scores_of
+from charrnn.scorer import groups_of, score_group, score_ids
+from charrnn.vocabulary import END, Vocabulary
+from tests.test_step import SHAPES
+
+CHARACTERS = "abcde"
+ONE_PASS = 1 << 30  # symbols of a stretch, so that no text is cut
+MODELS = [(a, False) for a in SHAPES] + [(a, True) for a in SHAPES if a.head_name in MIXABLE_HEADS]
+DATA = Path(charrnn.__file__).parent.parent / "data"
+LOSSES = {  # model -> nats per character of its corpus, by the exact sums of version 0.2
+    "dinosaurs": ("dinosaurs", "\n", 1.368082),
+    "given-names": ("given-names", "\n", 4.405958),
+    "latin": ("given-names", "\n", 4.982743),
+    "reber": ("reber", "\n", 0.372755),
+    "verses": ("verses", "\n\n", 1.443139),
+}
+
+
+def predictor_of(shape: Architecture, with_counts: bool = False, seed: int = 1) -> Predictor:
+    """Return a network with random parameters that forgets, and the counts of a random text."""
+    rng = np.random.default_rng(seed)
+    log_frequencies = np.log(np.full(shape.symbols, 1 / shape.symbols))
+    p = initial(shape, log_frequencies, rng, radius=0.8)
+    for name, array in p.items():
+        if name[0] in "Vcbd":
+            array += 0.3 * rng.standard_normal(array.shape)
+    vocabulary = Vocabulary(CHARACTERS, novelty=0.01)
+    text = rng.integers(2, shape.symbols, 500).astype(np.uint8)
+    text[6::7] = END
+    counts = Counts(text, shape.symbols) if with_counts else None
+    return Predictor([LanguageModel(p, vocabulary)], counts)
+
+
+@cache
+def texts() -> list[str]:
+    """Return 1,000 texts of up to 40 characters, some of them empty, some characters new."""
+    rng = np.random.default_rng(2)
+    sizes = np.minimum(rng.geometric(0.1, 1000) - 1, 40)
+    return ["".join(rng.choice(list(CHARACTERS + "?"), size)) for size in sizes]
+
+
+@pytest.mark.parametrize(("shape", "with_counts"), MODELS, ids=str)
+def test_a_text_has_the_same_score_alone_and_among_others(
+    shape: Architecture, with_counts: bool
+) -> None:
+    predictor = predictor_of(shape, with_counts)
+    group = score_group(predictor, texts(), ranking=True)
+    backwards = score_group(predictor, texts()[::-1], ranking=True)
+    for i in (*range(12), 998, 999):
+        alone = score_group(predictor, texts()[i : i + 1], ranking=True)
+        for other, j in ((group, i), (backwards, 999 - i)):
+            at = other.of_text(j)
+            for part, nats in alone.parts.items():
+                np.testing.assert_allclose(other.parts[part][at], nats, rtol=0, atol=1e-9)
+            assert other.ranks is not None
+            np.testing.assert_array_equal(other.ranks[at], alone.ranks)
+    score, of_each = score_of(group), sum(scores_of(group), Score())
+    assert (score.characters, score.unknown, score.bytes) == (
+        of_each.characters,
+        of_each.unknown,
+        of_each.bytes,
+    )
+    assert score.nats == pytest.approx(of_each.nats, rel=1e-12)
+
+
+@pytest.mark.parametrize(("shape", "with_counts"), MODELS, ids=str)
+def test_all_short_texts_have_a_probability_of_1(shape: Architecture, with_counts: bool) -> None:
+    """Sum over all texts of 0 to 2 characters, and over all beginnings of 3 characters."""
+    predictor, size = predictor_of(shape, with_counts), 3
+    short = ["".join(text) for n in range(size + 1) for text in product(CHARACTERS + "?", repeat=n)]
+    group = score_group(predictor, short)
+    weights = np.array(
+        [math.exp(text.count("?") * predictor.vocabulary.unseen_nats) for text in short]
+    )
+    sizes = np.array([len(text) for text in short])
+    lengths = predictor.head.lengths
+    for nats in group.parts.values():
+        p = weights * np.exp(-group.totals(nats))
+        if lengths is not None:
+            expected = np.exp(-lengths.nats(predictor.model.parameters, np.arange(size + 1)))
+            np.testing.assert_allclose(np.bincount(sizes, p), expected, rtol=1e-9)
+            continue
+        without_end = weights * np.exp(-group.totals(np.where(group.ids == END, 0, nats)))
+        total = p[sizes < size].sum() + without_end[sizes == size].sum()
+        assert total == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize(("shape", "with_counts"), MODELS, ids=str)
+def test_stretches_are_one_pass(shape: Architecture, with_counts: bool) -> None:
+    check_stretches(predictor_of(shape, with_counts), size=2000, stretch=300)
+
+
+@pytest.mark.parametrize("cell", ["tanh", "lstm"])
+def test_stretches_of_a_long_text_are_one_pass(cell: str) -> None:
+    check_stretches(predictor_of(Architecture(7, 8, 2, cell)), size=200_000, stretch=4096)
+
+
+def check_stretches(predictor: Predictor, size: int, stretch: int) -> None:
+    ids = np.random.default_rng(3).integers(1, 7, size).astype(np.uint8)
+    ids[[40, 41, size // 2, size - 1]] = END
+    cut, ranks = score_ids(predictor, ids, ranking=True, stretch=stretch)
+    whole, same_ranks = score_ids(predictor, ids, ranking=True, stretch=ONE_PASS)
+    assert ranks is not None
+    assert same_ranks is not None
+    assert np.count_nonzero(ranks != same_ranks) < 1e-4 * size
+    for part, nats in whole.items():
+        assert cut[part].mean() == pytest.approx(nats.mean(), abs=1e-6)
+        np.testing.assert_allclose(cut[part], nats, rtol=0, atol=1e-3)
+
+
+def test_groups_depend_on_the_texts_alone() -> None:
+    names = texts() * 20
+    groups = list(groups_of(iter(names)))
+    assert [text for group in groups for text in group] == names
+    assert [len(group) for group in groups] == [1 << 14, 20_000 - (1 << 14)]
+    assert Counter(map(len, groups_of(["a" * (1 << 18), "b", "c"]))) == {1: 1, 2: 1}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_of_the_models_of_the_package(name: str) -> None:
+    corpus, gap, expected = LOSSES[name]
+    model = charrnn.load(name)
+    blocks = (DATA / f"{corpus}.txt").read_text(encoding="utf-8").split(gap)
+    predictor = Predictor([model.language_model])
+    groups = groups_of(block for block in blocks if block.strip())
+    score = sum((score_of(score_group(predictor, group)) for group in groups), Score())
+    assert score.nats_per_character == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_model_with_itself_is_itself() -> None:
+    model = predictor_of(SHAPES[0])
+    twice = combine([model, model])
+    alone, both = score_group(model, texts()), score_group(twice, texts())
+    np.testing.assert_allclose(both.nats, alone.nats, rtol=0, atol=1e-9)
