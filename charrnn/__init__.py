@@ -11,6 +11,8 @@ Importing it is fast: numpy is loaded with the first name that needs it.
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +35,13 @@ if TYPE_CHECKING:
     from charrnn.training.loop import Done as Done
     from charrnn.training.loop import Step as Step
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
+
+if "numpy" not in sys.modules:  # its matrix library reads these once: see system
+    from charrnn.system import ONE_THREAD
+
+    for name in ONE_THREAD:
+        os.environ.setdefault(name, "1")
 
 _NAMES = {
     "display": "plot",

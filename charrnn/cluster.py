@@ -32,7 +32,7 @@ import numpy as np
 
 import charrnn
 from charrnn.errors import ClusterError, MissingPackageError
-from charrnn.system import ONE_THREAD, single_threaded
+from charrnn.system import ONE_THREAD
 
 Work = Callable[[Any, Any], Any]  # on the shared value and a group
 
@@ -226,5 +226,5 @@ def _work_for_client(versions: str, shared: Any, function: Work, group: Any) -> 
     if versions != VERSIONS:
         what = f"a worker has {VERSIONS}, this machine {versions}"
         raise ClusterError(what, "Install the same versions on all machines.")
-    with _one_at_a_time, single_threaded():
+    with _one_at_a_time:
         return function(shared, group)

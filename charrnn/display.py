@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from charrnn.analysis import Reach
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
-from charrnn.model_file.checkpoint import Checkpoint, Trained
-from charrnn.model_file.fields import CorpusRecord
+from charrnn.model_file import Checkpoint, CorpusRecord, Trained
 from charrnn.scoring.score import Mean, table
 from charrnn.text import visible_line
 from charrnn.training.loop import LOSSES, Checkup, Event
@@ -51,8 +50,7 @@ class Curve(NamedTuple):
 
 def curve_of(trained: Trained) -> Curve | None:
     """Return the curve of a run; None without a history of check-ups."""
-    learned = trained.learned
-    return make_curve(learned.history, trained.corpus, learned.best)
+    return make_curve(trained.history, trained.corpus, trained.best)
 
 
 def make_curve(
@@ -252,7 +250,7 @@ def model_card(trained: Trained) -> str:
         ("network", f"{layers}, {size.parameter_count:,} parameters"),
         ("vocabulary", f"{size.symbols:,} symbols"),
         ("trained on", f"{corpus.examples:,} {corpus.examples_are}"),
-        ("trained for", f"{trained.learned.run['step']:,} steps"),
+        ("trained for", f"{trained.counters['step']:,} steps"),
     ]
     if trained.counted is not None:
         rows.append(("counts", "the model holds its training text"))

@@ -50,8 +50,8 @@ class DamagedModelError(ModelFileError):
     """A model file that is broken."""
 
 
-class NewerModelError(ModelFileError):
-    """A model file of a later version of charrnn."""
+class OtherVersionError(ModelFileError):
+    """A model file of another version of charrnn."""
 
 
 class ModelExistsError(ModelFileError):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
+from charrnn import model_file
 from charrnn.analysis import Vectors, embed
 from charrnn.corpus.checks import TextSet
 from charrnn.corpus.corpus import Texts, check_texts, files_in
@@ -23,12 +24,9 @@ from charrnn.corpus.segmentation import stream_of
 from charrnn.counts.kneser_ney import Counts
 from charrnn.display import model_card, plot
 from charrnn.errors import CharrnnError, ModelFileError, SettingError
-from charrnn.export import Bits, Exporting, ExportOptions, export_to
+from charrnn.export import Exporting, ExportOptions, export_to
 from charrnn.filling.filler import FillConfig, Filled, Filler
-from charrnn.model_file import checkpoint
-from charrnn.model_file.checkpoint import Checkpoint, Trained
-from charrnn.model_file.fields import CorpusRecord
-from charrnn.model_file.texts import codes_like
+from charrnn.model_file import Checkpoint, CorpusRecord, Trained
 from charrnn.network.architecture import read_after, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array, Integers
@@ -42,7 +40,7 @@ from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import OneOf, Text, Whole, check, documented, make_config
 from charrnn.settings.sampling import SampleConfig
 from charrnn.settings.training import Fitted
-from charrnn.system import single_threaded
+from charrnn.texts import codes_like
 from charrnn.vocabulary import END, Vocabulary
 
 if TYPE_CHECKING:
@@ -214,16 +212,15 @@ class Model:
         config = limit_length(config, prime, shortest, longest)
         conditions = Conditions(prime, self._known(novel, ignore_case), shortest, longest)
         many = (10 * count if of is None else of) if best else count
-        with single_threaded():
-            predictor = self.predictor(use)
-            sampler, seen = Sampler(predictor, config, prime), TextSet() if unique else None
-            accepts_all = seen is None and conditions == Conditions(prime)
-            rows = range(first, first + many)
-            drawn = redraw(sampler, rows, None if accepts_all else conditions, seen)
-            samples = [sample for sample in drawn if sample is not None]
-            if best:
-                nats = nats_of(prime, predictor) if prime else 0.0
-                samples = likeliest(samples, count, nats, len(prime))
+        predictor = self.predictor(use)
+        sampler, seen = Sampler(predictor, config, prime), TextSet() if unique else None
+        accepts_all = seen is None and conditions == Conditions(prime)
+        rows = range(first, first + many)
+        drawn = redraw(sampler, rows, None if accepts_all else conditions, seen)
+        samples = [sample for sample in drawn if sample is not None]
+        if best:
+            nats = nats_of(prime, predictor) if prime else 0.0
+            samples = likeliest(samples, count, nats, len(prime))
         if len(samples) < count:
             hint = "Lower [count], raise [temperature], or allow more texts."
             raise CharrnnError(f"found only {len(samples):,} of {count:,} samples", hint)
@@ -248,10 +245,8 @@ class Model:
         """
         prime = check("prime", prime, Text())
         config = make_config(SampleConfig, drawing, "prime", "use")
-        with single_threaded():
-            stream = Sampler(self.predictor(use), config, prime).stream()
-        advance = single_threaded()(lambda: next(stream, None))
-        return (piece.text for piece in iter(advance, None) if piece.text)
+        stream = Sampler(self.predictor(use), config, prime).stream()
+        return (piece.text for piece in stream if piece.text)
 
     def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:
         """Return the score of these texts, each an example with its END.
@@ -259,9 +254,8 @@ class Model:
         texts: The texts, an iterable of str; a str alone is one text.
         use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
         """
-        with single_threaded():
-            blocks = score_blocks(scorer_of(self.predictor(use)), stream_of(each_of(texts)))
-            return sum((block.score() for block in blocks), Score())
+        blocks = score_blocks(scorer_of(self.predictor(use)), stream_of(each_of(texts)))
+        return sum((block.score() for block in blocks), Score())
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
         """Return the score of each text; all are read side by side.
@@ -269,9 +263,8 @@ class Model:
         texts: The texts, an iterable of str; a str alone is one text.
         use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
         """
-        with single_threaded():
-            scorer = scorer_of(self.predictor(use))
-            return list(score_examples(scorer, stream_of(each_of(texts))))
+        scorer = scorer_of(self.predictor(use))
+        return list(score_examples(scorer, stream_of(each_of(texts))))
 
     def iter_scores(self, texts: Iterable[str], *, use: str | None = None) -> Iterator[Score]:
         """Yield the score of each text as soon as the text comes, in constant memory.
@@ -283,8 +276,7 @@ class Model:
         """
         scorer = scorer_of(self.predictor(use))
         blocks = (block for text in each_of(texts) for block in stream_of([text]))
-        scores = score_examples(scorer, blocks, AS_THEY_COME)
-        return iter(single_threaded()(lambda: next(scores, None)), None)
+        return score_examples(scorer, blocks, AS_THEY_COME)
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
         """Return the loss of each character of a text, and of its END.
@@ -293,9 +285,8 @@ class Model:
         use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
         """
         text = check("text", text, Text())
-        with single_threaded():
-            reader = scorer_of(self.predictor(use), ranking=True)
-            found = list(score_blocks(reader, stream_of([text])))
+        reader = scorer_of(self.predictor(use), ranking=True)
+        found = list(score_blocks(reader, stream_of([text])))
         nats = [cost for piece in found for cost in piece.nats.tolist()]
         ranks = [place for piece in found if piece.ranks is not None for place in piece.ranks]
         return Surprisal(text, nats, [int(place) for place in ranks])
@@ -306,9 +297,8 @@ class Model:
         texts: The texts, an iterable of str; a str alone is one text.
         """
         blank: Vectors = np.empty((0, self.parameters.architecture.hidden), np.float32)
-        with single_threaded():
-            some = embed(self.language_model, stream_of(each_of(texts)))
-            return np.concatenate([blank, *(one.vectors for one in some)])
+        some = embed(self.language_model, stream_of(each_of(texts)))
+        return np.concatenate([blank, *(one.vectors for one in some)])
 
     @documented(FillConfig)
     def fill(self, text: str, **how: Unpack[Missing]) -> Filled:
@@ -317,8 +307,7 @@ class Model:
         text: The text, where _ is a missing character and * a gap of some characters.
         """
         text = check("text", text, Text())
-        with single_threaded():
-            return Filler(self.predictor(), make_config(FillConfig, how)).fill(text)
+        return Filler(self.predictor(), make_config(FillConfig, how)).fill(text)
 
     def logits(self, ids: Sequence[int] | Integers) -> Array:
         """Return the outputs o (T, K) after each of these ids, read from a zero state.
@@ -337,13 +326,12 @@ class Model:
         stepper = Stepper(self.parameters, 1)
         state, index = stepper.zeros(1), 0
         o: Array = np.empty((len(x), known))
-        with single_threaded():
-            for t, symbol in enumerate(x):
-                if symbol == END:
-                    state, index = stepper.zeros(1), 0
-                counts = {"clock": clock[t : t + 1], "left": left[t : t + 1]}
-                o[t] = stepper.step(x[t : t + 1], state, index, counts)[0]
-                index += 1
+        for t, symbol in enumerate(x):
+            if symbol == END:
+                state, index = stepper.zeros(1), 0
+            counts = {"clock": clock[t : t + 1], "left": left[t : t + 1]}
+            o[t] = stepper.step(x[t : t + 1], state, index, counts)[0]
+            index += 1
         return o
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -353,18 +341,18 @@ class Model:
         """
         return plot({"": self}, ax)
 
-    def slim(self, *, without_counts: bool = False, bits: int = 32) -> Model:
-        """Return the model without its run: it samples and scores, and cannot be resumed.
+    def slim(self, *, without_counts: bool = False) -> Model:
+        """Return the model without its run, its matrices rounded to 16-bit floats.
 
         without_counts: Leave out the n-gram counts, and with them the training text; default:
             False.
-        bits: Round the numbers of matrices to this many bits, 32, 16 or 8; default: 32.
         """
-        learned = replace(self.trained.learned, history=[])
-        slim = replace(self.trained, learned=learned, slim=True)
-        if check("bits", bits, Bits()) < slim.bits:
-            rounded = replace(slim.model, parameters=slim.model.parameters.rounded(bits))
-            slim = replace(slim, model=rounded, bits=bits)
+        parameters = self.parameters.copy()
+        for array in parameters.values():
+            if array.ndim == 2:
+                array[...] = array.astype(np.float16)
+        model = replace(self.trained.model, parameters=parameters)
+        slim = replace(self.trained, model=model, history=[], slim=True)
         if without_counts:
             slim = replace(slim, counted=None, config=replace(slim.config, counts=False))
         return Model(slim)
@@ -398,12 +386,12 @@ class Model:
         path: The name of the file, which ends in .npz.
         force: Replace a file that is no model; default: False.
         """
-        with checkpoint.locked(path, force=force):
+        with model_file.locked(path, force=force):
             if self.checkpoint is None:
-                checkpoint.check_holds_no_run(path)
-                checkpoint.save_slim(path, self.trained)
+                model_file.check_holds_no_run(path)
+                model_file.save_slim(path, self.trained)
             else:
-                checkpoint.save(path, self.checkpoint)
+                model_file.save(path, self.checkpoint)
 
 
 def each_of(texts: Iterable[str]) -> Iterable[str]:

@@ -12,32 +12,33 @@ import codecs
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
+from charrnn import model_file, saving
 from charrnn.corpus.corpus import Corpus, Texts, corpus_of
-from charrnn.corpus.files import path_of, place_of
+from charrnn.corpus.files import path_of
 from charrnn.counts.markov import Baseline
 from charrnn.counts.ngrams import sequence_of
 from charrnn.display import show_progress
-from charrnn.errors import CharrnnError, ResumeError, SettingError
+from charrnn.errors import CharrnnError, ResumeError, SaveError, SettingError
 from charrnn.model import Model
-from charrnn.model_file import checkpoint
-from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.fields import CorpusRecord, record_of
+from charrnn.model_file import Checkpoint, CorpusRecord, record_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import COUNTED, FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.scoring.baselines import counting_baselines
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import COUNT, check, check_agreement, in_words, make_config
 from charrnn.settings.training import TrainConfig
-from charrnn.system import single_threaded
-from charrnn.training.loop import Event
+from charrnn.training.loop import Checkup, Event
 from charrnn.training.loop import train as learn
 from charrnn.training.state import check_patience, check_with_counts, sizes_of, start, take_sizes
 
@@ -64,8 +65,7 @@ class Run(Iterator[Event]):
                 self._check_whole()
                 with delay_ctrl_c():
                     try:
-                        with single_threaded():
-                            self._undelivered = next(self._events)
+                        self._undelivered = next(self._events)
                     except (StopIteration, CharrnnError):
                         raise
                     except BaseException:
@@ -83,7 +83,7 @@ class Run(Iterator[Event]):
     def model(self) -> Model:
         """A copy of the model with the lowest held-out loss so far."""
         with self._between_steps:
-            return Model(checkpoint.copy_best(self.checkpoint))
+            return Model(model_file.copy_best(self.checkpoint))
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the run into a model file for ``load`` and ``resume``; replace an older model.
@@ -91,9 +91,9 @@ class Run(Iterator[Event]):
         path: The name of the file, which ends in .npz.
         force: Replace a file that is no model; default: False.
         """
-        with checkpoint.locked(path, force=force), self._between_steps:
+        with model_file.locked(path, force=force), self._between_steps:
             self._check_whole()
-            checkpoint.save(path, self.checkpoint)
+            model_file.save(path, self.checkpoint)
 
 
 def train(
@@ -123,9 +123,8 @@ def train(
     config = config if model is None else take_sizes(config, model)
     known = "" if model is None else model.vocabulary.characters
     cutting = CorpusConfig(holdout=holdout, known=known)
-    with single_threaded():
-        corpus = corpus_of(texts, cutting)
-        run = begin(corpus, cutting, config, model)
+    corpus = corpus_of(texts, cutting)
+    run = begin(corpus, cutting, config, model)
     return Run(corpus, run)
 
 
@@ -192,8 +191,8 @@ def resume(
         if texts is None and (not run.corpus.sources or "-" in run.corpus.names):
             kind = "standard input" if run.corpus.sources else "texts from Python"
             raise ResumeError(f"{path} was trained on {kind}", "Give the same texts again.")
-        again: Texts = [Path(name) for name in run.corpus.source_files] if texts is None else texts
-        return corpus_of(again, run.corpus.config, run.corpus.valid_files)
+        again: Texts = [Path(name) for name in run.corpus.sources] if texts is None else texts
+        return corpus_of(again, run.corpus.config, run.corpus.valid)
 
     given = {} if epochs is None else {"epochs": check("epochs", epochs, COUNT)}
     return Run(*reopen(path, read, given))
@@ -213,23 +212,23 @@ def reopen(
     Raise ResumeError if the corpus is another one, or if a setting of the corpus or of training
     was given another value than before. See ``check_agreement`` for ``may_rise`` and ``show``.
     """
-    run = checkpoint.load(path)
+    run = model_file.load(path)
     had = asdict(run.config)
     limits = had | ({"epochs": None} if run.config.epochs == FOREVER else {})
     cutting = {name: given[name] for name in CUTTING if name in given}
-    encodings = cutting.get("encoding", ""), run.corpus.encoding
+    encodings = cutting.get("encoding", ""), run.corpus.reading.encoding
     if encodings[0] and codecs.lookup(encodings[0]).name == codecs.lookup(encodings[1]).name:
         del cutting["encoding"]
     if cutting.get("examples") == "auto":  # may have led to any kind
         del cutting["examples"]
-    cut = {**asdict(run.corpus), "examples": run.corpus.examples_are}
+    record = run.corpus
+    cut = asdict(record.reading) | {"examples": record.examples_are, "holdout": record.holdout}
     check_agreement(path, cut, cutting, hint, show=show)
     corpus = read(run)
     check_same_corpus(path, run, corpus)
-    if corpus.sources and not all(os.path.exists(path_of(file)) for file in run.corpus.files):
+    if corpus.sources and not all(os.path.exists(path_of(file)) for file in run.corpus.names):
         # Names that still lead to a file stay, so that the model file is the same after a resume.
-        places = tuple(map(place_of, (*corpus.sources, *corpus.valid)))
-        run.corpus = replace(run.corpus, sources=corpus.sources, valid=corpus.valid, places=places)
+        run.corpus = replace(run.corpus, sources=corpus.sources, valid=corpus.valid)
     raised = {name: given[name] for name in may_rise if name in given}
     check_patience(raised.get("patience"), corpus)
     check_agreement(path, limits, raised, hint, may_rise=may_rise, show=show)
@@ -278,7 +277,7 @@ def fit(
     run = train(texts, config, holdout=holdout, start_from=start_from, **settings)
     for _ in show_progress(run.checkpoint, run) if progress else run:
         pass
-    return Model(checkpoint.copy_best(run.checkpoint), run.checkpoint)
+    return Model(model_file.copy_best(run.checkpoint), run.checkpoint)
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:
@@ -287,7 +286,7 @@ def load(path: str | PathLike[str] = "model.npz") -> Model:
     path: The name of the file, or one of the names dinosaurs, given-names, latin, reber and verses;
         default: model.npz.
     """
-    return Model(checkpoint.load_trained(path), file=os.path.basename(os.fspath(path)))
+    return Model(model_file.load_trained(path), file=os.path.basename(os.fspath(path)))
 
 
 @contextmanager
@@ -311,3 +310,78 @@ def delay_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if len(came) == 1:
             handler(*came[0])
+
+
+OFTEN = 2.0  # seconds between two saves, at check-ups
+SELDOM = 60.0  # the same between check-ups, and after a save that failed
+COSTLY = 50  # times the duration of a save until the next: saving takes at most 2% of the time
+
+
+class Saver:
+    """Keeps the model file of a run up to date."""
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        run: Checkpoint,
+        *,
+        is_saved: bool = False,
+        alarm: Callable[[str], None] = lambda _: None,
+        kept: Callable[[str], None] | None = None,
+    ) -> None:
+        """Call ``alarm`` if a save fails during training. The file is up to date if it
+        ``is_saved``. The first save gives an old model another name, and calls ``kept`` with it.
+        """
+        self.path, self.run = os.fspath(path), run
+        self.before: Callable[[], None] = lambda: None  # called ahead of each save
+        self._alarm, self._kept = alarm, kept
+        self.step: int | None = run.state.step if is_saved else None  # in the file
+        self._saved = self._progress() if is_saved else None
+        self._at = time.monotonic()
+        self._often, self._seldom = 0.0, SELDOM  # the first check-up is saved at once
+
+    def note(self, event: Event) -> None:
+        """Save if it is time. A save that fails here is repeated later."""
+        passed = time.monotonic() - self._at
+        if passed < self._seldom and not (isinstance(event, Checkup) and passed >= self._often):
+            return
+        try:
+            self.save()
+        except SaveError as error:
+            self._alarm(f"{error.what}; training continues")
+            self._at = time.monotonic()
+            self._often = SELDOM
+
+    def save(self) -> None:
+        """Save if the file is not up to date. Raise SaveError if that fails."""
+        if self._saved == self._progress() and os.path.exists(self.path):
+            return
+        began = time.monotonic()
+        self.before()
+        if self._kept is not None and (old := saving.keep_old(self.path)):
+            self._kept(old)
+        self._kept = None
+        model_file.save(self.path, self.run)
+        self._saved, self.step = self._progress(), self.run.state.step
+        self._at = time.monotonic()
+        self._often = max(OFTEN, COSTLY * (self._at - began))
+        self._seldom = max(SELDOM, self._often)
+
+    def save_diverged(self) -> None:
+        """Save a run that has diverged if there is no file and a file can hold its numbers."""
+        largest = np.abs(self.run.state.parameters.flat).max()
+        if largest < model_file.TOO_LARGE and not os.path.exists(self.path):
+            with suppress(SaveError):
+                self.save()
+
+    def file_in_words(self) -> str:
+        if self.step is not None and not os.path.exists(self.path):
+            return f"{self.path} was saved at step {self.step:,} but no longer exists."
+        if self.step is not None:
+            return f"{self.path} holds the run at step {self.step:,}."
+        if os.path.exists(self.path):
+            return f"{self.path} is unchanged."
+        return "Nothing was saved."
+
+    def _progress(self) -> tuple[object, ...]:
+        return self.run.config, self.run.state.step, len(self.run.state.history)

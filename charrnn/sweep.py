@@ -24,16 +24,13 @@ from charrnn.cluster import Executor, map_in_order
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.markov import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError
-from charrnn.json_lines import LineFile, parse
-from charrnn.model_file import checkpoint
-from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.fields import CorpusRecord
-from charrnn.model_file.saving import remedy
+from charrnn.model_file import Checkpoint, CorpusRecord, save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import Run, begin, configure
+from charrnn.saving import remedy
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import option_of
-from charrnn.system import single_threaded
+from charrnn.system import LineFile, parse_line
 from charrnn.training.loop import Done, nats_of_best
 
 SCHEMA = "charrnn.sweep.run/2"
@@ -106,8 +103,7 @@ def train_one(material: Material, trial: Trial) -> tuple[Row, Checkpoint | None]
     row |= {"model": None, "seconds": 0.0, "stopped": "failed", "error": None}
     run = None
     try:
-        with single_threaded():
-            run = _train(material, {**learning, "seed": trial.seed, "cores": 1}, row)
+        run = _train(material, {**learning, "seed": trial.seed, "cores": 1}, row)
     except DivergedError as error:
         row |= {"stopped": "diverged", "error": error.what}
     except (CharrnnError, OSError) as error:
@@ -148,7 +144,7 @@ class Folder:
             path = self.path / f"{row['name']}.npz"
             try:
                 if run is not None:
-                    checkpoint.save(path, run)
+                    save(path, run)
                     row["model"] = str(path)
                 self.file.append(row)
                 self.file.sync()
@@ -210,7 +206,7 @@ def open_folder(path: Path, *, resume: bool) -> Iterator[Folder]:
         rows = {}
         for number, line in enumerate(file.lines(), 1):
             try:
-                row = parse(line)
+                row = parse_line(line)
                 if row["schema"] != SCHEMA:
                     raise ValueError(row["schema"])
                 rows[row["name"]] = row

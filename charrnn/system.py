@@ -1,26 +1,19 @@
-"""The threads of NumPy's matrix library, the memory of this process, and its random streams.
+"""The cores and the memory of this machine, files of JSON lines, and random streams.
 
-Threads of the matrix library beside our own would wait for each other: a run can be a hundred times
-slower. So the library gets one thread. The command line sets that before it imports NumPy, and
-Python calls the library that NumPy has loaded.
+Threads of NumPy's matrix library beside processes of charrnn would wait for each other, so the
+library gets one thread, by variables of the environment that are set before NumPy is imported.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import cache
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final
 
-NAMES = (  # of OpenBLAS in NumPy's wheels, and of the libraries of systems and conda
-    "scipy_openblas_{}_num_threads64_",
-    "scipy_openblas_{}_num_threads",
-    "openblas_{}_num_threads64_",
-    "openblas_{}_num_threads",
-    "MKL_{}_Num_Threads",
-)
 MOST_CORES: Final = 8  # that a command uses unless it is asked for more
 ONE_THREAD: Final = {  # for each library, before NumPy is imported
     f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS": "1"
@@ -46,99 +39,84 @@ def set_threads(wanted: int | None = None) -> int:
     return cores_for(wanted)
 
 
-class Library(NamedTuple):
-    get: Callable[[], int]  # the number of threads
-    set: Callable[[int], None]
-
-
-@contextmanager
-def single_threaded() -> Iterator[None]:
-    """Give the matrix library one thread inside, and its former number afterwards."""
-    library = matrix_library()
-    before = 1 if library is None else library.get()
-    if library is not None and before != 1:
-        library.set(1)
-    try:
-        yield
-    finally:
-        if library is not None and before != 1:
-            library.set(before)
-
-
-@cache
-def matrix_library() -> Library | None:
-    """Return the matrix library of NumPy, if it is OpenBLAS or MKL."""
-    import ctypes
-
-    import numpy as np
-
-    paths = []
-    with suppress(OSError):  # Linux: the loaded libraries
-        lines = Path("/proc/self/maps").read_text().splitlines()
-        files = [Path("/" + line.partition("/")[2]) for line in lines]
-        paths += [file for file in files if "openblas" in file.name or "mkl_rt" in file.name]
-    home = Path(np.__file__).parent
-    for folder in (home.parent / "numpy.libs", home / ".dylibs"):
-        paths += sorted(folder.glob("*openblas*"))
-    for path in paths:
-        with suppress(OSError):
-            library = ctypes.CDLL(str(path))
-            for pattern in NAMES:
-                names = [pattern.format(word) for word in ("get", "set")]
-                if pattern.startswith("MKL"):
-                    names[0] = "MKL_Get_Max_Threads"
-                if all(hasattr(library, name) for name in names):
-                    return Library(*(getattr(library, name) for name in names))
+def available() -> int | None:
+    """Return the bytes that this process may use; None if unknown."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    with suppress(OSError, ValueError, AttributeError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return None
 
 
-def available() -> int | None:
-    """Return the bytes that this process may use in all; None if unknown."""
-    return min(_limits(), default=None)
+def parse_line(line: bytes | str) -> dict[str, Any]:
+    """Return the object on a line of JSON. Raise ValueError for anything else."""
+    try:
+        row = json.loads(line)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if not isinstance(row, dict):
+        raise ValueError("not an object")
+    return row
 
 
-def give_back() -> None:
-    """Return freed memory to the system, if the C library can."""
-    import ctypes
+class LineFile:
+    """A file of JSON lines, each appended whole or not at all; also a pipe, which keeps none."""
 
-    with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
+    def __init__(self, file: int, *, is_shared: bool = False) -> None:
+        """Take over an open file. A shared one has other writers and is never cut."""
+        self._file = file
+        self.keeps_lines = stat.S_ISREG(os.fstat(file).st_mode) and not is_shared
 
+    @staticmethod
+    def at(path: Path) -> LineFile:
+        return LineFile(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666))
 
-def _limits() -> Iterator[int]:
-    """Yield the limits of the machine, the container and the shell."""
-    used = _table(Path("/proc/self/status"))
-    resident, mapped = used.get("VmRSS", 0), used.get("VmSize", 0)
-    free = _table(Path("/proc/meminfo")).get("MemAvailable")
-    if free is not None:
-        yield free + resident
-    else:
-        with suppress(ValueError, OSError, AttributeError):
-            yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    groups = [""]  # that of the container, and ours
-    with suppress(OSError):
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
-        groups += [line.rpartition(":/")[2] for line in lines if line.startswith("0:")]
-    for file in (*(f"{group}/memory.max" for group in groups), "memory/memory.limit_in_bytes"):
-        with suppress(OSError, ValueError):  # "max": unlimited
-            yield int(Path(f"/sys/fs/cgroup/{file}").read_text())
-    with suppress(ImportError):
-        import resource
+    def lock(self) -> bool:
+        """Keep other runs out of the file, and return True, or False if one is in it."""
+        with suppress(ImportError, OSError):  # Windows; filesystems without locks
+            import fcntl
 
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if 0 <= limit < 1 << 60:  # more is unlimited
-            yield limit - mapped + resident
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return not self.keeps_lines
+        return True
 
+    def lines(self) -> list[bytes]:
+        """Return the lines of the file with their ends. The last one may be torn."""
+        with open(self._file, "rb", closefd=False) as file:
+            file.seek(0)
+            return file.readlines()
 
-def _table(file: Path) -> dict[str, int]:
-    """Return the bytes in a table of lines like "MemAvailable:  123 kB"."""
-    sizes = {}
-    with suppress(OSError):
-        for line in file.read_text().splitlines():
-            name, _, value = line.partition(":")
-            if value.endswith(" kB"):
-                sizes[name] = 1024 * int(value.removesuffix(" kB"))
-    return sizes
+    def cut(self, size: int) -> None:
+        """Drop everything after the first ``size`` bytes."""
+        os.truncate(self._file, size)
+
+    def cut_torn_line(self) -> None:
+        self.cut(sum(len(line) for line in self.lines() if line.endswith(b"\n")))
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Append a line. If that fails, raise OSError and leave the file as it was."""
+        size = os.fstat(self._file).st_size
+        rest = memoryview(json.dumps(row, allow_nan=False).encode() + b"\n")
+        try:
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+        except OSError:
+            if self.keeps_lines:
+                with suppress(OSError):
+                    self.cut(size)
+            raise
+
+    def sync(self) -> None:
+        """Make the lines outlast a power cut, if the filesystem can do that."""
+        with suppress(OSError):
+            os.fsync(self._file)
+
+    def close(self) -> None:
+        os.close(self._file)
 
 
 # Each use of a seed has a stream of its own: default_rng([seed, ORDER, epoch]). The split of a

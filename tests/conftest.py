@@ -205,7 +205,7 @@ def threads_always(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def saves_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run is saved at every check-up."""
-    from charrnn.model_file import checkpoint
+    from charrnn import model_file as checkpoint
 
     for name in ("OFTEN", "COSTLY"):
         monkeypatch.setattr(checkpoint, name, 0)

@@ -14,7 +14,7 @@ from py_mini_racer import MiniRacer
 from charrnn.export import ExportOptions
 from charrnn.export.js import encode, facts_of, in_base64, plain_json
 from charrnn.export.js import engine as source
-from charrnn.model_file.checkpoint import Trained
+from charrnn.model_file import Trained
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
 from charrnn.runs import fit

@@ -73,7 +73,7 @@ def trained(name: str) -> charrnn.Model:
         corpus = Path(folder, "latin.txt")
         corpus.write_text("\n".join(latin_lines(*map(lines_of, LATIN))) + "\n", encoding="utf-8")
         model = fitted(name, corpus)
-    record = replace(model.corpus, sources=LATIN, places=())
+    record = replace(model.corpus, sources=LATIN)
     return charrnn.Model(replace(model.trained, corpus=record))
 
 
@@ -83,7 +83,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name in sys.argv[1:] or MODELS:
         path = FOLDER / f"{name}.npz"
-        model = trained(name).slim(bits=8)
+        model = trained(name).slim()
         path.unlink(missing_ok=True)
         model.save(path)
         print(f"{name}: {path.stat().st_size:,} bytes, {model.trained.best}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.model_file import checkpoint
+from charrnn import model_file as checkpoint
 from tests.program import Program
 
 SMALL = ("--hidden", "8", "--layers", "1", "--epochs", "1", "-q")

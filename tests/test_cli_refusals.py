@@ -79,8 +79,8 @@ TRAIN: list[Row] = [
         *("--free-running 5 is more than the 4 steps", "raise --bptt"),
     ),
     # Files
-    (1, "bad.txt -m no/x.npz", "no/x.npz cannot be saved: there is no folder", "Make the folder"),
-    (1, "bad.txt -m .", ". cannot be saved: it is a folder", "Name a file"),
+    (1, "bad.txt -m no/x.npz", "no/x.npz cannot be saved: No such file", "Make the folder"),
+    (1, "bad.txt -m .", ". cannot be saved: Is a directory", "Name a file"),
     *(
         row
         for more in ("", " --dry-run")
@@ -101,7 +101,7 @@ TRAIN: list[Row] = [
         )
     ),
     # From another model
-    (1, "names.txt -m x --from bad.txt", "bad.txt is not a charrnn model", "Name with --from"),
+    (1, "names.txt -m x --from bad.txt", "bad.txt is not a model of charrnn", "Name with --from"),
     (1, "names.txt -m x --from none.npz", "there is no model none.npz", "Name with --from"),
     *(
         (2, f"names.txt -m x --from {name} {option}", f"{option} {STARTED}{has}", "Leave it out")
@@ -245,8 +245,8 @@ UNFOLD: list[Row] = [
 ]
 
 INFO: list[Row] = [
-    (1, "-m bad.txt", "bad.txt is not a charrnn model", "Name a model with -m."),
-    (1, "-m folder", "folder is not a charrnn model: it is a folder", "Name a model with -m."),
+    (1, "-m bad.txt", "bad.txt is not a model of charrnn", ""),
+    (1, "-m folder", "folder is not a model of charrnn", ""),
     (1, "-m model.npz -m no.npz", "there is no model no.npz", "Train one first, or name another"),
     (2, "names.txt", "unexpected argument: names.txt", "--help"),
 ]

@@ -96,22 +96,6 @@ def test_the_last_newline_of_a_file_counts_where_examples_hold_newlines(
     assert written(program, model, *hidden)[0] == "\nb\n"
 
 
-def test_a_prime_is_read_as_the_corpus_was(tmp_path: Path, program: Program) -> None:
-    after = {END: {"é": 1.0}, "é": {"a": 1.0}, "a": {END: 1.0}, "\n": {END: 1.0}}
-    composed = saved(markov(after), tmp_path / "nfc.npz", normalize="NFC")
-    assert written(program, composed, "-p", "e\u0301") == ("éa\n", "")
-    kept = saved(markov(after), tmp_path / "kept.npz", newlines="keep")
-    _, err = written(program, kept, "-p", "a\re\u0301\n")
-    assert err == (
-        r"not in the vocabulary, read as unknown: \r (U+000D) e (U+0065) " + "\u0301 (U+0301)\n"
-    )
-    assert written(program, composed, "-p", "a\r\n") == ("a\n\n", "")
-    latin = tmp_path / "latin.txt"
-    latin.write_bytes("é".encode("latin-1"))
-    args = ("--prime-file", str(latin), "--encoding", "latin-1")
-    assert written(program, composed, *args) == ("éa\n", "")
-
-
 def test_what_was_never_seen_is_named_and_taken(abc: Path, program: Program) -> None:
     out, err = written(program, abc, "-p", "aЖ中aЖ")
     assert out == "aЖ中aЖ\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn.model_file import checkpoint
+from charrnn import model_file as checkpoint
 from tests.program import Program
 from tests.runs import SIZE, metrics_of, plan_of, saved_by, summary_of
 

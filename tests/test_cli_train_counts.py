@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.errors import DamagedModelError
 from tests.evaluating import scored
-from tests.faults import forging
 from tests.program import Program
 
 PARTS = ["network", "counts", "both"]
@@ -87,14 +85,13 @@ def test_info_says_that_the_file_holds_its_corpus(counting: Program) -> None:
 def test_a_slim_file_counts_unless_it_is_told_not_to(counting: Program) -> None:
     ran = counting.run("slim", "slim.npz")
     assert "slim.npz contains the training text; --without-counts leaves it out" in ran.err
-    assert (
-        scored(counting, "names.txt", "-m", "slim.npz")["nats"]
-        == (scored(counting, "names.txt")["nats"])
-    )
+    slim, whole = scored(counting, "names.txt", "-m", "slim.npz"), scored(counting, "names.txt")
+    assert slim["nats"] == pytest.approx(whole["nats"], rel=1e-4)
     assert counting.run("slim", "bare.npz", "--without-counts").err == ""
     bare = scored(counting, "names.txt", "-m", "bare.npz")
     assert "parts" not in bare
-    assert bare["nats"] == scored(counting, "names.txt", "--use", "network")["nats"]
+    network = scored(counting, "names.txt", "--use", "network")["nats"]
+    assert bare["nats"] == pytest.approx(network, rel=1e-4)
     with np.load("bare.npz") as file:
         assert "counted" not in file
 
@@ -118,15 +115,6 @@ def test_stopped_and_resumed_is_the_same_to_the_last_byte(program: Program) -> N
     assert sum(isinstance(event, charrnn.Step) for event in resumed) > 1
     resumed.save("half.npz")
     assert Path("half.npz").read_bytes() == Path("whole.npz").read_bytes()
-
-
-def test_a_counted_text_that_makes_no_sense_is_damage(counting: Program) -> None:
-    def spoil(facts: forging.Facts, arrays: forging.Arrays) -> None:
-        arrays["counted"][...] = 0xFF
-
-    forging.forge(Path("model.npz"), spoil)
-    with pytest.raises(DamagedModelError, match="its text for counts makes no sense"):
-        charrnn.load("model.npz")
 
 
 def test_two_models_draw_and_score_as_one(program: Program) -> None:

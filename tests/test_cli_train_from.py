@@ -107,7 +107,7 @@ def test_the_lines_that_a_run_suggests_can_be_typed_after_it(program: Program) -
     for name in ("mine-latin.npz", "mine-counts.npz"):
         run = charrnn.load(program / name)
         assert (run.config.seed, run.config.epochs) == (3, 1)
-        assert run.corpus.column == "First name"
+        assert run.corpus.reading.column == "First name"
     told = program.run(*line[:1], "--resume", "--epochs", "3", "-m", "mine.npz").err
     assert "mine-counts.npz" not in told, "the settings of the run are not in these options"
 
@@ -150,7 +150,7 @@ def test_it_is_gone_on_with_and_scored_like_any_other(program: Program) -> None:
     program.run("train", "others.txt", *LEARNING, *ours, "-q").says("")
     assert program.run("eval", "-m", "new.npz").status == 0
     program.run("train", "--resume", "--epochs", "4", "-m", "new.npz", "-q").says("")
-    assert charrnn.load("new.npz").trained.learned.run["epoch"] == 4
+    assert charrnn.load("new.npz").trained.counters["epoch"] == 4
     assert "fine-tuned from a model with" in program.run("info", "-m", "new.npz").out
 
 

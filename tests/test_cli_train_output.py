@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import charrnn
+from charrnn import model_file as checkpoint
 from charrnn.cli.terminal import progress
 from charrnn.cli.terminal.tables import epochs_in_words
 from charrnn.cli.train import prepare
 from charrnn.cli.train.summary import Outcome
-from charrnn.model_file import checkpoint
 from charrnn.settings.training import Fitted
 from tests.corpora import NAMES
 from tests.program import Program
@@ -32,18 +32,18 @@ def test_the_model_goes_where_it_is_told(program: Program, monkeypatch: pytest.M
 def test_a_model_is_never_lost_unasked(program: Program) -> None:
     summary_of(program)
     before = Path("model.npz").read_bytes()
-    program.write("bad.txt", b"\xff")  # which nobody has read, then
-    ran = program.run("train", "bad.txt")
-    assert (ran.status, Path("model.npz").read_bytes()) == (1, before)
-    assert ran.err == (
-        "charrnn: error: model.npz already exists\n"
-        "Resume it: charrnn train --resume. Or replace it with --force, or name another file"
-        " with -m.\n"
-    )
-    hint = "Check the name"  # before anything is replaced for the sake of it
-    program.refuses("train", "nowhere.txt", what="nowhere.txt does not exist", hint=hint)
+    program.write("bad.txt", b"\xff")
+    for wrong in (("bad.txt",), ("nowhere.txt",), ("names.txt", "--dry-run")):
+        program.run("train", *wrong)
+        assert Path("model.npz").read_bytes() == before
+        assert not Path("model.1.npz").exists()
+    for seed in ("1", "2"):
+        ran = program.run("train", "names.txt", *BRIEF, "--seed", seed)
+        assert f"the old model is model.{seed}.npz now" in ran.err
+    assert Path("model.1.npz").read_bytes() == before
     summary_of(program, "--seed", "9", "--force")
-    assert Path("model.npz").read_bytes() != before
+    program.run("train", "--resume", "--epochs", "3")
+    assert not Path("model.3.npz").exists()
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])

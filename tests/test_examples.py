@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from charrnn.corpus.corpus import Examples, encode_draft, read_draft
 from charrnn.corpus.segmentation import END_CODE
-from charrnn.model_file.texts import codes_in
 from charrnn.settings.corpus import Kind, Reading
+from charrnn.texts import codes_in
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 ABC = Vocabulary(" abc")

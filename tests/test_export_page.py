@@ -17,7 +17,7 @@ import pytest
 from charrnn.export import ExportOptions, export
 from charrnn.export.html import HASHES, filter_of
 from charrnn.export.js import asset
-from charrnn.model_file.checkpoint import Trained
+from charrnn.model_file import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.runs import load
 from charrnn.scoring.scorer import NetworkScorer

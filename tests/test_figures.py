@@ -16,7 +16,7 @@ from charrnn.corpus.segmentation import stream_of
 from charrnn.display import plot, plot_lengths, render
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.model import Model
-from charrnn.model_file.texts import example_lengths
+from charrnn.texts import example_lengths
 from tests.child import PYTHON
 from tests.corpora import NAMES
 from tests.extras import axes, without

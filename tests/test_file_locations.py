@@ -10,7 +10,6 @@ import pytest
 
 import charrnn
 from charrnn.corpus.files import NOWHERE, absolute_place, locate, place_of, relative_place
-from tests.corpora import NAMES
 from tests.program import Program
 from tests.runs import BRIEF
 
@@ -62,18 +61,6 @@ def test_another_text_of_that_name_in_this_folder_is_not_taken_for_it(program: P
     (program / "away/texts").mkdir()
     program.write("away/texts/names.txt", "something else\n")
     assert program.run("eval", "-m", "../models/n.npz", cwd=program / "away").status == 0
-
-
-def test_no_file_names_a_text_from_the_root_of_the_disk(program: Program) -> None:
-    name = program / "texts/names.txt"
-    program.write("valid.txt", NAMES)
-    valid = program / "valid.txt"
-    program.run("train", name, "--valid", valid, *BRIEF, "-m", program / "models/m.npz").says()
-    assert str(program.folder) not in text_of(program / "models/m.npz")
-    corpus = charrnn.load("models/m.npz").corpus
-    assert (corpus.sources, corpus.valid) == (("../texts/names.txt",), ("../valid.txt",))
-    charrnn.load("models/m.npz").slim().save("slim.npz")
-    assert "texts/" not in text_of(program / "slim.npz")
 
 
 def test_what_has_no_place_has_none(program: Program) -> None:

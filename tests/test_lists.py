@@ -204,9 +204,3 @@ def test_a_sweep_reads_the_column(table: Program) -> None:
     assert swept.status == 0, swept.err
     model = next(iter((table / "runs").glob("*.npz")))
     assert table.run("info", "-m", model, "--json").json["corpus"]["characters"] < 200
-
-
-def test_a_file_without_a_column_is_as_it_was(trained: Program) -> None:
-    assert b'"strip"' not in (trained / "model.npz").read_bytes()
-    assert trained.train("names.txt", "--strip", "x", "--force").status == 0
-    assert b'"strip":"x"' in (trained / "model.npz").read_bytes()

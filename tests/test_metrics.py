@@ -19,7 +19,7 @@ from charrnn.cli.console import Console
 from charrnn.cli.signals import Stop
 from charrnn.cli.train.metrics import Metrics
 from charrnn.errors import CharrnnError
-from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.model_file import Checkpoint
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import UNIT

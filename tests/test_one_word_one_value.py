@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import charrnn
+from charrnn import model_file as checkpoint
 from charrnn.display import curve_of
-from charrnn.model_file import checkpoint
-from charrnn.model_file.texts import rebuild_corpus
 from charrnn.scoring.predictor import as_predictor, scorer_of
+from charrnn.texts import rebuild_corpus
 from tests.program import Program
 from tests.runs import SIZE
 

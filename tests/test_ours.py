@@ -9,7 +9,7 @@ import pytest
 
 import charrnn
 from charrnn.errors import CharrnnError, ModelExistsError
-from charrnn.model_file.saving import check_may_be_replaced
+from charrnn.saving import check_may_be_replaced
 from tests.program import Program
 from tests.runs import BRIEF
 

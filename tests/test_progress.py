@@ -12,12 +12,12 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
+from charrnn import model_file as checkpoint
 from charrnn import system
 from charrnn.cli.console import NARROW, TOGETHER, Console, Output, wrap
 from charrnn.cli.terminal import progress, tables
 from charrnn.cli.terminal.progress import CheckupRows, Pace, preview
 from charrnn.corpus.corpus import from_texts
-from charrnn.model_file import checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import UNIT
 from charrnn.plan import fit_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import charrnn
-from charrnn.model_file.texts import rebuild_corpus
+from charrnn.texts import rebuild_corpus
 from tests.program import Program
 
 SMALL = ("--hidden", "3", "--layers", "1", "--epochs", "1")

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from charrnn import model_file
 from charrnn.cluster import open_executor
 from charrnn.corpus.corpus import from_texts
 from charrnn.counts.markov import Baseline
 from charrnn.errors import CharrnnError, ResumeError, SaveError
-from charrnn.model_file import checkpoint
-from charrnn.model_file.fields import record_of
+from charrnn.model_file import record_of
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.sweep import (
     Material,
@@ -84,7 +84,7 @@ def test_rows_and_models_are_the_same_on_all_executors(dask: str, tmp_path: Path
     assert np.mean(good["held_out_blocks"]) == pytest.approx(
         good["best"]["nats_per_character"], 0.1
     )
-    assert checkpoint.load(good["model"]).config.epochs == 2
+    assert model_file.load(good["model"]).config.epochs == 2
     lines = (tmp_path / "a/sweep.jsonl").read_text().splitlines()
     assert {json.loads(line)["name"] for line in lines} == set(rows)
     assert list(rows["hidden=2,lr=0.01,seed=0"]) == [

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from charrnn import texts
 from charrnn.corpus import corpus
 from charrnn.corpus.corpus import Corpus, from_texts
 from charrnn.corpus.segmentation import text_of
 from charrnn.errors import CorpusError
-from charrnn.model_file import texts
-from charrnn.model_file.fields import CorpusRecord, record_of
+from charrnn.model_file import CorpusRecord, record_of
 from charrnn.settings.corpus import CorpusConfig, Errors, Kind, Reading
 from charrnn.vocabulary import UNKNOWN, Vocabulary
 

@@ -59,7 +59,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
     file = None
     if options.output is not None:
         file = OutputFile(options.output, "--output", force=options.force)
-        file.check(options.model, *options.sources, corpus=model.corpus.files)
+        file.check(options.model, *options.sources, corpus=model.corpus.names)
     console.note_if_waiting(options.sources)
     vectors: list[Vectors] = []
     rows = 0

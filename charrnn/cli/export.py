@@ -103,12 +103,12 @@ class Options(CommandOptions):
 def run(options: Options, _threads: int, console: Console) -> None:
     from charrnn.cli.terminal.tables import Fact, Report
     from charrnn.corpus.segmentation import texts_in, whole_examples
-    from charrnn.model_file.texts import codes_like
     from charrnn.runs import load
+    from charrnn.texts import codes_like
 
     file = OutputFile(options.out, "FILE", force=options.force)
     model = load(options.model)
-    file.check(options.model, *options.novel, corpus=model.corpus.files)
+    file.check(options.model, *options.novel, corpus=model.corpus.names)
     console.note_if_waiting(options.novel)
     codes = codes_like(model.corpus, options.novel, {})
     novel = tuple(text for block in whole_examples(codes) for text in texts_in(block))

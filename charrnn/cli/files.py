@@ -12,11 +12,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from charrnn import saving
 from charrnn.cli.console import Console
 from charrnn.cli.options import TextOptions
 from charrnn.corpus.files import model_at, path_of
 from charrnn.errors import ModelBusyError, SaveError, SettingError
-from charrnn.model_file import saving
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,12 @@ class OutputFile:
     """
 
     def __init__(
-        self, path: Path, option: str, *, force: bool, is_ours: saving.Recognise | None = None
+        self,
+        path: Path,
+        option: str,
+        *,
+        force: bool,
+        is_ours: Callable[[bytes], bool] | None = None,
     ) -> None:
         self.path, self._option, self._force, self._is_ours = path, option, force, is_ours
         self._another = "name another file"
@@ -78,7 +83,9 @@ class OutputFile:
         with self.saved(), saving.locked(target):
             for path in (self.path, target):  # which may have appeared during the work
                 self._check_free(path)
-            saving.replace(target, size, pieces)
+            with saving.replaced(target) as file:
+                for piece in pieces:
+                    file.write(piece)
 
     def _check_free(self, path: Path) -> None:
         if not self._force and self._is_ours is not None:
@@ -132,7 +139,7 @@ def names_of(models: Sequence[Path]) -> list[str]:
 
 def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
     """Return the code points of the texts, END_CODE after each example."""
-    from charrnn.model_file import texts
+    from charrnn import texts
 
     record = model.corpus
     if not options.sources:

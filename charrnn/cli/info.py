@@ -80,7 +80,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
 def report_on(path: Path, model: Model) -> Report:
     from charrnn.cli.train.summary import corpus_json, settings_json
 
-    config, corpus, run = model.config, model.corpus, model.trained.learned.run
+    config, corpus, run = model.config, model.corpus, model.trained.counters
     vocabulary, symbols = model.vocabulary, model.vocabulary.symbols
     size = os.path.getsize(model_at(path))
     parameters = model.parameters.flat.size
@@ -115,7 +115,7 @@ def report_on(path: Path, model: Model) -> Report:
 def corpus_facts(model: Model) -> Iterator[Fact]:
     corpus, are = model.corpus, model.corpus.examples_are
     yield Fact(label="corpus", text=", ".join(corpus.sources) or "texts passed from Python")
-    how = {"column": corpus.column, "strip": corpus.strip}
+    how = {"column": corpus.reading.column, "strip": corpus.reading.strip}
     ways = [f"{option_for(name)} {value}" for name, value in how.items() if value]
     if ways:
         yield Fact(text=f"read with {' '.join(ways)}")
@@ -183,13 +183,13 @@ def best_facts(model: Model) -> Iterator[Fact]:
 
 def resume_of(model: Model) -> tuple[bool, str]:
     """Return True if the training can be resumed, and why or why not."""
-    from charrnn.model_file import texts
+    from charrnn import texts
 
     if model.trained.slim:
         return False, "the file has no training state (see charrnn slim)"
     try:
         texts.check_files_exist(model.corpus)
-        if sum(os.path.getsize(path_of(name)) for name in model.corpus.files) > COMPARED:
+        if sum(os.path.getsize(path_of(name)) for name in model.corpus.names) > COMPARED:
             found = "the corpus is there; it was not compared"
         else:
             texts.rebuild_corpus(model.corpus, model.vocabulary)

@@ -25,7 +25,7 @@ NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # Windows lacks SIGHUP, oth
 SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
 FINALIZERS = {"weakref.py", "_weakrefset.py"}
 # Functions that create a file or a connection which only their caller ends.
-CREATORS = {("saving.py", "locked"), ("saving.py", "_temporary"), ("cluster.py", "_connect")}
+CREATORS = {("saving.py", "locked"), ("saving.py", "replaced"), ("cluster.py", "_connect")}
 HANGUP = getattr(signal, "SIGHUP", None)
 _early: list[int] = []
 _is_ready = False

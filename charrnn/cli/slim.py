@@ -59,11 +59,11 @@ def run(options: Options, _threads: int, console: Console) -> None:
 
     model = load(options.model)
     file = OutputFile(options.out, "FILE", force=options.force)
-    file.check(options.model, corpus=model.corpus.files)
+    file.check(options.model, corpus=model.corpus.names)
     before = os.path.getsize(model_at(options.model))
     if model.trained.slim and not options.without_counts:
         console.note(f"{options.model} is already slim")
-    slim = model.slim(without_counts=options.without_counts, bits=options.bits or 32)
+    slim = model.slim(without_counts=options.without_counts)
     with file.saved():
         slim.save(options.out, force=options.force)
     if slim.trained.counted is not None:

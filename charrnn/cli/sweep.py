@@ -202,7 +202,7 @@ def read_material(options: Options, console: Console) -> Material:
     """Read the corpus and the model to start from."""
     from charrnn.cli.train.prepare import model_to_start_from
     from charrnn.corpus.corpus import read_files
-    from charrnn.model_file.fields import record_of
+    from charrnn.model_file import record_of
     from charrnn.sweep import Material
 
     start = model_to_start_from(options.start_from, console)

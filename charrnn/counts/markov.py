@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from charrnn.counts import ngrams
 from charrnn.counts.kneser_ney import NONE, WITTEN_BELL, Floats, Numbers, Rule, kneser_ney_by
 from charrnn.counts.ngrams import Ids, Layout, Windows, Words, is_counted, sorted_windows
-from charrnn.system import give_back
 from charrnn.vocabulary import END
 
 Word = NDArray[np.uint64]
@@ -307,7 +306,6 @@ def baselines(train: Ids, text: Ids, symbols: int, budget: Budget = BUDGET) -> I
         name = "unigram" if each.order == 1 else f"markov-{each.order - 1}"
         nats = min(each.kneser_ney, each.witten_bell, key=np.mean)
         yield Baseline(name, float(nats.mean()), counted, size, nats)
-    give_back()
 
 
 def surprisals(

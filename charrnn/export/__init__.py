@@ -22,7 +22,7 @@ from charrnn.settings import fields
 from charrnn.settings.fields import Checked, Flag, Text, Whole
 
 if TYPE_CHECKING:
-    from charrnn.model_file.checkpoint import Trained
+    from charrnn.model_file import Trained
     from charrnn.network.architecture import Architecture
 
 FILE = "File"  # a panel of help
@@ -118,14 +118,15 @@ def export_to(
     path: str | PathLike[str], trained: Trained, options: ExportOptions, *, force: bool = False
 ) -> None:
     """Write the file, whole or not at all. Raise ModelExistsError if it exists, unless forced."""
-    from charrnn.model_file import saving
+    from charrnn import saving
 
     content = export(trained, kind_of(path), replace(options, name=PurePath(path).stem))
     with saving.locked(path):
         if os.path.lexists(path) and not force:
             what = f"{os.fspath(path)} is there already"
             raise ModelExistsError(what, "Name another file, or say force=True.")
-        saving.replace(path, len(content), [content])
+        with saving.replaced(path) as file:
+            file.write(content)
 
 
 def export(trained: Trained, kind: str, options: ExportOptions) -> bytes:

@@ -16,7 +16,7 @@ import numpy as np
 
 from charrnn.errors import SettingError
 from charrnn.export import ExportOptions, check_known
-from charrnn.model_file.checkpoint import Trained
+from charrnn.model_file import Trained
 from charrnn.network import rounding
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Array, Array64, Integers

@@ -17,7 +17,7 @@ import numpy as np
 
 from charrnn.export import ExportOptions
 from charrnn.export.js import asset, encode, engine, facts_of, in_base64, plain_json
-from charrnn.model_file.checkpoint import Trained
+from charrnn.model_file import Trained
 from charrnn.sampling.draws import keys_of_texts
 from charrnn.scoring import heat_map
 from charrnn.scoring.heat_map import NAMES

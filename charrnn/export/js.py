@@ -15,7 +15,7 @@ import json
 from importlib.resources import files
 
 from charrnn.export import ExportOptions, check_known
-from charrnn.model_file.checkpoint import Trained
+from charrnn.model_file import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import as_integers
 
@@ -51,8 +51,8 @@ def facts_of(trained: Trained, options: ExportOptions, kind: str = "a page") -> 
         "bits": options.bits,
         "codes": [ord(character) for character in vocabulary.characters],
         "novelty": vocabulary.novelty,
-        "newlines": trained.corpus.newlines,
-        "normalize": trained.corpus.normalize,
+        "newlines": trained.corpus.reading.newlines,
+        "normalize": trained.corpus.reading.normalize,
     }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from charrnn.errors import MissingPackageError
 from charrnn.export import ExportOptions, check_known
 from charrnn.export.torch import CELLS, HEADS, metadata, torch_arrays
-from charrnn.model_file.checkpoint import Trained
+from charrnn.model_file import Trained
 from charrnn.network.architecture import Architecture
 from charrnn.network.rounding import Array
 from charrnn.vocabulary import END

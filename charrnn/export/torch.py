@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from charrnn.export import ExportOptions, check_known
-from charrnn.model_file.checkpoint import Trained
+from charrnn.model_file import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Array
 from charrnn.vocabulary import END, UNKNOWN
@@ -64,8 +64,8 @@ def metadata(trained: Trained) -> dict[str, str]:
         "end": END,
         "unknown": UNKNOWN,
         "first_id": UNKNOWN + 1,  # of the characters
-        "newlines": corpus.newlines,
-        "normalize": corpus.normalize,
+        "newlines": corpus.reading.newlines,
+        "normalize": corpus.reading.normalize,
     }
     return {"charrnn": json.dumps(facts, ensure_ascii=False)}
 

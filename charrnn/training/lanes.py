@@ -140,7 +140,7 @@ class Lanes:
 
 
 def memory_of(size: Architecture, sizes: list[int], file: int) -> Any:
-    """Return named arrays in a file that processes share, or in memory of this one alone: -1."""
+    """Return named arrays in a file that processes share; without one (-1) they are this one's."""
     steps, lanes, parts, dropout = sizes
     fields: list[Any] = [
         ("steps", np.int64),
@@ -153,7 +153,9 @@ def memory_of(size: Architecture, sizes: list[int], file: int) -> Any:
         ("marks", np.bool_, (2, steps, lanes)),  # begins, idle
     ]
     kind = np.dtype(fields)
-    if file >= 0 and os.fstat(file).st_size == 0:
+    if file < 0:  # not shared with a fork, either
+        return np.zeros((), kind)
+    if os.fstat(file).st_size == 0:
         with open(file, "wb", closefd=False) as writer:  # holes in a file can end a process later
             np.zeros(kind.itemsize, np.uint8).tofile(writer)
     return np.frombuffer(mmap.mmap(file, kind.itemsize), kind).reshape(())

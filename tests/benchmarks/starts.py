@@ -17,7 +17,6 @@ from statistics import mean
 from zoneinfo import available_timezones
 
 import charrnn
-from charrnn.system import single_threaded
 from tests.make_models import LATIN, fitted, latin_lines, lines_of
 
 SIZES = (8, 30, 100, 300, 1000)
@@ -111,12 +110,11 @@ def report(kinds: Iterable[str] = NEAREST, sizes: Iterable[int] = SIZES) -> None
     """Print a row for each list and size: means over the seeds."""
     print("| list | lines | counts | network alone | from latin | from | nearest |")
     print("|---|---|---|---|---|---|---|", flush=True)
-    with single_threaded():
-        for kind in kinds:
-            for size in sizes:
-                rows = [row for seed in SEEDS if (row := losses(kind, size, seed))]
-                if rows:
-                    means = [f"{mean(row[name] for row in rows):.3f}" for name in rows[0]]
-                    network, counts, latin, nearest = means
-                    cells = (kind, f"{size:,}", counts, network, latin, NEAREST[kind], nearest)
-                    print(f"| {' | '.join(cells)} |", flush=True)
+    for kind in kinds:
+        for size in sizes:
+            rows = [row for seed in SEEDS if (row := losses(kind, size, seed))]
+            if rows:
+                means = [f"{mean(row[name] for row in rows):.3f}" for name in rows[0]]
+                network, counts, latin, nearest = means
+                cells = (kind, f"{size:,}", counts, network, latin, NEAREST[kind], nearest)
+                print(f"| {' | '.join(cells)} |", flush=True)

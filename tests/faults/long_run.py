@@ -11,8 +11,7 @@ from tests.program import Program
 
 # The program, changed to save at every check-up.
 OFTEN = (
-    "from charrnn.model_file import checkpoint as c; c.OFTEN = c.COSTLY = 0;"
-    "from charrnn.__main__ import run; run()"
+    "from charrnn import runs as c; c.OFTEN = c.COSTLY = 0;from charrnn.__main__ import run; run()"
 )
 SAVING_OFTEN = [*PYTHON, "-c", OFTEN]
 SIZE = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--cores", "2")

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.model_file import checkpoint
+from charrnn import model_file as checkpoint
 from tests.child import PYTHON
-from tests.faults.limits import MEBIBYTE, limited, unprivileged
+from tests.faults.limits import MEBIBYTE, unprivileged
 from tests.program import CHARRNN, SMALL, Program
 
 
@@ -170,18 +170,6 @@ def test_05_five_thousand_characters_work(program: Program) -> None:
 def hundred_thousand() -> str:
     codes = [code for code in range(0x3400, 0x3400 + 102_048) if not 0xD800 <= code < 0xE000]
     return "\n".join("".join(map(chr, codes[at : at + 50])) for at in range(0, len(codes), 50))
-
-
-def test_05_a_hundred_thousand_characters_are_refused_before_memory_is_taken(
-    trained: Program,
-) -> None:
-    trained.write("text", hundred_thousand())
-    trained.refuses(
-        *("train", "text", "--force", "--hidden", "1000"),
-        what=["this run needs about", "of memory", "are free"],
-        hint="Try a smaller --hidden",
-        preexec_fn=limited(AS=800 * MEBIBYTE),
-    )
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from charrnn.model_file import checkpoint
+from charrnn import model_file as checkpoint
 from tests.child import Child, wait_until
 from tests.faults.long_run import (
     GO_ON,

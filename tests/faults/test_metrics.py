@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.model_file import checkpoint
+from charrnn import model_file as checkpoint
 from tests.faults.test_signals import ENDLESS, SAID
 from tests.program import SMALL, Program
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from charrnn.model_file import checkpoint
+from charrnn import model_file as checkpoint
 from tests.program import Program, is_refusal
 
 TOO_LONG = "9" * 5000

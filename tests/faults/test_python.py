@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
+from charrnn import model_file as checkpoint
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.model_file import checkpoint
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import OneOf, Real, Whole, settings_of
 from charrnn.settings.sampling import SampleConfig

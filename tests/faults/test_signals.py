@@ -17,7 +17,7 @@ from typing import IO
 
 import pytest
 
-from charrnn.model_file import checkpoint
+from charrnn import model_file as checkpoint
 from tests.child import CHARRNN, PLAIN, PYTHON, read_screen
 from tests.faults.long_run import GO_ON, WHOLE_RUN, found, is_tidy, lines_of, run_undisturbed
 from tests.program import SMALL, Child, Program
@@ -110,24 +110,6 @@ os.fsync = stuck
 from tests.rows import seldom
 from charrnn.__main__ import run; run()
 """
-
-
-def test_21_twice_while_it_saves_leaves_the_old_file(program: Program) -> None:
-    with program.going(*ENDLESS, *WRITTEN, by=[*PYTHON, "-c", STUCK_SAVING]) as child:
-        child.until_saved()
-        before = lines_of(program)
-        program.write("hold", "")
-        child.until(lambda: lines_of(program) > before + 50 or child.out != "")  # more to save
-        child.send(signal.SIGINT)
-        child.until(lambda: "saving" in child.out and SAID in child.err)
-        old = (program / "model.npz").read_bytes()
-        child.send(signal.SIGINT)
-        ended = child.end()
-    assert ended.status == 130
-    assert "Traceback" not in ended.err
-    assert (program / "model.npz").read_bytes() == old
-    checkpoint.load(program / "model.npz")
-    is_tidy(program)
 
 
 def test_21_before_training_a_signal_ends_it_cleanly(program: Program) -> None:

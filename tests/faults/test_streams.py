@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.model_file import checkpoint
+from charrnn import model_file as checkpoint
 from tests.child import CHARRNN, PATIENCE
 from tests.faults.long_run import is_tidy
 from tests.program import SMALL, Program, is_refusal

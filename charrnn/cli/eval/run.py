@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import tee
 from typing import Any
 
+from charrnn import texts
 from charrnn.cli.console import Console
 from charrnn.cli.eval import rows
 from charrnn.cli.eval.options import Options
@@ -19,7 +20,6 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import PACKED, name_of
 from charrnn.errors import CorpusError, ModelFileError
 from charrnn.model import Model
-from charrnn.model_file import texts
 from charrnn.runs import load
 from charrnn.scoring import pieces
 from charrnn.scoring.baselines import TextCollector, comparisons

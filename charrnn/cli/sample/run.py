@@ -28,7 +28,6 @@ from charrnn.corpus.files import blocks, is_stream, path_of
 from charrnn.corpus.segmentation import END_CODE, codes_of_ids
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError
 from charrnn.model import Model
-from charrnn.model_file.texts import check_files_exist, codes_in, codes_like, example_lengths
 from charrnn.runs import load
 from charrnn.sampling import sampler as samplers
 from charrnn.sampling.copied import Runs, copied_runs
@@ -36,6 +35,7 @@ from charrnn.sampling.sampler import Conditions, Fragment, Sample, SampleConfig,
 from charrnn.scoring.predictor import OTHER_VOCABULARY, combine
 from charrnn.settings.corpus import Reading
 from charrnn.text import Raw, Visible, encodable, goes_on, joined, visible
+from charrnn.texts import check_files_exist, codes_in, codes_like, example_lengths
 from charrnn.vocabulary import Codes, Vocabulary, codes_of
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def run(options: Options, threads: int, console: Console) -> None:
             what = f"the vocabularies of {path} and {options.models[0]} differ"
             raise ModelFileError(what, OTHER_VOCABULARY)
     predictor = combine([one.predictor(options.use) for one in models])
-    texts = {(one.corpus.fingerprint, one.corpus.source_files): one for one in models}
+    texts = {(one.corpus.fingerprint, one.corpus.sources): one for one in models}
     distinct = tuple(texts.values())  # a model of each text
     reading = model.corpus.reading_of(options.prime_file or "-", options.reading)
     console.note_if_waiting(options.files)
@@ -350,8 +350,8 @@ def check_complete(tally: Tally, options: Options, temperatures: int) -> None:
 def training_texts(model: Model) -> Iterator[Codes]:
     corpus = model.corpus
     check_files_exist(corpus)
-    kinds = corpus.config.kinds(len(corpus.source_files))
-    return codes_in(corpus.source_files, kinds, corpus.config.reading)
+    kinds = corpus.config.kinds(len(corpus.sources))
+    return codes_in(corpus.sources, kinds, corpus.config.reading)
 
 
 def known_texts(models: Sequence[Model], options: Options) -> Iterator[Codes]:
@@ -376,7 +376,7 @@ def are_at_hand(models: Sequence[Model], most: int, novel: Sequence[str] = ()) -
     with suppress(CharrnnError):
         for model in models:
             check_files_exist(model.corpus)
-            names += model.corpus.source_files
+            names += model.corpus.sources
     with suppress(OSError):
         files = list(map(path_of, names))
         is_small = all(map(os.path.isfile, files)) and sum(map(os.path.getsize, files)) <= most

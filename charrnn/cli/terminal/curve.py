@@ -14,7 +14,7 @@ from charrnn.text import Visible, joined, visible_line
 
 if TYPE_CHECKING:
     from charrnn.display import Curve
-    from charrnn.model_file.fields import CorpusRecord
+    from charrnn.model_file import CorpusRecord
 
 HEIGHT = 10  # lines
 LABEL = 6  # columns before the picture

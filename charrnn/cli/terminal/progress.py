@@ -18,7 +18,7 @@ from rich.cells import cell_len, set_cell_size
 from charrnn.cli.console import BOLD, DIM, GREEN, YELLOW, Console, Output
 from charrnn.cli.terminal.tables import Column, Table, bits, clock, counted
 from charrnn.display import best_of
-from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.model_file import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.text import Visible, joined, visible_line

@@ -14,7 +14,7 @@ from charrnn.cli.console import CYAN, TOGETHER, Console, Output, wrap
 from charrnn.text import Visible, joined, visible_line
 
 if TYPE_CHECKING:
-    from charrnn.model_file.fields import CorpusRecord
+    from charrnn.model_file import CorpusRecord
     from charrnn.scoring.score import Difference, Mean
 
 FEW_SYMBOLS = 200  # held out: a check-up that is the best on fewer may be so by chance

@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.errors import CharrnnError
-from charrnn.json_lines import LineFile, parse
-from charrnn.model_file.saving import remedy
+from charrnn.saving import remedy
 from charrnn.settings.training import Fitted
+from charrnn.system import LineFile, parse_line
 from charrnn.training.loop import Checkup, Event, Step
 
 if TYPE_CHECKING:
     from charrnn.cli.console import Console
     from charrnn.cli.signals import Stop
-    from charrnn.model_file.checkpoint import Checkpoint
+    from charrnn.model_file import Checkpoint
 
 RUN, STEP, CHECKUP = "charrnn.run/1", "charrnn.step/1", "charrnn.checkup/1"
 BEGINNING = b'{"schema": "charrnn.'
@@ -136,7 +136,7 @@ class Metrics:
 
 def parse_row(path: Path, line: bytes) -> dict[str, Any]:
     with suppress(ValueError, KeyError):
-        row = parse(line)
+        row = parse_line(line)
         if row["schema"] in (RUN, STEP, CHECKUP) and type(row["step"]) is int:
             return row
     hint = "Name another file with --metrics."

@@ -19,7 +19,7 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import path_of
 from charrnn.counts.markov import Baseline
 from charrnn.display import best_of
-from charrnn.model_file.checkpoint import Trained
+from charrnn.model_file import Trained
 from charrnn.plan import FITTED, FOREVER, Plan, rule_of
 from charrnn.settings.training import Fitted
 from charrnn.text import script_of
@@ -129,7 +129,7 @@ def start_in_words(options: Options, start: Trained | None, corpus: Corpus) -> I
     added = f"{count(len(new), 'new character')}: {new}" if new else "no new characters"
     yield "from", reused
     yield "", added
-    learned = {os.path.realpath(path_of(name)) for name in start.corpus.source_files}
+    learned = {os.path.realpath(path_of(name)) for name in start.corpus.sources}
     again = [name for name in corpus.sources if os.path.realpath(path_of(name)) in learned]
     if again and not corpus.valid and len(corpus.held_out):
         may = f"{path} has learned from {', '.join(again)}, and may know what is held out now"

@@ -23,12 +23,11 @@ from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.corpus import Corpus, read_files
 from charrnn.corpus.files import OURS
 from charrnn.counts.markov import Baseline
-from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
-from charrnn.model_file import checkpoint, container
-from charrnn.model_file.checkpoint import Checkpoint, Trained
-from charrnn.model_file.container import LARGEST
+from charrnn.errors import CorpusError, ModelFileError, OtherVersionError, ResumeError, SettingError
+from charrnn.model_file import LARGEST, Checkpoint, Trained, load_trained, room_needed
 from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings, plan, text_bytes
 from charrnn.runs import begin, compute_baselines, configure, reopen
+from charrnn.saving import check_writable
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted
 
@@ -126,8 +125,8 @@ def prepare_run(options: Options, console: Console) -> PreparedRun:
     best = display.show_baselines(baselines, corpus, both=run.config.counts)
     note_if_refused(console)
     if not options.dry_run:
-        room = checkpoint.room_needed(options.model, run) + CHECKUP * checkups
-        container.check_writable(options.model, room)
+        room = room_needed(options.model, run) + CHECKUP * checkups
+        check_writable(options.model, room)
     return replace(ready, best_baseline=best)
 
 
@@ -170,8 +169,8 @@ def read_again(run: Checkpoint, options: Options, console: Console) -> Corpus:
     record = run.corpus
     named, held_out = options.sources or record.sources, options.valid or record.valid
     console.note_if_waiting((*named, *held_out))
-    sources = options.sources or record.source_files
-    valid = options.valid or record.valid_files
+    sources = options.sources or record.sources
+    valid = options.valid or record.valid
     options.check_metrics(*sources, *valid)
     if not sources:
         hint = "Resume it in Python: charrnn.resume(path, texts)."
@@ -198,8 +197,8 @@ def model_to_start_from(path: Path | None, console: Console) -> Trained | None:
     if path is None:
         return None
     try:
-        trained = checkpoint.load_trained(path)
-    except NewerModelError:
+        trained = load_trained(path)
+    except OtherVersionError:
         raise
     except ModelFileError as error:
         hint = f"Name with --from a file that charrnn train wrote, or {OURS}."

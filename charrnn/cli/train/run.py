@@ -15,11 +15,10 @@ from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
 from charrnn.corpus.files import check_source
-from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
-from charrnn.model_file import container
-from charrnn.model_file.checkpoint import Saver
-from charrnn.model_file.container import is_model
-from charrnn.model_file.saving import check_may_be_replaced, locked
+from charrnn.errors import CharrnnError, DivergedError, ResumeError
+from charrnn.model_file import is_model
+from charrnn.runs import Saver
+from charrnn.saving import check_may_be_replaced, check_writable, locked
 from charrnn.scoring.baselines import counting_baselines, differences
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.score import difference_of, tally
@@ -32,7 +31,7 @@ QUICK = 1 << 31  # multiplications, about a second: exact losses that a signal d
 @contextmanager
 def lock_model_file(options: Options) -> Iterator[None]:
     """Lock the model file and check that it can be written. A dry run does not lock it."""
-    container.check_writable(options.model, 1 << 12)  # every model file is larger
+    check_writable(options.model, 1 << 12)  # every model file is larger
     if options.metrics is not None:
         check_place(options.metrics)
     if options.dry_run:
@@ -45,7 +44,7 @@ def lock_model_file(options: Options) -> Iterator[None]:
 
 
 def check_model_file(options: Options) -> None:
-    """Raise an error if a model would be replaced without --force, or if none can be resumed."""
+    """Raise an error if the file may not be replaced, or if there is none to resume."""
     is_there = os.path.exists(options.model)
     if options.resume and not is_there:
         hint = f"Train one first: {options.line('train', 'CORPUS')}"
@@ -53,9 +52,6 @@ def check_model_file(options: Options) -> None:
     if is_there and not options.resume and not options.force:
         hint = "Name another file with -m, or replace it with --force."
         check_may_be_replaced(options.model, is_model, hint)
-        ways = "Or replace it with --force, or name another file with -m."
-        hint = f"Resume it: {options.line('train', '--resume')}. {ways}"
-        raise ModelExistsError(f"{options.model} already exists", hint)
 
 
 def run(options: Options, _cores: int, console: Console) -> None:
@@ -85,7 +81,14 @@ def learn(ready: PreparedRun, stop: Stop, console: Console) -> Outcome:
     options, checkpoint, config = ready.options, ready.checkpoint, ready.checkpoint.config
     with ExitStack() as stack:
         metrics = None
-        saver = Saver(options.model, checkpoint, is_saved=options.resume, alarm=console.alarm)
+        keeps_old = not options.resume and not options.force
+        saver = Saver(
+            options.model,
+            checkpoint,
+            is_saved=options.resume,
+            alarm=console.alarm,
+            kept=(lambda old: console.note(f"the old model is {old} now")) if keeps_old else None,
+        )
         if options.metrics is not None:
             metrics = Metrics(options.metrics, checkpoint, console, stop, is_resumed=options.resume)
             stack.callback(metrics.close)

@@ -19,8 +19,7 @@ from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.files import is_stream, path_of
 from charrnn.display import best_of, training_loss
-from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.fields import CorpusRecord
+from charrnn.model_file import Checkpoint, CorpusRecord
 from charrnn.plan import FOREVER
 from charrnn.scoring.predictor import MIXABLE_HEADS
 from charrnn.scoring.score import Difference, Mean, Score, json_of
@@ -31,7 +30,8 @@ from charrnn.text import Visible
 def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
     """Return the corpus: first the documented keys, then all others of its record."""
     whole = asdict(record) | {"symbols": symbols}
-    for name in ("baselines", "places", "known"):  # shown elsewhere, or only for the file
+    whole |= whole.pop("reading")
+    for name in ("baselines", "known"):  # shown elsewhere, or only for the file
         del whole[name]
     first = ("examples", "characters", "symbols", "held_out_examples", "held_out_characters")
     return {name: whole[name] for name in (*first, "examples_are")} | whole
@@ -67,7 +67,7 @@ def texts_again(sources: Sequence[str], valid: Sequence[str]) -> list[str]:
 
 def can_be_read_again(record: CorpusRecord) -> bool:
     """Return True if the corpus is in existing files, not from a pipe or from Python."""
-    return bool(record.files) and all(os.path.isfile(path_of(file)) for file in record.files)
+    return bool(record.names) and all(os.path.isfile(path_of(file)) for file in record.names)
 
 
 def fed(line: str, again: Sequence[str], sources: Sequence[str]) -> str:

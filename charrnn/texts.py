@@ -17,7 +17,7 @@ from charrnn.corpus.corpus import Corpus, read_draft, split
 from charrnn.corpus.files import blocks, path_of
 from charrnn.corpus.segmentation import END_CODE, codes_of_ids, cut_file
 from charrnn.errors import CorpusError
-from charrnn.model_file.fields import CorpusRecord
+from charrnn.model_file import CorpusRecord
 from charrnn.scoring.pieces import Origins
 from charrnn.settings.corpus import Kind, Reading
 from charrnn.vocabulary import UNKNOWN, Codes, Vocabulary, codes_of
@@ -66,7 +66,7 @@ def rebuild_corpus(record: CorpusRecord, vocabulary: Vocabulary) -> Corpus:
     """Return the corpus of a model; raise CorpusError if it has moved or changed."""
     check_files_exist(record)
     try:
-        rebuilt = corpus.read_files(record.source_files, record.config, record.valid_files)
+        rebuilt = corpus.read_files(record.sources, record.config, record.valid)
     except CorpusError as error:
         raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT) from error
     if rebuilt.fingerprint != record.fingerprint:
@@ -89,7 +89,7 @@ def check_files_exist(record: CorpusRecord) -> None:
     if "-" in sources:
         what = "the model was trained on standard input, which was not kept"
         raise CorpusError(what, NAME_A_TEXT)
-    for source, file in zip(sources, record.source_files + record.valid_files, strict=True):
+    for source, file in zip(sources, record.sources + record.valid, strict=True):
         if not os.path.exists(path_of(file)):
             what = f"the corpus has moved: {source} is not there"
             hint = f"Put it back where it was, or beside the model file. Or: {NAME_A_TEXT}"
@@ -105,9 +105,9 @@ def held_out_codes(rebuilt: Corpus, record: CorpusRecord) -> Iterator[Codes]:
         return codes_of_ids(ids, codes_of(rebuilt.vocabulary.characters))
     config, first = record.config, len(record.sources)
     if record.valid:
-        return codes_in(record.valid_files, config.kinds(len(record.valid), first), config.reading)
+        return codes_in(record.valid, config.kinds(len(record.valid), first), config.reading)
     # All unseen characters share one id, so read again with a vocabulary of all characters.
-    texts = (blocks(source, config.reading) for source in record.source_files)
+    texts = (blocks(source, config.reading) for source in record.sources)
     draft, _ = read_draft(texts, config.kinds(first))
     characters = np.array(draft.characters, np.uint32)
     return codes_of_ids(split(draft, config.holdout)[1].ids, characters)

@@ -1,0 +1,296 @@
+"""Model files: what is saved is loaded, what is damaged is refused, and no kill loses a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import charrnn
+from charrnn import errors, model_file, saving
+
+TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
+SMALL: dict[str, Any] = {
+    "hidden": 5,
+    "layers": 2,
+    "batch": 3,
+    "bptt": 4,
+    "epochs": 3,
+    "check_every": 7,
+}
+CELLS = [
+    ("tanh", {"counts": True}),
+    ("gru", {"ends": "halt", "optimizer": "rmsprop", "dropout": 0.3}),
+    ("lstm", {"clock": True, "ends": "length", "optimizer": "sgd", "dropconnect": 0.2}),
+]
+Facts = dict[str, Any]
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A model with counts, saved in the middle of an epoch."""
+    run = charrnn.train(TEXTS, cell="gru", counts=True, **SMALL)
+    for _ in range(20):
+        next(run)
+    run.save(tmp_path / "m.npz")
+    return tmp_path / "m.npz"
+
+
+def forge(path: Path, change: Callable[[Facts, dict[str, Any]], Any], **how: Any) -> None:
+    """Change the facts and the arrays of a file, with valid checksums."""
+    with zipfile.ZipFile(path) as archive:
+        document = json.loads(archive.read("charrnn.json"))
+        arrays = {
+            name: np.load(BytesIO(archive.read(name)))
+            for name in archive.namelist()
+            if name.endswith(".npy")
+        }
+    change(document, arrays)
+    with zipfile.ZipFile(path, "w", **how) as archive:
+        archive.writestr("charrnn.json", json.dumps(document))
+        for name, array in arrays.items():
+            content = BytesIO()
+            np.save(content, array)
+            archive.writestr(name, content.getvalue())
+
+
+def same(a: charrnn.Model, b: charrnn.Model) -> bool:
+    return a.parameters == b.parameters and a.vocabulary == b.vocabulary
+
+
+@pytest.mark.parametrize(("cell", "more"), CELLS)
+def test_interrupted_and_resumed_runs_end_in_the_same_bytes(
+    tmp_path: Path, cell: str, more: dict[str, Any]
+) -> None:
+    settings: dict[str, Any] = {**SMALL, **more}
+    whole, path = tmp_path / "whole.npz", tmp_path / "m.npz"
+    run = charrnn.train(TEXTS, cell=cell, **settings)
+    events = len(list(run))
+    run.save(whole)
+    for stops in ([1], sorted(random.Random(cell).sample(range(events), 3))):
+        run = charrnn.train(TEXTS, cell=cell, **settings)
+        for number, _ in enumerate(run):
+            if number in stops:
+                run.save(path)
+                break
+        for stop in [*stops[1:], events]:
+            run = charrnn.resume(path, TEXTS)
+            for _ in zip(range(stop), run, strict=False):
+                pass
+            run.save(path)
+        assert path.read_bytes() == whole.read_bytes()
+    loaded = charrnn.load(path)
+    loaded.slim().save(tmp_path / "slim.npz")
+    slim = charrnn.load(tmp_path / "slim.npz")
+    assert same(slim, loaded.slim())
+    np.testing.assert_allclose(slim.parameters.flat, loaded.parameters.flat, rtol=1e-3, atol=1e-6)
+    with np.load(path) as arrays:
+        assert "U1" in arrays
+
+
+def test_damage_is_refused_or_means_nothing(saved: Path) -> None:
+    content, chance = saved.read_bytes(), random.Random(1)
+    model = charrnn.load(saved)
+    for number in range(40):
+        damaged = bytearray(content)
+        at = chance.randrange(len(content))
+        if number % 4:
+            damaged[at] ^= 1 << chance.randrange(8)
+        else:
+            del damaged[at:]
+        saved.write_bytes(damaged)
+        try:
+            loaded = charrnn.load(saved)
+        except errors.ModelFileError as error:
+            refused = error.what
+        else:
+            refused = "" if same(loaded, model) else "read wrong\n"
+        assert "\n" not in refused
+
+
+FORGED: dict[str, Callable[[Facts, dict[str, Any]], Any]] = {
+    "hidden": lambda d, _: d["facts"]["settings"].update(hidden=1 << 20),
+    "open": lambda d, _: d["facts"]["settings"].update(hidden=None),
+    "cell": lambda d, _: d["facts"]["settings"].update(cell="os:system"),
+    "flag": lambda d, _: d["facts"]["settings"].update(clock=1),
+    "counter": lambda d, _: d["facts"]["counters"].update(step=-1),
+    "epoch": lambda d, _: d["facts"]["counters"].update(epoch="1"),
+    "counted": lambda d, _: d["facts"].update(counted=1 << 40),
+    "slim": lambda d, _: d["facts"].update(slim=True),
+    "missing": lambda d, _: d["facts"].pop("corpus"),
+    "history": lambda d, _: d["facts"]["history"].append({"step": 1}),
+    "vocabulary": lambda d, _: d["facts"]["vocabulary"].update(characters="ba"),
+    "source": lambda d, _: d["facts"]["corpus"].update(sources=[1]),
+    "mixture": lambda d, _: d["facts"].update(mixture=[1]),
+    "nan": lambda _, a: a["U1.npy"].fill(np.nan),
+    "large": lambda _, a: a["last.npy"].fill(1e30),
+    "symbols": lambda _, a: a["counted.npy"].fill(255),
+    "shape": lambda _, a: a.update({"U1.npy": a["U1.npy"].T}),
+    "type": lambda _, a: a.update({"U1.npy": a["U1.npy"].astype(float)}),
+    "object": lambda _, a: a.update({"c.npy": np.array([print])}),
+    "more": lambda _, a: a.update({"more.npy": a["c.npy"]}),
+    "fewer": lambda _, a: a.pop("c.npy"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_file_is_refused(saved: Path, name: str) -> None:
+    forge(saved, FORGED[name])
+    with pytest.raises(errors.DamagedModelError, match="is not a model of charrnn, or is damaged"):
+        charrnn.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda d, _: d.update(format=3), "written by charrnn 0.2 or older; train again"),
+        (lambda d, _: d.update(format=5), "newer charrnn: format 5"),
+        (lambda d, _: d["facts"].update({"x\x1b": 1}), r"the field 'x\\x1b'"),
+        (lambda d, _: d["facts"]["settings"].update(x=1), "newer charrnn: the setting 'x'"),
+    ],
+)
+def test_a_file_of_another_version_says_so(
+    saved: Path, change: Callable[[Facts, dict[str, Any]], Any], what: str
+) -> None:
+    forge(saved, change)
+    with pytest.raises(errors.OtherVersionError, match=what):
+        charrnn.load(saved)
+
+
+def test_a_bomb_is_refused_at_once_and_nothing_is_allocated(saved: Path) -> None:
+    size = saved.stat().st_size
+    forge(saved, lambda _, a: a.update({"U1.npy": np.zeros(1 << 25)}), compression=8)
+    began = time.monotonic()
+    tracemalloc.start()
+    with pytest.raises(errors.DamagedModelError, match="compressed"):
+        charrnn.load(saved)
+    assert tracemalloc.get_traced_memory()[1] < 20 * size
+    tracemalloc.stop()
+    assert time.monotonic() - began < 0.2
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"\x80\x04N.", b"PK\3\4" + bytes(40), None])
+def test_other_files_are_no_models(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "m.npz"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(errors.NotAModelError, match="is not a model of charrnn"):
+        charrnn.load(path)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+import charrnn
+run = charrnn.train([Path("names.txt")], hidden=60, layers=1, epochs=900, seed=int(sys.argv[1]))
+for _ in run:
+    run.save("m.npz")
+    print(flush=True)
+"""
+
+
+def test_a_kill_while_saving_leaves_a_whole_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("names.txt").write_text("\n".join(TEXTS))
+    for seed in range(4):
+        command = [sys.executable, "-c", KILLED, str(seed)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(random.Random(seed).random() / 10)
+            process.kill()
+        assert charrnn.resume("m.npz").checkpoint.state.step > 0
+    charrnn.load("m.npz").slim().save("n.npz")
+    run = charrnn.resume("m.npz")
+    run.save("m.npz")
+    assert sorted(os.listdir()) == ["m.npz", "n.npz", "names.txt"]
+
+
+def test_a_failed_save_leaves_the_old_file_and_nothing_else(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, run = saved.read_bytes(), charrnn.resume(saved, TEXTS)
+    next(run)
+
+    def full(_file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(errors.SaveError, match="cannot be saved: No space left") as failed:
+        run.save(saved)
+    assert failed.value.hint.startswith("Free some room")
+    assert saved.read_bytes() == before
+    assert os.listdir(saved.parent) == [saved.name]
+    with pytest.raises(errors.SaveError, match="bytes are needed"):
+        saving.check_writable(saved, 1 << 60)
+    with pytest.raises(errors.SaveError, match="it is not a regular file"):
+        run.save("/dev/null")
+
+
+def test_a_lock_keeps_others_out_and_goes_with_its_holder(tmp_path: Path) -> None:
+    path, lock = tmp_path / "m.npz", tmp_path / ".m.npz.lock"
+    lock.touch()  # of a run that was killed
+    with saving.locked(path), pytest.raises(errors.ModelBusyError), saving.locked(path):
+        pass
+    assert not lock.exists()
+    code = "from charrnn.saving import locked\nimport time\nwith locked('m.npz'):\n  print()\n"
+    command = [sys.executable, "-uc", code + "  time.sleep(60)"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        with pytest.raises(errors.ModelBusyError), saving.locked(path):
+            pass
+        process.send_signal(signal.SIGKILL)
+    with saving.locked(path):
+        pass
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_an_old_model_gets_the_next_free_name(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    if not links:
+
+        def refuse(*_: object) -> None:
+            raise PermissionError
+
+        monkeypatch.setattr(os, "link", refuse)
+    before = saved.read_bytes()
+    (saved.parent / "m.1.npz").write_text("of somebody else")
+    assert saving.keep_old(saved) == str(saved.parent / "m.2.npz")
+    assert (saved.parent / "m.2.npz").read_bytes() == before == saved.read_bytes()
+    if links:
+        assert saving.keep_old(saved) == str(saved.parent / "m.2.npz")  # of a run that was killed
+    assert saving.keep_old(saved.parent / "other.npz") is None
+
+
+def test_files_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("names.txt").write_text("\n".join(TEXTS))
+    Path("models").mkdir()
+    run = charrnn.train(Path("names.txt"), **SMALL)
+    next(run)
+    run.save("models/m.npz")
+    assert str(tmp_path) not in Path("models/m.npz").read_bytes().decode("latin-1")
+    monkeypatch.chdir("models")
+    assert charrnn.load("m.npz").corpus.sources == (os.path.join("..", "names.txt"),)
+    next(charrnn.resume("m.npz"))
+
+
+def test_the_table_of_facts_knows_all_fields(saved: Path) -> None:
+    record = model_file.load(saved).corpus
+    assert vars(record).keys() == model_file.FACTS["corpus"].keys()
