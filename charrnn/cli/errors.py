@@ -7,7 +7,6 @@ names a setting, such as ``max_characters``, the command line shows the option, 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -110,10 +109,6 @@ def explain(error: BaseException) -> Fault | None:
             what = f"not enough memory: {error}" if str(error) else "not enough memory"
             hint = "Try a smaller network, a smaller batch or shorter windows."
             return Fault(FAILURE, what, hint)
-    if "typer" in sys.modules:
-        from charrnn.cli import app
-
-        return app.explain(error)
     return None
 
 

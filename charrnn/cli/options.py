@@ -90,6 +90,7 @@ class CommandOptions:
     """The options of each command, which come last in its help."""
 
     RULES: ClassVar[tuple[Rule, ...]] = ()
+    FIRST: ClassVar[tuple[str, ...]] = ()  # fields of the options that -h shows; (): all
     as_json: bool = flag("Write JSON.", names=("--json",))
     quiet: bool = flag("Show only errors on stderr.", names=("-q", "--quiet"))
 
@@ -284,6 +285,17 @@ def note_own_models(options: CommandOptions, console: Console) -> None:
 
 
 def options_of(kind: type) -> Iterator[Option]:
+    """Yield the options of a command, those of the first panel first."""
+    first = getattr(kind, "FIRST", ())
+    options = list(declared(kind))
+    by_name = {option.name: option for option in options}
+    for name in first or tuple(by_name):
+        option = by_name.pop(name)
+        yield option._replace(setting=replace(option.setting, panel=""))
+    yield from by_name.values()
+
+
+def declared(kind: type) -> Iterator[Option]:
     common = {one.name for one in fields(CommandOptions)}
     for one in sorted(fields(kind), key=lambda one: one.name in common):
         if "group" in one.metadata:
@@ -308,21 +320,25 @@ def _parameter(option: Option) -> Parameter:
     is_flag = isinstance(setting.values, Flag)
     what: dict[str, Any] = {
         "help": setting.about,
-        "show_default": setting.default_in_words or False,
+        "show_default": False,
         "rich_help_panel": setting.panel or None,
     }
-    if not is_flag:
+    if setting.default_in_words:
+        what["help"] += rf" [dim]\[default: {setting.default_in_words}][/dim]"
+    if is_flag:
+        what["metavar"] = ""
+    else:
         what["parser"] = _parser(setting.values)
         what["metavar"] = setting.values.metavar
         if setting.variable and setting.repeated:
-            what["help"] += f" [env: {setting.variable}]"
+            what["help"] += f" (Or {setting.variable}.)"
         else:
             what["envvar"] = setting.variable or None
         what["autocompletion"] = getattr(setting.values, "complete", None)
     if names[0].startswith("-"):
         info = typer.Option(*names, **what)
     else:
-        what["metavar"] = names[0]
+        what |= {"metavar": names[0], "rich_help_panel": None}
         info = typer.Argument(callback=_expanded if setting.repeated else None, **what)
     kind: Any = list[str] if setting.repeated else bool if is_flag else str
     is_required = setting.default is MISSING

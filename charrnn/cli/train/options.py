@@ -67,6 +67,10 @@ class CorpusOptions(CommandOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
+    FIRST = (
+        *("sources", "minutes", "epochs", "cell", "hidden", "layers", "counts", "start_from"),
+        *("seed", "resume", "force"),
+    )
     RULES = (
         *CorpusOptions.RULES,
         excludes("resume", "force", "start_from"),
