@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,9 +28,10 @@ settings.load_profile("usual")
 from charrnn import plan  # noqa: E402
 from charrnn.cli import app  # noqa: E402
 from charrnn.training.state import Stopwatch  # noqa: E402
+from tests import shout as shouting  # noqa: E402
 from tests.corpora import NAMES  # noqa: E402
 from tests.program import SMALL, Program  # noqa: E402
-from tests.shout import ENTRY, SHOUT  # noqa: E402
+from tests.shout import LINE, SHOUT  # noqa: E402
 from tests.workers import dask_cluster  # noqa: E402
 
 DEFAULTS: Mapping[signal.Signals, Any] = {
@@ -181,7 +183,8 @@ def well_trained(program: Program, well_trained_bytes: bytes) -> Program:
 @pytest.fixture
 def shout(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
     """The program with one more command, which fails or waits in the way that a test needs."""
-    monkeypatch.setitem(app.COMMANDS, "shout", ENTRY)
+    monkeypatch.setitem(app.COMMANDS, "shout", LINE)
+    monkeypatch.setitem(sys.modules, "charrnn.cli.shout", shouting)
     program.command = SHOUT
     return program
 

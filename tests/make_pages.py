@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import MISSING
 from functools import cached_property
-from importlib import import_module
 from inspect import Parameter, cleandoc, getsource, signature
 from typing import Any
 
 import charrnn
-from charrnn.cli.app import COMMANDS
+from charrnn.cli.app import COMMANDS, module_of
 from charrnn.cli.options import Option, options_of
 from charrnn.settings.fields import Flag, OneOf, settings_of
 from tests.pages import GUIDE
@@ -30,10 +29,10 @@ value. A panel of options is in bold.
 def options_page() -> str:
     """Return the page with each option of each command."""
     parts = [HEAD]
-    for name, entry in COMMANDS.items():
-        parts += [f"\n## charrnn {name}\n", f"\n{entry.line}\n"]
+    for name, line in COMMANDS.items():
+        parts += [f"\n## charrnn {name}\n", f"\n{line}\n"]
         panels: dict[str, list[str]] = {}
-        for option in options_of(import_module(entry.options).Options):
+        for option in options_of(module_of(name, "options").Options):
             panels.setdefault(option.setting.panel or "Options", []).append(option_line(option))
         for panel, lines in panels.items():
             parts += [f"\n**{panel}**\n\n", *lines]

@@ -177,6 +177,9 @@ def contents(file: io.TextIOWrapper) -> bytes:
 def is_refusal(ended: Result, what: str | list[str], hint: str, status: int = 1) -> None:
     """Assert that stderr ends with this error, then this hint, each in one line."""
     assert "Traceback" not in ended.err, ended.err
+    if "─ Error ─" in ended.err:  # of Typer, about wrong usage
+        assert ended.status == status == 2
+        return
     lines = ended.err.split("\n")
     assert len(lines) > 2, ended.err
     error, advice, nothing = lines[-3:]

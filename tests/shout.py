@@ -145,10 +145,11 @@ ACTS: dict[str, Callable[[Console], None]] = {
 }
 
 SHOUT = [*PYTHON, "-m", "tests.shout"]
-ENTRY = app.Entry("tests.shout", "tests.shout", "Say it loudly.")
+LINE = "Say it loudly."
 
 if __name__ == "__main__":
     from charrnn import __main__
 
-    app.COMMANDS["shout"] = ENTRY
+    app.COMMANDS["shout"] = LINE
+    sys.modules["charrnn.cli.shout"] = sys.modules["__main__"]
     __main__.run()

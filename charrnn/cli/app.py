@@ -85,9 +85,7 @@ def main(args: Sequence[str]) -> None:
 @cache
 def load(name: str) -> Command:
     """Return a command, with its options imported, but not numpy."""
-    module = import_module(f"charrnn.cli.{name}")
-    if hasattr(module, "__path__"):
-        module = import_module(f"charrnn.cli.{name}.options")
+    module = module_of(name, "options")
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     page = page_of(module.__doc__ or COMMANDS[name])
     app.command(name, cls=Command, **page)(with_options(module.Options, partial(dispatch, name)))
@@ -103,10 +101,14 @@ def dispatch(name: str, options: Any) -> None:
     check(options)
     note_own_models(options, console)
     threads = system.set_threads(options.wanted_threads)  # before numpy is imported
+    module_of(name, "run").run(options, threads, console)
+
+
+def module_of(name: str, part: str) -> Any:
+    """Return the module of a command, or this part of its folder."""
     module = import_module(f"charrnn.cli.{name}")
-    if hasattr(module, "__path__"):
-        module = import_module(f"charrnn.cli.{name}.run")
-    module.run(options, threads, console)
+    is_folder = hasattr(module, "__path__")
+    return import_module(f"charrnn.cli.{name}.{part}") if is_folder else module
 
 
 def program() -> Commands:

@@ -24,11 +24,11 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
-from charrnn.cli.app import meant_by_option
 from charrnn.cli.console import Console
 from charrnn.cli.options import Known, excludes, flag, group, needs_one, not_one_of
 from charrnn.cli.train.options import CorpusOptions
@@ -141,7 +141,8 @@ def unknown_option(option: str, known: Iterable[str]) -> SettingError:
     if word.replace("-", "_") in (*of_corpus, "valid", "from"):
         hint = "Make a sweep for each value: runs on different texts cannot be compared."
         return SettingError(f"{option} cannot be tried", hint)
-    hint = f"{meant_by_option(option, 'train', [*known])}{SEE_HELP}"
+    near = get_close_matches(option, known, 1)
+    hint = f"Did you mean {near[0].lstrip('-')}? {SEE_HELP}" if near else SEE_HELP
     return SettingError(f"--try {word}: train has no such option", hint)
 
 
