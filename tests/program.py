@@ -177,7 +177,14 @@ def contents(file: io.TextIOWrapper) -> bytes:
 def is_refusal(ended: Result, what: str | list[str], hint: str, status: int = 1) -> None:
     """Assert that stderr ends with this error, then this hint, each in one line."""
     assert "Traceback" not in ended.err, ended.err
+    pieces = [what] if isinstance(what, str) else what
     if "─ Error ─" in ended.err:  # of Typer, about wrong usage
+        box = ended.err.partition("─ Error ─")[2]
+        words = " ".join(line.strip("│ ") for line in box.splitlines()[1:-1])
+        for piece in pieces:  # "--option: fault" or "-o or --option: fault"
+            option, _, fault = piece.rpartition(": ")
+            assert option.rpartition(" ")[2] in words, ended.err
+            assert fault in words, ended.err
         assert ended.status == status == 2
         return
     lines = ended.err.split("\n")
@@ -186,7 +193,7 @@ def is_refusal(ended: Result, what: str | list[str], hint: str, status: int = 1)
     assert nothing == ""
     assert ended.err.count("charrnn: error: ") == 1, ended.err
     assert error.startswith("charrnn: error: "), ended.err
-    for piece in [what] if isinstance(what, str) else what:
+    for piece in pieces:
         assert piece in error
     assert hint in advice
     assert ended.status == status

@@ -124,7 +124,6 @@ def test_what_a_kind_cannot_hold_is_said_of_that_kind(program: Program, suffix: 
         program.train("names.txt", *options, "--force").says()
         what = f"{' '.join(options)} does not fit into {CALLED[suffix]}"
         program.refuses("export", f"names.{suffix}", what=what, hint=takes)
-    assert "--ends length                no" in program.run("export", "--help").out
 
 
 def test_nothing_is_replaced_but_by_force(trained: Program) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from charrnn import __version__
-from charrnn.cli import app
+from charrnn.cli import app, options
 from tests.child import CHARRNN, HOME
 from tests.program import Program
 
@@ -40,6 +40,8 @@ def test_each_command_has_help_and_examples_that_can_be_typed(program: Program, 
         typed = words.partition("|")[0].partition(">")[0].replace('"', "").split()
         app.load(example).make_context(example, typed)
     whole = program.run(name, "--help").out
+    for option in options.options_of(app.module_of(name, "options").Options):
+        assert "[" not in option.setting.about + option.setting.default_in_words, "rich's markup"
     for parameter in command.params:
         assert getattr(parameter, "help", None), f"{name}: {parameter.name} is not explained"
         assert all(option in whole for option in parameter.opts if option.startswith("-"))

@@ -231,7 +231,7 @@ REACH: list[Row] = [
 ]
 
 UNFOLD: list[Row] = [
-    (2, "", "TEXT is missing", "--help"),
+    (2, "", "Missing argument 'TEXT'", "--help"),
     (1, "anna -m no.npz", "there is no model no.npz", "Train one first"),
     (2, "anna --step 6", "--step 6 is beyond the text", "It has 5 steps."),
     (2, "anna --step 0", "--step: '0' is not a whole number", "--help"),

@@ -150,16 +150,15 @@ class Page:
         from rich.console import Console as Rich
         from rich.text import Text
 
-        page, is_short = (self.help, self.epilog), ctx.find_root().obj["short"]
+        page, is_short = copy(self), ctx.find_root().obj["short"]
         examples, hidden = self.epilog.split("\n\n"), 0
+        page.epilog = None
         if is_short:
             ctx.meta["charrnn.short"] = True
-            self.help = self.help.partition("\n\n")[0]
+            page.help = self.help.partition("\n\n")[0]
             examples = examples[: 1 if isinstance(self, Commands) else SHORT_EXAMPLES]
             hidden = len(self.params) + 1 - len(self.get_params(ctx))  # with --help
-        self.epilog = None
-        super().format_help(ctx, formatter)  # type: ignore[misc]
-        self.help, self.epilog = page
+        super(Page, page).format_help(ctx, formatter)  # type: ignore[misc]
         console = Rich(highlight=False, soft_wrap=True)
         for number, example in enumerate(examples):
             if number and not is_short:

@@ -9,14 +9,8 @@ sample with the same --seed.
 A .safetensors file loads into the RNN, GRU or LSTM of PyTorch. An .onnx file runs in any ONNX
 runtime. Both give the same probabilities, but not the same texts.
 
-\b
-  trained with                 all formats
-  --cell tanh, gru, lstm       yes
-  --cell output                no
-  --ends symbol, halt          yes
-  --ends length                no
-  --clock                      no
-  --counts                     the network alone, with --without-counts
+All formats take models of --cell tanh, gru and lstm with --ends symbol or halt, without --clock. Of
+a model with --counts they take the network alone, with --without-counts.
 
 # one web page, for a friend without charrnn
 charrnn export names.html

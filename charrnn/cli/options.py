@@ -173,7 +173,7 @@ def plot(about: str) -> Any:
 
 
 def cores() -> Any:
-    return like(TrainConfig, "cores")
+    return like(TrainConfig, "cores", panel=WORKERS)
 
 
 def scheduler() -> Any:

@@ -52,6 +52,7 @@ PANEL = "Sweep"
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
+    FIRST = ("sources", "tried", "seeds", "output", "resume", "cores", "scheduler", "dry_run")
     RULES = (
         excludes("valid", "holdout"),
         needs_one(

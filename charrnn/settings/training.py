@@ -137,7 +137,7 @@ class TrainConfig(Checked):
         default=False,
         default_in_words="the network alone",
     )
-    cores: int | None = fields.setting(
+    cores: int | None = fields.of_learning(
         Whole(1, 1 << 10),
         "Work with at most this many processes, where several are faster.",
         default_in_words="the number of cores, up to 8",

@@ -58,12 +58,8 @@ def test_16_values_out_of_range_are_refused_with_the_range(
     before = trained.files()
     for value in OUT_OF_RANGE[line][option]:
         ended = trained.run(*line.split(), option, value)
-        command = line.split()[0]
-        is_refusal(ended, f"{option}: ", f"Try 'charrnn {command} --help'.", status=2)
-        error = ended.err.splitlines()[0]
-        assert " is not a" in error or " is not one of " in error
-        assert ALLOWED.get(option, "") in error
-        assert len(error) < 200
+        is_refusal(ended, f"{option}: '{value[:40]}", "", status=2)
+        assert ALLOWED.get(option, "") in " ".join(ended.err.replace("│", "").split())
     assert trained.files() == before
 
 

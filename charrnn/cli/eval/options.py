@@ -80,6 +80,10 @@ class Thresholds(Values):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(TextOptions):
+    FIRST = (
+        *("sources", "held_out", "per_example", "top", "above", "per_char", "baselines", "use"),
+        "models",
+    )
     RULES = (
         *options.TEXT_OR_HELD_OUT,
         excludes("per_example", "per_char", "baselines"),

@@ -72,6 +72,10 @@ USUAL = Path("given-names")  # of the package; drawn from if a folder has no mod
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
+    FIRST = (
+        *("count", "temperatures", "prime", "seed", "novel", "unique", "shortest", "longest"),
+        *("best", "models"),
+    )
     RULES = (
         excludes(
             *("first", "unique"),
