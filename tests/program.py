@@ -182,7 +182,7 @@ def is_refusal(ended: Result, what: str | list[str], hint: str, status: int = 1)
         box = ended.err.partition("─ Error ─")[2]
         words = " ".join(line.strip("│ ") for line in box.splitlines()[1:-1])
         for piece in pieces:  # "--option: fault" or "-o or --option: fault"
-            option, _, fault = piece.rpartition(": ")
+            option, _, fault = piece.removeprefix("error: ").rpartition(": ")
             assert option.rpartition(" ")[2] in words, ended.err
             assert fault in words, ended.err
         assert ended.status == status == 2
