@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from charrnn.cli import signals
+import signal
+import sys
 
-signals.keep()  # before anything else is imported
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during imports leaves no traceback
 
-import sys  # noqa: E402
-
-from charrnn.cli.console import show_version  # noqa: E402
-from charrnn.cli.errors import report_errors  # noqa: E402
+from charrnn.cli.console import show_version
+from charrnn.cli.errors import report_errors
 
 
 def run() -> None:
     """Run the command line and exit with its status."""
-    try:
-        with report_errors():
-            if sys.argv[1:2] == ["--version"]:
-                show_version()
-            else:
-                from charrnn.cli.app import main  # Typer is slow to import
+    with report_errors():
+        if sys.argv[1:2] == ["--version"]:
+            show_version()
+        else:
+            from charrnn.cli.app import main  # Typer is slow to import
 
-                main(sys.argv[1:])
-    finally:
-        signals.restore_defaults()
+            main(sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ DEFAULTS: Mapping[signal.Signals, Any] = {
 
 
 # What each random test repeats: option -> (usual number, number with --long).
-REPEATS = {"kills": (2, 100), "faults": (40, 3000), "signals": (2, 200)}
+REPEATS = {"kills": (2, 100), "faults": (40, 3000)}
 
 # Test files that other versions of Python and of the packages could break.
 QUICK = {
@@ -102,12 +102,6 @@ def kills(pytestconfig: pytest.Config) -> int:
 def faults(pytestconfig: pytest.Config) -> int:
     """The number of random faults that a test tries."""
     return int(pytestconfig.getoption("faults"))
-
-
-@pytest.fixture(scope="session")
-def signals(pytestconfig: pytest.Config) -> int:
-    """The number of signals that a test sends at random moments."""
-    return int(pytestconfig.getoption("signals"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -104,7 +104,7 @@ def _sleep_until(condition: Callable[[], bool]) -> None:
 
 def _wait(console: Console) -> None:
     """Work step by step until a signal comes, then save, as training does."""
-    with signals.watched(console) as stop:
+    with signals.watched(console.quiet) as stop:
         print("ready", file=sys.stderr, flush=True)
         _sleep_until(lambda: stop.requested)
     console.result("saved\n")
@@ -113,7 +113,7 @@ def _wait(console: Console) -> None:
 
 def _wait_on(console: Console) -> None:
     """Work on a step that never ends; what follows must not be cut short."""
-    with signals.watched(console):
+    with signals.watched(console.quiet):
         try:
             print("ready", file=sys.stderr, flush=True)
             _sleep_until(lambda: False)

@@ -61,7 +61,8 @@ with open({str(tmp_path / "model")!r}, "w") as model:
 @pytest.mark.parametrize("line", ["$CHARRNN --help", "$CHARRNN --version"])
 def test_a_reader_who_leaves_ends_it_quietly(shout: Program, line: str) -> None:
     done = in_a_shell(shout, f"{{ {line}; echo $? >&2; }} | head -c 10 >/dev/null")
-    assert done.err in ("141\n", "0\n")  # a page may have been written before head left
+    # Rich ends with 1 if head leaves while it writes; a page may have been written before.
+    assert done.err in ("141\n", "1\n", "0\n")
 
 
 @pytest.mark.parametrize(

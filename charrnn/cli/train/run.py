@@ -65,13 +65,12 @@ def run(options: Options, _cores: int, console: Console) -> None:
             if options.as_json:
                 console.json("plan", ready.as_json())
             return
-        with signals.watched(console) as stop:
+        with signals.watched(console.quiet) as stop:
             outcome = learn(ready, stop, console)
-    with signals.errors_ignored_after_hangup(stop):
-        if outcome.stopped != "interrupted" and not outcome.is_new:
-            console.note("already finished: nothing was left to do")
-        show(outcome, options, console)
-        say_what_next(outcome, options, console)
+    if outcome.stopped != "interrupted" and not outcome.is_new:
+        console.note("already finished: nothing was left to do")
+    show(outcome, options, console)
+    say_what_next(outcome, options, console)
     if stop.requested:
         raise SystemExit(stop.status)
 
