@@ -21,7 +21,7 @@ from charrnn.analysis import Vectors, embed
 from charrnn.corpus.checks import TextSet
 from charrnn.corpus.corpus import Texts, check_texts, files_in
 from charrnn.corpus.segmentation import stream_of
-from charrnn.counts.kneser_ney import Counts
+from charrnn.counts import Ngrams
 from charrnn.display import model_card, plot
 from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.export import Exporting, ExportOptions, export_to
@@ -115,10 +115,10 @@ class Model:
         return self.trained.model
 
     @cached_property
-    def counts(self) -> Counts | None:
+    def counts(self) -> Ngrams | None:
         """The n-gram counts of the training text, if the model keeps it."""
         counted = self.trained.counted
-        return None if counted is None else Counts(counted, self.vocabulary.symbols)
+        return None if counted is None else Ngrams(counted, self.vocabulary.symbols)
 
     def predictor(self, use: str | None = None) -> Predictor:
         """Return the predictor of network and counts, or of a part.

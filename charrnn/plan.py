@@ -6,13 +6,14 @@ import math
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus
-from charrnn.counts.kneser_ney import READY
+from charrnn.counts import COUNTED, READY, baselines
 from charrnn.errors import CorpusError, DivergedError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel
@@ -39,6 +40,8 @@ NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones be
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
+JUDGED = 1 << 17, 1 << 14  # symbols counted and predicted to see how predictable a text is
+FEWEST_JUDGED = 1000  # held-out symbols
 FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
 
 
@@ -157,7 +160,7 @@ def fit_settings(
         config = replace(config, bptt=longest)
     share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
     given = {name: value for name, value in asdict(config).items() if value is not None}
-    network = fit_network(config, symbols, share, corpus.counting_loss)
+    network = fit_network(config, symbols, share, counting_loss(corpus))
     chosen = {**asdict(rule.nearest(symbols)), **network, **given}
     bptt, batch = fit_window(chosen["bptt"], chosen["batch"], symbols)
     targets = batch * bptt  # of a step
@@ -170,6 +173,18 @@ def fit_settings(
         | {"bptt": bptt, "batch": batch, "check_every": check_every, "warmup": warmup}
         | {"parts": min(parts, batch)}
     )
+
+
+@lru_cache(1)
+def counting_loss(corpus: Corpus) -> float:
+    """Return the nats per held-out symbol for counts of the text, or infinity if it is short.
+
+    For a long text it is an estimate.
+    """
+    if len(corpus.held_out.ids) < FEWEST_JUDGED:
+        return math.inf
+    by_order = baselines(corpus.train.ids, corpus.held_out.ids, corpus.vocabulary, *JUDGED)
+    return min(baseline.nats_per_character for baseline in by_order[1:])  # without uniform
 
 
 def fit_network(config: TrainConfig, symbols: int, share: float, counting: float) -> dict[str, Any]:
@@ -264,7 +279,6 @@ def fit_pace(
 
 BASE = 45 << 20  # bytes of Python and the packages
 COPIES = 5  # of the parameters: current, best, thinned, and two work buffers of the optimizer
-COUNTED = 10_000_000  # symbols of the text that is kept for counting, at most
 COUNTING = 50  # bytes for the n-grams of each symbol
 TRIAL = 0.25  # seconds for measuring the speed of this machine
 SHARED = 0.85  # of the speed of a process, where several share a batch

@@ -16,7 +16,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.counts.kneser_ney import Counts
+from charrnn.counts import Ngrams
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import Array64, Count, Integers, Network, State
@@ -37,7 +37,7 @@ class Predictor:
     def __init__(
         self,
         models: Sequence[LanguageModel],
-        counts: Counts | None = None,
+        counts: Ngrams | None = None,
         use: Use = "both",
         mixture: Mixture = EVEN,
         dtype: DTypeLike = np.float64,

@@ -26,15 +26,13 @@ import numpy as np
 from charrnn import model_file, saving
 from charrnn.corpus.corpus import Corpus, Texts, corpus_of
 from charrnn.corpus.files import path_of
-from charrnn.counts.markov import Baseline
-from charrnn.counts.ngrams import sequence_of
+from charrnn.counts import Baseline, baselines, sample_of
 from charrnn.display import show_progress
 from charrnn.errors import CharrnnError, ResumeError, SaveError, SettingError
 from charrnn.model import Model
 from charrnn.model_file import Checkpoint, CorpusRecord, record_of
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import COUNTED, FOREVER, characters_per_second, fit_pace, fit_settings
-from charrnn.scoring.baselines import counting_baselines
+from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import COUNT, check, check_agreement, in_words, make_config
 from charrnn.settings.training import TrainConfig
@@ -165,13 +163,13 @@ def begin(
     state = start(corpus, plan, start_from)
     counted = None
     if plan.counts:
-        counted = sequence_of(corpus.train.ids, corpus.vocabulary.symbols, COUNTED)
+        counted = sample_of(corpus.train.ids)
     return Checkpoint(corpus.vocabulary, plan, record, state, counted)
 
 
 def compute_baselines(corpus: Corpus, record: CorpusRecord) -> Iterator[Baseline]:
     """Yield the baselines of a corpus as they are computed, and add each to the record."""
-    for baseline in counting_baselines(corpus, corpus.held_out.ids):
+    for baseline in baselines(corpus.train.ids, corpus.held_out.ids, corpus.vocabulary):
         record.baselines[baseline.name] = baseline.nats_per_character
         yield baseline
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from charrnn.cluster import Executor, map_in_order
 from charrnn.corpus.corpus import Corpus
-from charrnn.counts.markov import Baseline
+from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError
 from charrnn.model_file import Checkpoint, CorpusRecord, save
 from charrnn.network.parameters import LanguageModel

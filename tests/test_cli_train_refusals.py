@@ -11,7 +11,7 @@ from charrnn.cli import app
 from charrnn.cli.train import plan as plan_display
 from charrnn.corpus.corpus import from_texts
 from charrnn.corpus.files import path_of
-from charrnn.counts.markov import Baseline
+from charrnn.counts import Baseline
 from charrnn.settings.corpus import CorpusConfig
 from tests.program import Program
 from tests.runs import BRIEF

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.counts.kneser_ney import Counts
+from charrnn.counts import Ngrams
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
@@ -47,7 +47,7 @@ def text(seed: int, size: int, symbols: int = K) -> Ids:
 
 def predictor(networks: int = 1, head: str = "symbol", use: Use = "both") -> Predictor:
     return Predictor(
-        tuple(network(seed, head) for seed in range(networks)), Counts(text(1, 80), K), use
+        tuple(network(seed, head) for seed in range(networks)), Ngrams(text(1, 80), K), use
     )
 
 
@@ -191,8 +191,8 @@ def test_counts_are_included_once() -> None:
 def test_of_several_counts_those_of_the_longest_text_are_used() -> None:
     """A short text may have more distinct pairs than a long one that repeats itself."""
     short, long = text(1, 60), np.tile(np.array([2, 3, END], np.uint8), 100)
-    models = [Predictor((network(1),), Counts(each, K)) for each in (short, long)]
-    pairs = [one.counts.trie.starts[3] for one in models if one.counts is not None]
+    models = [Predictor((network(1),), Ngrams(each, K)) for each in (short, long)]
+    pairs = [one.counts.starts[3] for one in models if one.counts is not None]
     assert pairs[0] > pairs[1]
     for order in (models, models[::-1]):
         assert combine(order).counts is models[1].counts
@@ -236,6 +236,6 @@ def test_where_the_network_is_sure_counts_still_have_a_say() -> None:
     sure = network(1)
     p = Parameters(sure.architecture, sure.parameters.flat.copy())
     p["c"][...] = [-5000, -5000, 5000, -5000]
-    mix = Predictor((replace(sure, parameters=p),), Counts(text(1, 80), K))
+    mix = Predictor((replace(sure, parameters=p),), Ngrams(text(1, 80), K))
     nats, _ = MixedScorer(mix).read(text(2, 50))
     assert np.isfinite(nats).all()

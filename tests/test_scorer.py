@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.counts.kneser_ney import Counts
+from charrnn.counts import Ngrams
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
 from charrnn.predictor import MIXABLE_HEADS, Predictor, combine
@@ -45,7 +45,7 @@ def predictor_of(shape: Architecture, with_counts: bool = False, seed: int = 1) 
     vocabulary = Vocabulary(CHARACTERS, novelty=0.01)
     text = rng.integers(2, shape.symbols, 500).astype(np.uint8)
     text[6::7] = END
-    counts = Counts(text, shape.symbols) if with_counts else None
+    counts = Ngrams(text, shape.symbols) if with_counts else None
     return Predictor([LanguageModel(p, vocabulary)], counts)
 
 

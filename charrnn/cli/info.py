@@ -130,14 +130,12 @@ def corpus_facts(model: Model) -> Iterator[Fact]:
 
 
 def counts_in_words(model: Model) -> str:
-    from charrnn.counts.ngrams import packed_size
-
     counted = model.trained.counted
     if counted is None:
         return ""
     whole = model.corpus.characters + model.corpus.examples
     part = "all" if len(counted) >= whole else f"{len(counted) / whole:.0%}"
-    size = tables.bytes_in_words(packed_size(len(counted), model.vocabulary.symbols))
+    size = tables.bytes_in_words(counted.nbytes)
     return f"the file contains {part} of the training text (--counts): {size}"
 
 

@@ -7,7 +7,6 @@ arrive. It frees each piece of symbols once that is copied, so the corpus is nev
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 
 from charrnn.corpus.files import blocks, name_of
 from charrnn.corpus.segmentation import END_CODE, FileCut, common_cut, cut_file, stream_of
-from charrnn.counts.markov import Budget, surprisals
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Kind
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary, is_surrogate
@@ -33,8 +31,6 @@ BLOCK: Final = 1 << 17  # symbols worked on at a time
 PIECE_BYTES: Final = 1 << 22
 STRATUM: Final = 1 << 16  # examples among which lots are drawn at once
 TEXT_ENDS: Final = b"\xff"  # not in UTF-8
-JUDGED: Final = Budget(train=1 << 17, held_out=1 << 14)  # symbols that tell how predictable text is
-FEWEST_JUDGED: Final = 1000  # held-out symbols
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,19 +69,6 @@ class Corpus:
     valid: tuple[str, ...]
     fingerprint: str  # SHA-256 of the text that was read: it identifies the corpus
     cuts: tuple[FileCut, ...] = ()  # of each file, validation files last
-
-    @cached_property
-    def counting_loss(self) -> float:
-        """Return the nats per held-out symbol for counts of the text, or infinity if it is short.
-
-        For a long text it is an estimate.
-        """
-        if len(self.held_out.ids) < FEWEST_JUDGED:
-            return math.inf
-        texts = self.train.ids, self.held_out.ids
-        orders = surprisals(*texts, self.vocabulary.symbols, budget=JUDGED)
-        losses = [float(order.kneser_ney.mean()) for order in orders if len(order.kneser_ney)]
-        return min(losses, default=math.inf)
 
     @cached_property
     def digest(self) -> str:

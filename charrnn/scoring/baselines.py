@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus
-from charrnn.counts.markov import BUDGET, Baseline, baselines
-from charrnn.counts.ngrams import pieces_of
+from charrnn.counts import Baseline, baselines, places
 from charrnn.scoring.pieces import Floats, ScoredBlock
 from charrnn.scoring.score import Difference, difference_of
-from charrnn.vocabulary import UNKNOWN, Ids
+from charrnn.vocabulary import Ids
 
 
 class TextCollector:
@@ -39,26 +37,8 @@ def comparisons(
     if not len(ids):
         return
     nats = np.concatenate(text.nats).astype(np.float64)
-    for baseline in counting_baselines(corpus, ids):
+    for baseline in baselines(corpus.train.ids, ids, corpus.vocabulary):
         yield baseline, differences(baseline, ids, {"": nats}).get("")
-
-
-def counting_baselines(corpus: Corpus, ids: Ids) -> Iterator[Baseline]:
-    """Yield uniform, unigram and Markov models of the training text, scored on these ids."""
-    unknown = int(np.count_nonzero(ids == UNKNOWN))
-    unseen = corpus.vocabulary.unseen_nats
-    naming = unknown * unseen / max(1, len(ids))
-    naming_each = np.where(ids[places(ids)] == UNKNOWN, unseen, 0.0)
-    for baseline in baselines(corpus.train.ids, ids, corpus.vocabulary.symbols, BUDGET):
-        nats = baseline.nats_per_character + naming
-        costs = None if baseline.nats is None else baseline.nats + naming_each
-        yield replace(baseline, nats_per_character=nats, nats=costs)
-
-
-def places(ids: Ids) -> NDArray[np.int64]:
-    """Return the places of the symbols that baselines score: all, or pieces of a long text."""
-    parts = [np.arange(*part) for part in pieces_of(ids, BUDGET.held_out, BUDGET.pieces)]
-    return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 def differences(baseline: Baseline, ids: Ids, costs: Mapping[str, Floats]) -> dict[str, Difference]:

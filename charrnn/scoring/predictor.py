@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts.kneser_ney import Counts, CountsReader
+from charrnn.counts import Ngrams
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.readout import add_novelty, nats_of
@@ -27,7 +27,7 @@ from charrnn.network.rounding import Array64, Integers
 from charrnn.network.stepper import NONE, InputCounts, Stepper
 from charrnn.scoring.pieces import Floats, Ranks
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.vocabulary import Ids, Vocabulary
+from charrnn.vocabulary import END, Ids, Vocabulary
 
 Use = Literal["network", "counts", "both"]
 State = list[NDArray[Any]]  # arrays whose first axis is the lane
@@ -91,7 +91,7 @@ class Predictor:
     """Networks and counts over one vocabulary, with the choice of those to use."""
 
     networks: tuple[LanguageModel, ...]
-    counts: Counts | None = None
+    counts: Ngrams | None = None
     use: Use = "both"
     weights: tuple[float, ...] = ()  # of the networks in their mean, if they differ
 
@@ -191,7 +191,7 @@ def combine(predictors: Sequence[Predictor]) -> Predictor:
     shared = replace(first.vocabulary, novelty=novelties[0] if is_one else novelty)
     weights = () if is_one else tuple((1 - own) / (1 - novelty) for own in novelties)
     all_counts = [one.counts for one in predictors if one.counts is not None]
-    counts = max(all_counts, key=lambda counts: (counts.size, counts.trie.starts), default=None)
+    counts = max(all_counts, key=lambda counts: (counts.size, counts.starts), default=None)
     uses = {one.use for one in predictors if one.counts is not None}  # without counts: no choice
     use: Use = uses.pop() if len(uses) == 1 else "both"
     sharing = tuple(replace(each, vocabulary=shared) for each in networks)
@@ -218,7 +218,7 @@ class MixedScorer:
             NetworkScorer(network, threads, fast=fast, keep_logits=True)
             for network in predictor.networks
         ]
-        self._counts = None if counts is None else CountsReader(counts)
+        self._counts = counts
         is_ranked = ranking and predictor.use == "network"
         # A scorer returns the nats of its network; those of a mean, or ranks, are computed here.
         self._computes_network = len(self._scorers) > 1 or is_ranked
@@ -232,7 +232,8 @@ class MixedScorer:
         for scorer in self._scorers:
             scorer.begin()
         if self._counts is not None:
-            self._counts.begin()
+            self._context = self._counts.empty_contexts(1)
+            self._counts.read(np.array([END]), self._context)
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
         starts = range(0, len(ids), self._at_once)
@@ -270,13 +271,21 @@ class MixedScorer:
             add_novelty(self.predictor.networks[0], ids, nats, ranks if is_used else None)
         return parts, np.add.reduce(alone) / len(alone), ranks
 
+    def _count(self, counts: Ngrams, ids: Ids) -> Floats:
+        """Return P(. | h) at each of these symbols, (S, K)."""
+        contexts = np.empty((len(ids), counts.highest - 1), np.int64)
+        for at in range(len(ids)):
+            contexts[at] = self._context[0]
+            counts.read(ids[at : at + 1], self._context)
+        return counts.probabilities(contexts)
+
     def _logits(self, logits: list[Floats], ids: Ids) -> Iterator[tuple[Use, Floats]]:
         """Yield the logits of each part at these symbols, in arrays that may be changed."""
         o = mean_logits(logits, self.predictor.weights)
         if self._computes_network:
             yield "network", o.copy()
         if self._counts is not None:
-            log_p = np.log(self._counts.read(ids))
+            log_p = np.log(self._count(self._counts, ids))
             yield "counts", log_p.copy()
             yield "both", mix_with_counts(o, log_p)
 

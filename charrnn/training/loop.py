@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus, Examples
-from charrnn.counts.kneser_ney import Counts
+from charrnn.counts import Ngrams
 from charrnn.errors import DivergedError, ResumeError
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.unfolded import Window
@@ -134,7 +134,7 @@ def nats_of_best(
         return {}
     best = Parameters(state.parameters.architecture, state.best.flat)
     network = LanguageModel(best, vocabulary)
-    counts = None if counted is None else Counts(counted, vocabulary.symbols)
+    counts = None if counted is None else Ngrams(counted, vocabulary.symbols)
     scorer = predictor.scorer_of(predictor.Predictor((network,), counts))
     nats, _ = scorer.read(held_out.ids)
     if not isinstance(scorer, predictor.MixedScorer):

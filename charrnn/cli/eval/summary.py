@@ -10,7 +10,7 @@ from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.eval.options import Options
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.tables import Entry, Fact, Report, Table, cells, count, entries, fitted
-from charrnn.counts.markov import Baseline
+from charrnn.counts import Baseline
 from charrnn.scoring.pieces import ScoredBlock
 from charrnn.scoring.score import UNCLEAR, Difference, Mean, Pairing, Score, json_of
 from charrnn.text import Visible, visible_line

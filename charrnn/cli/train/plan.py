@@ -17,7 +17,7 @@ from charrnn.cli.train.summary import line_with
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import path_of
-from charrnn.counts.markov import Baseline
+from charrnn.counts import Baseline
 from charrnn.display import best_of
 from charrnn.model_file import Trained
 from charrnn.plan import FITTED, FOREVER, Plan, rule_of

@@ -22,7 +22,7 @@ from charrnn.cli.train.summary import corpus_json, in_order, settings_json
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.corpus import Corpus, read_files
 from charrnn.corpus.files import OURS
-from charrnn.counts.markov import Baseline
+from charrnn.counts import Baseline
 from charrnn.errors import CorpusError, ModelFileError, OtherVersionError, ResumeError, SettingError
 from charrnn.model_file import LARGEST, Checkpoint, Trained, load_trained, room_needed
 from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings, plan, text_bytes

@@ -15,11 +15,12 @@ from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
 from charrnn.corpus.files import check_source
+from charrnn.counts import baselines
 from charrnn.errors import CharrnnError, DivergedError, ResumeError
 from charrnn.model_file import is_model
 from charrnn.runs import Saver
 from charrnn.saving import check_may_be_replaced, check_writable, locked
-from charrnn.scoring.baselines import counting_baselines, differences
+from charrnn.scoring.baselines import differences
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.score import difference_of, tally
 from charrnn.settings.training import Ending
@@ -125,7 +126,8 @@ def learn(ready: PreparedRun, stop: Stop, console: Console) -> Outcome:
     best = ready.best_baseline
     if costs and best is not None:
         if best.nats is None:  # not known of a resumed run
-            name, every = best.name, counting_baselines(ready.corpus, ids)
+            corpus, name = ready.corpus, best.name
+            every = baselines(corpus.train.ids, ids, corpus.vocabulary)
             best = next(baseline for baseline in every if baseline.name == name)
         apart = differences(best, ids, costs)
     if {"both", "counts"} <= costs.keys():

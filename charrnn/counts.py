@@ -1,0 +1,306 @@
+"""N-grams of a text: the baselines that a network should beat, and a model to mix with it.
+
+Interpolated modified Kneser-Ney smoothing:
+
+    P(w | h) = (c(hw) - D(c) + freed(h) P(w | h')) / c(h)
+
+h' is the context h without its first symbol; below the single symbols lies 1 / K. c counts
+occurrences in the highest order, and in the others how many symbols come before the n-gram. Each
+n-gram loses D(c), for c = 1, 2 and more; freed(h) is their sum over the n-grams of a context.
+
+The n-grams are a trie. Node 0 is the empty context, 1 to K are the symbols, then come the pairs
+that occur, the triples and so on. The nodes of an order are sorted by ``key = parent K + symbol``,
+so the children of a node are neighbours, and a search finds one. An n-gram may begin with END, and
+ends at the next END.
+
+A state holds a node for each length of context, (B, lengths), or NONE where the text has no such
+context.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import log
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
+
+Floats = NDArray[np.float64]
+Nodes = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+NONE: Final = -1
+HIGHEST: Final = 9  # order beside a network
+ALONE: Final = 7  # order of counts that predict alone, and where long windows take several words
+READY: Final = 1 << 22  # probabilities in the rows made beforehand, at most
+WORD: Final = 64  # bits
+BLOCK: Final = 1 << 18  # windows packed at a time
+
+COUNTED: Final = 10_000_000  # symbols of a text that are counted, at most
+SCORED: Final = 1 << 17  # symbols that baselines predict, at most
+PIECES: Final = 64  # of a longer text, evenly spaced, since it may be sorted
+
+
+class Ngrams:
+    """The smoothed n-grams of a text."""
+
+    def __init__(self, ids: Ids, symbols: int, highest: int | None = None) -> None:
+        self.size, self.symbols = len(ids), symbols
+        self.highest = highest or max(ALONE, min(HIGHEST, WORD // symbols.bit_length()))
+        varieties = self._count(ids)
+        levels = [self._level(order, counts) for order, counts in enumerate(varieties, 1)]
+        self.share = np.concatenate([np.zeros(1), *(share for share, _ in levels)])
+        self.left = np.concatenate([left for _, left in levels])
+        # The children of context i are the nodes first[i] to first[i + 1] - 1.
+        children = np.bincount(self.keys // symbols, minlength=len(self.left))
+        self.first = np.append(1, 1 + np.cumsum(children, dtype=np.int32)).astype(np.int32)
+        self.last = (self.keys % symbols).astype(np.min_scalar_type(symbols))  # from node 1 on
+
+    def _count(self, ids: Ids) -> list[NDArray[np.uint32]]:
+        """Make the trie; return the counts that each order uses."""
+        symbols = self.symbols
+        windows = Windows(ids, symbols, self.highest)
+        starts = [0, 1, 1 + symbols]  # the first node of each order; the last is the end
+        keys = [np.arange(symbols)]
+        occurrences = [np.bincount(ids, minlength=symbols).astype(np.uint32)]
+        suffix = [np.zeros(1, np.int32), np.zeros(symbols, np.int32)]
+        varieties = []
+        node = windows.column(1).astype(np.int32)  # of each window, in the order below
+        for order in range(2, self.highest + 1):
+            begins, last, count, number = windows.ngrams(order)
+            parent = node[begins].astype(np.int64)
+            keys.append(parent * symbols + last)
+            occurrences.append(count)
+            shorter = suffix[-1][parent - starts[-2]].astype(np.int64)
+            shorter = find(keys[-2], shorter * symbols + last, starts[-2])
+            before = np.bincount(shorter - starts[-2], minlength=len(keys[-2]))
+            varieties.append(np.where(before > 0, before, occurrences[-2]).astype(np.uint32))
+            if order < self.highest:
+                suffix.append(shorter.astype(np.int32))
+            node = number + np.int32(starts[-1] - 1)
+            starts.append(starts[-1] + len(begins))
+        self.starts = starts
+        self.keys: Nodes = np.concatenate(keys)  # of the nodes from 1 on
+        self.occurrences = np.concatenate(occurrences)  # of the same
+        self.suffix = np.concatenate(suffix[: self.highest])  # h' of each context h
+        return [*varieties, occurrences[-1]]
+
+    def _level(self, order: int, counts: NDArray[np.uint32]) -> tuple[Floats, Floats]:
+        """Return (c - D) / c(h) of each n-gram of an order, and freed(h) / c(h) of each context."""
+        parents = self.keys[self._nodes(order)] // self.symbols - self.starts[order - 1]
+        contexts = self.starts[order] - self.starts[order - 1]
+        lost = discounts(counts)[np.minimum(counts, 3)]
+        total = np.bincount(parents, counts, contexts)
+        freed = np.bincount(parents, lost, contexts)
+        left: Floats = np.divide(
+            freed, total, out=np.ones(contexts), where=total > 0
+        )  # 1: nothing follows
+        share = counts - lost
+        np.divide(share, total[parents], out=share, where=counts > 0)
+        return share, left
+
+    def _nodes(self, order: int) -> slice:
+        """Return the nodes of an order as indices of keys and occurrences."""
+        return slice(self.starts[order] - 1, self.starts[order + 1] - 1)
+
+    @cached_property
+    def rows(self) -> Floats:
+        """P(. | h) of all contexts of up to ``ready`` symbols, a row each."""
+        rows: Floats = np.empty((self.starts[self.ready + 1], self.symbols))
+        rows[0] = 1 / self.symbols
+        for length in range(self.ready + 1):
+            start, stop = self.starts[length], self.starts[length + 1]
+            longer = rows[start:stop]
+            np.take(rows, self.suffix[start:stop], 0, longer, "clip")
+            self._add(longer, np.arange(start, stop), np.arange(stop - start))
+        return rows
+
+    @cached_property
+    def ready(self) -> int:
+        """The longest context that has a row."""
+        stops = self.starts[1:-1]
+        return max([0, *(n for n, stop in enumerate(stops) if stop * self.symbols <= READY)])
+
+    def _add(self, rows: Floats, nodes: Nodes, lanes: NDArray[np.intp]) -> None:
+        """Turn P(. | h') into P(. | h) in these lanes of the rows, with contexts h = nodes."""
+        scale = np.ones(len(rows))
+        scale[lanes] = self.left[nodes]
+        rows *= scale[:, None]
+        first = self.first[nodes]
+        sizes = self.first[nodes + 1] - first
+        children = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+        place = np.repeat(lanes * self.symbols, sizes) + self.last[children - 1]
+        rows.reshape(-1)[place] += self.share[children]
+
+    def empty_contexts(self, lanes: int) -> Nodes:
+        """Return the state before anything is read."""
+        return np.full((lanes, self.highest - 1), NONE, np.int64)
+
+    def read(self, x: NDArray[Any], state: Nodes) -> None:
+        """Advance the state by one symbol a lane, x (B,)."""
+        children = find(self.keys, state[:, :-1] * self.symbols + x[:, None], 1)
+        state[:, 1:] = np.where(state[:, :-1] == NONE, NONE, children)
+        state[:, 0] = x + 1
+
+    def probabilities(self, state: Nodes) -> Floats:
+        """Return P(. | h) of each lane, (B, K)."""
+        length = (state[:, : self.ready] != NONE).sum(1)  # a context that occurs has an h', too
+        nodes = np.concatenate([np.zeros((len(state), 1), np.int64), state], 1)
+        rows: Floats = self.rows.take(nodes[np.arange(len(state)), length], 0)
+        for at in range(self.ready, self.highest - 1):
+            lanes = np.flatnonzero(state[:, at] != NONE)
+            if not len(lanes):
+                break
+            self._add(rows, state[lanes, at], lanes)
+        return rows
+
+    def nats(self, ids: Ids) -> Floats:
+        """Return the surprisal of each symbol of a text, which starts as after an END."""
+        return self.nats_by_order(ids)[-1]
+
+    def nats_by_order(self, ids: Ids) -> list[Floats]:
+        """Return the surprisal of each symbol by the n-grams of up to 1, 2, 3 ... symbols."""
+        nats = []
+        p = np.full(len(ids), 1 / self.symbols)  # P(w | h')
+        context = np.zeros(len(ids), np.int64)
+        for order in range(1, self.highest + 1):
+            nodes = self._nodes(order)
+            ngram = find(self.keys[nodes], context * self.symbols + ids, nodes.start + 1)
+            ngram[context == NONE] = NONE
+            h, hw = np.flatnonzero(context != NONE), np.flatnonzero(ngram != NONE)
+            first, above = self.starts[order - 1], p.copy()  # above: with this order the highest
+            share, left = self._level(order, self.occurrences[nodes])
+            above[h] *= left[context[h] - first]
+            above[hw] += share[ngram[hw] - nodes.start - 1]
+            nats.append(-np.log(above))
+            p[h] *= self.left[context[h]]
+            p[hw] += self.share[ngram[hw]]
+            after_end = END + 1 if order == 1 else NONE
+            context = np.concatenate([[after_end], ngram])[: len(ids)]
+        return nats
+
+
+class Windows:
+    """The symbols from each place on, up to the next END, packed into words and sorted: runs."""
+
+    def __init__(self, ids: Ids, symbols: int, highest: int) -> None:
+        self.highest, self.bits = highest, symbols.bit_length()
+        self.in_word = WORD // self.bits
+        text = np.zeros(len(ids) + 1 + highest, np.min_scalar_type(symbols))
+        text[: len(ids) + 1] = 1  # added to each id: 0 stands for nothing
+        text[1 : len(ids) + 1] += ids.astype(text.dtype)
+        words = [np.zeros(len(ids), np.uint64) for _ in range(0, highest, self.in_word)]
+        for start in range(0, len(ids), BLOCK):
+            stop = min(start + BLOCK, len(ids))
+            goes_on = np.ones(stop - start, np.bool_)
+            for place in range(highest):
+                symbol = text[start + place : stop + place] * goes_on
+                word = words[place // self.in_word][start:stop]
+                word <<= np.uint64(self.bits)
+                word += symbol
+                if place:
+                    goes_on &= symbol != END + 1
+        if len(words) == 1:
+            words[0].sort()
+        else:
+            in_order = np.lexsort(words[::-1])
+            words = [word[in_order] for word in words]
+        self.words = words
+        self.differs = np.zeros(len(ids), np.bool_)  # from the one before, in the symbols so far
+        self.differs[:1] = True
+
+    def column(self, order: int) -> Words:
+        """Return the symbol at a place of each window: its id + 1, or 0 for none."""
+        number, place = divmod(order - 1, self.in_word)
+        size = min(self.in_word, self.highest - number * self.in_word)
+        column = self.words[number] >> np.uint64(self.bits * (size - 1 - place))
+        column &= np.uint64((1 << self.bits) - 1)
+        return column
+
+    def ngrams(
+        self, order: int
+    ) -> tuple[NDArray[np.intp], Nodes, NDArray[np.uint32], NDArray[np.int32]]:
+        """Return the first window, last symbol and occurrences of each n-gram of the next order,
+        and how many n-grams have begun at each window.
+        """
+        for place in (1, 2) if order == 2 else (order,):
+            column = self.column(place)
+            self.differs[1:] |= column[1:] != column[:-1]
+        is_ngram = column > 0
+        is_new = is_ngram & self.differs
+        begins = np.flatnonzero(is_new)
+        count = np.add.reduceat(is_ngram, begins, dtype=np.uint32)
+        last = column[begins].astype(np.int64) - 1
+        return begins, last, count, np.cumsum(is_new, dtype=np.int32)
+
+
+def find(keys: Nodes, wanted: Nodes, first: int) -> Nodes:
+    """Return the nodes with these keys, or NONE; ``first`` is the node of the first key."""
+    if not len(keys):
+        return np.full(wanted.shape, NONE, np.int64)
+    at = keys.searchsorted(wanted)
+    np.minimum(at, len(keys) - 1, out=at)
+    return np.where(keys[at] == wanted, at + first, NONE)
+
+
+def discounts(counts: NDArray[np.uint32]) -> Floats:
+    """Return D(c) for c = 0, 1, 2, and 3 or more, by Chen and Goodman."""
+    n = [int(np.count_nonzero(counts == j)) for j in range(5)]
+    lost = np.array([0.0, 0.5, 1.0, 1.5])  # where a small text does not determine them
+    for j in (1, 2, 3):
+        if n[1] and n[2] and n[j] and n[j + 1]:
+            discount = j - (j + 1) * n[1] / (n[1] + 2 * n[2]) * n[j + 1] / n[j]
+            if discount > 0:  # else a context could leave nothing for new symbols
+                lost[j] = discount
+    return lost
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The loss of one model on the held-out text, END included."""
+
+    name: str  # "uniform", "unigram", "markov-1" .. "markov-6": characters of context
+    nats_per_character: float
+    train_symbols: int  # counted: all, or those of evenly spaced pieces
+    held_out_symbols: int  # predicted, likewise
+    nats: Floats | None = field(default=None, compare=False, repr=False)  # of each, at ``places``
+
+
+def baselines(
+    train: Ids, text: Ids, vocabulary: Vocabulary, counted: int = COUNTED, scored: int = SCORED
+) -> list[Baseline]:
+    """Return uniform, unigram and the n-grams of each order, the shortest context first."""
+    text = text[places(text, scored)]
+    if not len(text):
+        return []
+    ngrams = Ngrams(sample_of(train, counted), vocabulary.symbols, ALONE)
+    naming = np.where(text == UNKNOWN, vocabulary.unseen_nats, 0.0)
+    uniform = np.full(len(text), log(vocabulary.symbols))
+    names = ["uniform", "unigram", *(f"markov-{n}" for n in range(1, ALONE))]
+    return [
+        Baseline(name, float(nats.mean() + naming.mean()), ngrams.size, len(text), nats + naming)
+        for name, nats in zip(names, [uniform, *ngrams.nats_by_order(text)], strict=True)
+    ]
+
+
+def sample_of(ids: Ids, most: int = COUNTED) -> Ids:
+    """Return a text, or evenly spaced pieces of a long one."""
+    return ids if len(ids) <= most else ids[places(ids, most)]
+
+
+def places(ids: Ids, most: int = SCORED) -> NDArray[np.int64]:
+    """Return the places of all symbols, or of evenly spaced pieces, if possible whole examples."""
+    if len(ids) <= most:
+        return np.arange(len(ids))
+    pieces = []
+    for piece in range(PIECES):
+        start = piece * len(ids) // PIECES
+        part = ids[start:][: most // PIECES]
+        ends = np.flatnonzero(part == END)
+        first, stop = (ends[0] + 1, ends[-1] + 1) if len(ends) > 1 else (0, len(part))
+        pieces.append(np.arange(start + first, start + stop))
+    return np.concatenate(pieces)

@@ -1,1 +1,0 @@
-"""N-gram counts of a text: Markov baselines, and a smoothed model to use beside a network."""
