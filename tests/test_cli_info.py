@@ -76,7 +76,7 @@ def test_people_are_told_the_same(program: Program) -> None:
         "possible: the corpus is there, unchanged",
         "held-out",
     ):
-        assert fact in told
+        assert fact in told or fact in " ".join(told.split())
     assert max(len(line) for line in told.splitlines()) <= 80
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stdout
 
 import pytest
 
@@ -62,34 +62,6 @@ def test_notes_and_errors_steer_nothing(capsys: Capture) -> None:
     Console().note("one\x1b[2J\ntwo")
     Console().error("\x1b[2J", "\r")
     assert capsys.readouterr().err == "one\\x1b[2J\\ntwo\ncharrnn: error: \\x1b[2J\n\\r\n"
-
-
-HINT = (
-    "Resume it: charrnn train --resume -m a/long/name/of/a/file.npz. Or replace it with --force,"
-    " or name another file with -m. It has 12 layers."
-)
-
-
-@pytest.mark.parametrize("columns", [30, 48, 80])
-def test_messages_break_between_words_and_commands_stay_whole(
-    columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setenv("NO_COLOR", "1")
-    with redirect_stderr(stream := Terminal()):
-        console = Console()
-        console.note(HINT)
-        console.warn(HINT)
-        console.error(HINT, HINT)
-    lines = stream.getvalue().splitlines()
-    assert " ".join(lines) == f"{HINT} charrnn: warning: {HINT} charrnn: error: {HINT} {HINT}"
-    command = "charrnn train --resume -m a/long/name/of/a/file.npz"
-    assert sum(command in line for line in lines) == 4
-    assert sum("12 layers" in line for line in lines) == 4
-    assert all(len(line) <= columns or line.startswith(command) for line in lines)
-    with redirect_stderr(file := io.StringIO()):
-        console.error(HINT, HINT)
-    assert file.getvalue() == f"charrnn: error: {HINT}\n{HINT}\n"
 
 
 def test_a_pipe_to_a_narrow_terminal_gets_lines_that_fit(trained_once: Program) -> None:
@@ -169,12 +141,3 @@ def test_a_run_that_the_clock_ends_has_no_number_of_epochs(program: Program) -> 
     for limit, epochs in ((("--minutes", "0.001"), None), (("--epochs", "2"), 2)):
         assert program.run("train", "names.txt", *small, *limit).status == 0
         assert program.run("info", "--json").json["settings"]["epochs"] == epochs
-
-
-def test_mypy_lets_only_visible_or_raw_text_to_a_terminal(capsys: Capture) -> None:
-    """mypy fails unless the last line has this error: it warns about comments without one."""
-    out = Console().out
-    out.write(visible("a"))
-    out.write(Raw("b"))
-    out.write("c")  # type: ignore[arg-type]
-    assert capsys.readouterr().out == "abc"

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from charrnn import model_file as checkpoint
 from charrnn import system
-from charrnn.cli.console import NARROW, TOGETHER, Console, Output, wrap
+from charrnn.cli.console import NARROW, Console, Output, wrap
 from charrnn.cli.terminal import progress, tables
 from charrnn.cli.terminal.progress import CheckupRows, Pace, preview
 from charrnn.corpus.corpus import from_texts
@@ -268,16 +268,12 @@ def test_wide_characters_are_wrapped_where_the_window_ends() -> None:
 
 
 def test_entries_are_wrapped_below_each_other() -> None:
-    told = [("name", "word " * 30), ("", f"an --option{TOGETHER}7")]
+    told = [("name", "word " * 30), ("", "an --option 7")]
     lines = list(tables.entries(told, FILE))
     assert lines[0].startswith("name       word")
     assert all(line.startswith(" " * tables.INDENT) for line in lines[1:])
     assert lines[-1].endswith("--option 7")
     assert max(map(len, lines)) < 80
-    line = f"charrnn train {'text.txt ' * 12}--from latin"
-    entry = [("start", "like this:"), ("", line.replace(" ", TOGETHER))]
-    *_, last = tables.entries(entry, FILE)
-    assert last == " " * tables.INDENT + line, "a line to copy is whole"
 
 
 def test_a_name_that_would_steer_is_shown() -> None:

@@ -1,29 +1,27 @@
 """All output: results on stdout, everything else on stderr; and the exit statuses.
 
 A result reaches a file or a pipe unchanged. On a terminal its control characters are made visible.
-Only text of the types Visible and Raw can be written. stdout is UTF-8 with plain newlines in every
-locale, and a failed write is an error. On stderr a failed write is ignored.
+stdout is UTF-8 with plain newlines in every locale, and a failed write to it is an error. On stderr
+a failed write is ignored: the reader of a log may leave.
 """
 
 from __future__ import annotations
 
-import errno
 import io
+import json
 import os
-import re
 import select
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
-from io import BufferedReader
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 from charrnn import __version__
-from charrnn.errors import CharrnnError
 from charrnn.text import Raw, Visible, encodable, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
+    from rich.console import Console as RichConsole
     from tqdm import tqdm
 
 # Exit statuses; 0 is success, and 128 + N a signal: 129 SIGHUP, 143 SIGTERM
@@ -34,10 +32,6 @@ INTERRUPTED = 130  # Ctrl-C
 READER_LEFT = 141  # the reader of stdout has left: 128 + SIGPIPE, as with cat and grep
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
-TOGETHER = "\u00a0"  # a space at which lines do not break
-_KEPT = re.compile(r"(?<=\d) (?=[a-z])")  # between a number and its unit
-COMMAND = re.compile(r"charrnn [a-z]+ [^.;,:']*?-.*?(?=[.;,:'](?: |$)|$)")  # with an option
-_KEPT_COMMAND = f"charrnn{TOGETHER}"  # its beginning, when it is kept together
 NARROW, WIDE = 20, 100  # the least and the most columns of a text
 
 
@@ -65,11 +59,17 @@ class Output:
         return self.stream.isatty()
 
     @property
+    def rich(self) -> RichConsole:
+        """Return a console of Rich, for tables and colours; foreign text must be visible."""
+        from rich.console import Console as RichConsole
+
+        off: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+        return RichConsole(file=self.stream, width=self.width, **off)
+
+    @property
     def takes_colour(self) -> bool:
         """Return True on a terminal with colours, unless NO_COLOR is set."""
-        if not self.is_terminal or os.environ.get("NO_COLOR") or _is_dumb():
-            return False
-        return os.name != "nt" or "WT_SESSION" in os.environ or "ANSICON" in os.environ
+        return self.is_terminal and not os.environ.get("NO_COLOR") and not is_dumb()
 
     def paint(self, text: Visible, style: str) -> Visible:
         """Return the text in a style; unchanged where colours are off."""
@@ -79,10 +79,10 @@ class Output:
     def window(self) -> int:
         """Return the columns of the terminal; 80 for a file. A pipe may lead to a narrow one."""
         if self.is_terminal:
-            return _columns_of(self.stream)
+            return columns_of(self.stream)
         with suppress(ValueError, OSError):
             if stat.S_ISFIFO(os.fstat(self.stream.fileno()).st_mode) and sys.stderr.isatty():
-                return min(80, _columns_of(sys.stderr))
+                return min(80, columns_of(sys.stderr))
         return 80
 
     @property
@@ -96,8 +96,7 @@ class Output:
         locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
         if locale in ("C", "POSIX") or os.environ.get("TERM", "") in ("dumb", "unknown", "linux"):
             return True
-        dots_and_blocks = Visible("⣿█")
-        return self.fitting(dots_and_blocks) != dots_and_blocks
+        return self.fitting(Visible("⣿█")) != "⣿█"
 
     def fitting(self, text: Visible) -> Visible:
         """Return the text with a ? for each character that the encoding of the stream lacks."""
@@ -105,14 +104,18 @@ class Output:
         return Visible(text.encode(encoding, "replace").decode(encoding))
 
 
-def _columns_of(terminal: TextIO) -> int:
-    size = 0
-    with suppress(ValueError):
-        size = int(os.environ.get("COLUMNS", ""))
-    if size <= 0:
+def is_dumb() -> bool:
+    return os.environ.get("TERM", "") in ("", "dumb", "unknown") and os.name != "nt"
+
+
+def columns_of(terminal: TextIO) -> int:
+    """Return COLUMNS, or the columns of a terminal; 80 if they are not known."""
+    typed = os.environ.get("COLUMNS", "")
+    size = int(typed) if typed.isdecimal() else 0
+    if not size:
         with suppress(ValueError, OSError):
-            size = os.get_terminal_size(terminal.fileno()).columns  # 0: it is not known
-    return min(size, 1000) if size > 0 else 80  # more than 1000 would be a mistake
+            size = os.get_terminal_size(terminal.fileno()).columns
+    return min(size, 1000) or 80  # more than 1000 would be a mistake
 
 
 class Console:
@@ -129,14 +132,12 @@ class Console:
 
     def json(self, name: str, fields: Mapping[str, object]) -> None:
         """Write an object with its schema as one line; NaN and infinity become null."""
-        import json
-
-        record = _finite({"schema": f"charrnn.{name}/1", **fields})
+        record = finite({"schema": f"charrnn.{name}/1", **fields})
         line = json.dumps(record, ensure_ascii=False, allow_nan=False)
         self.out.write_lines([visible_json(line)])
 
     def note(self, text: str) -> None:
-        self.say(*self._lines(text))
+        self.say(visible_line(text))
 
     def warn(self, text: str) -> None:
         if not self.quiet:
@@ -144,40 +145,28 @@ class Console:
 
     def alarm(self, text: str) -> None:
         """Write a warning to stderr, with --quiet too."""
-        self._write(f"charrnn: warning: {text}", YELLOW)
+        write_above_bar(self.err.paint(visible_line(f"charrnn: warning: {text}"), YELLOW))
 
     def error(self, what: str, hint: str = "") -> None:
         """Write an error and a hint to stderr, with --quiet too."""
-        self._write(f"charrnn: error: {what}", RED)
+        write_above_bar(self.err.paint(visible_line(f"charrnn: error: {what}"), RED))
         if hint:
-            _write_above_bar(*self._lines(hint))
-
-    def _write(self, text: str, style: str) -> None:
-        _write_above_bar(*(self.err.paint(line, style) for line in self._lines(text)))
-
-    def _lines(self, text: str) -> list[Visible]:
-        """Return a message in lines that fit a terminal. A command stays whole, to be copied."""
-        width = self.err.window
-        if not self.err.is_terminal or text.startswith(" ") or 2 * len(text) <= width:
-            return [visible_line(text)]
-        whole = COMMAND.sub(lambda command: command[0].replace(" ", TOGETHER), text)
-        return wrap(whole, width, chop=False)
+            write_above_bar(visible_line(hint))
 
     def say(self, *lines: Visible) -> None:
         """Write lines to stderr, above a progress bar."""
         if not self.quiet:
-            _write_above_bar(*lines)
+            write_above_bar(*lines)
 
     def note_if_waiting(self, sources: Iterable[str]) -> None:
         """Report that the program waits, if it reads from a terminal."""
         if "-" in sources and sys.stdin.isatty():
-            end = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
-            self.note(f"waiting for text from the keyboard; {end} ends it")
+            self.note("waiting for text from the keyboard; Ctrl-D ends it")
 
     @property
     def is_animated(self) -> bool:
         """Return True if a progress bar can be drawn."""
-        return not self.quiet and self.err.is_terminal and not _is_dumb()
+        return not self.quiet and self.err.is_terminal and not is_dumb()
 
     def bar(self, **how: Any) -> tqdm[NoReturn]:
         """Return a progress bar that disappears when closed; ``how`` goes to tqdm."""
@@ -189,32 +178,20 @@ class Console:
         return tqdm(file=self.err.stream, leave=False, ascii=blocks, ncols=ncols, **how)
 
 
-def wrap(text: str, columns: int, *, chop: bool = True) -> list[Visible]:
-    """Break the text between words into lines of at most ``columns``; a Chinese character takes
-    two columns. A command kept together, and any word without ``chop``, may be longer.
-    """
-    from rich.cells import cell_len, chop_cells
+def wrap(text: str, columns: int) -> list[Visible]:
+    """Break the text between words into lines of at most so many columns."""
+    from rich.text import Text
 
-    room, lines = max(8, columns), [""]
-    for word in _KEPT.sub(TOGETHER, visible_line(text)).split(" "):
-        is_long = chop and _KEPT_COMMAND not in word and cell_len(word) > room
-        pieces = chop_cells(word, room) if is_long else [word]
-        for piece in pieces:
-            longer = f"{lines[-1]} {piece}" if lines[-1] else piece
-            if cell_len(longer) <= room and piece is pieces[0]:
-                lines[-1] = longer
-            elif lines[-1]:
-                lines.append(piece)
-            else:
-                lines[-1] = piece
-    return [Visible(line.rstrip(" ").replace(TOGETHER, " ")) for line in lines]
+    rich = Output(lambda: sys.stdout).rich
+    lines = Text(visible_line(text)).wrap(rich, max(8, columns), overflow="fold")
+    return [Visible(line.plain.rstrip()) for line in lines] or [Visible("")]
 
 
 def show_version() -> None:
     Console().result(f"charrnn {__version__}\n")
 
 
-def _write_above_bar(*lines: Visible) -> None:
+def write_above_bar(*lines: Visible) -> None:
     text = "".join(f"{line}\n" for line in lines)
     if "tqdm" in sys.modules:
         from tqdm import tqdm
@@ -225,73 +202,62 @@ def _write_above_bar(*lines: Visible) -> None:
     sys.stderr.flush()
 
 
-def _finite(value: object) -> object:
+def finite(value: object) -> object:
+    """Return a value for JSON, with None for each number that is not finite."""
     if isinstance(value, float):
         return value if abs(value) < float("inf") else None  # not for NaN
     if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return value
 
 
-def _is_dumb() -> bool:
-    term = os.environ.get("TERM", "")
-    return term in ("dumb", "unknown") or (not term and os.name != "nt")
+class Log:
+    """stderr, whose failed writes are ignored."""
 
-
-class Guarded:
-    """A stream that writes within a context for errors."""
-
-    def __init__(self, stream: TextIO, guard: Callable[[], AbstractContextManager[None]]) -> None:
-        self._stream, self._guard = stream, guard
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
 
     def write(self, text: str) -> int:
-        with self._guard():
+        with suppress(OSError, ValueError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with self._guard():
+        with suppress(OSError, ValueError):
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 
-@contextmanager
-def _reported() -> Iterator[None]:
-    """Raise CharrnnError for a failed write, or BrokenPipeError if the reader has left."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        if os.name == "nt" and error.errno == errno.EINVAL:  # a closed pipe on Windows
-            raise BrokenPipeError from None
-        what = f"cannot write to standard output: {error.strerror}"
-        raise CharrnnError(what, "Free some room, or redirect the output.") from error
-
-
 def prepare() -> None:
-    """Replace the three standard streams by streams that behave alike everywhere; once."""
+    """Make the standard streams behave alike everywhere; once."""
     for number in range(3):
         try:
             os.fstat(number)
-        except OSError:  # closed: the next file would get its number, and our messages
+        except OSError:  # closed: the next file would get its number, and messages of others
             os.open(os.devnull, os.O_RDWR)
-    if sys.stdin is None:
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    if sys.stderr is None:
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    if not isinstance(sys.stderr, Guarded):
-        sys.stderr = cast(TextIO, Guarded(sys.stderr, lambda: suppress(OSError, ValueError)))
-    if sys.stdout is None:
-        raise CharrnnError("standard output is closed", "Redirect it to a file or to /dev/null.")
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if not isinstance(sys.stderr, Log):
+        sys.stderr = cast(TextIO, Log(sys.stderr))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")
-    if not isinstance(sys.stdout, Guarded):
-        sys.stdout = cast(TextIO, Guarded(sys.stdout, _reported))
+
+
+def finish() -> None:
+    """Flush stdout: a full disk often shows only here."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError, ValueError, AttributeError):  # Python would flush it at exit
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+        raise
 
 
 def has_text(console: Console) -> bool:
@@ -309,22 +275,9 @@ def has_text(console: Console) -> bool:
             if not select.select([file], [], [], 1.0)[0]:  # seconds
                 console.note("waiting for text from standard input")
         stream = sys.stdin.buffer
-        if isinstance(stream, BufferedReader) and stream.peek(1):
+        if isinstance(stream, io.BufferedReader) and stream.peek(1):
             return True
     except (AttributeError, OSError, ValueError):  # closed, not for reading, or a stand-in
         return False
     console.note("standard input is empty: reading the held-out text of the training")
     return False
-
-
-def finish() -> None:
-    """Flush stdout: a full disk often shows only here."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except (BrokenPipeError, CharrnnError):
-        with suppress(OSError, ValueError, AttributeError):  # Python would flush it at exit
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())
-            os.close(nowhere)
-        raise

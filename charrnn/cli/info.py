@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from charrnn.cli import options
-from charrnn.cli.console import TOGETHER, Console
+from charrnn.cli.console import Console
 from charrnn.cli.errors import option_for
 from charrnn.cli.files import FigureFile, names_of
 from charrnn.cli.options import OUTPUT, CommandOptions, ModelFile, flag, needs
@@ -148,7 +148,7 @@ def settings_in_words(model: Model) -> str:
         is_off = value is None or (not value and value == settings_of(Fitted)[name].default)
         is_endless = name == "epochs" and value >= FOREVER
         if name not in ("hidden", "layers", "cores", "parts") and not is_off and not is_endless:
-            options.append(option if value is True else f"{option}{TOGETHER}{value}")
+            options.append(option if value is True else f"{option} {value}")
     return " ".join(options)
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from charrnn.cli.console import CYAN, TOGETHER, Console, Output, wrap
+from charrnn.cli.console import CYAN, Console, Output, wrap
 from charrnn.text import Visible, joined, visible_line
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def of_bits(nats: float) -> str:
 
 def of_held_out(nats: float, step: int | None) -> str:
     perplexity = f"perplexity {math.exp(min(nats, 700)):,.2f}"
-    where = f"at step {step or 0:,}".replace(" ", TOGETHER)
+    where = f"at step {step or 0:,}"
     return f"{of_bits(nats)} per held-out character, {perplexity}, {where}"
 
 

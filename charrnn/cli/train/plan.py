@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from charrnn.cli.console import TOGETHER, Console
+from charrnn.cli.console import Console
 from charrnn.cli.errors import option_for
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.tables import Entry, bits, bytes_in_words, clock, count, counted, entries
@@ -64,7 +64,7 @@ def doubt_in_words(doubt: Warned, source: str) -> str:
             occur = "occurs" if doubt.count == 1 else "occur"
             return f"{some} also {occur} in the training text: the held-out loss is too optimistic"
     some = f"{doubt.count:,} of {doubt.of:,} lines"
-    what = shlex.quote(doubt.what).replace(" ", TOGETHER)
+    what = shlex.quote(doubt.what)
     column, strip = option("column", what), option("strip", what)
     match doubt.kind:
         case "header":
@@ -120,7 +120,7 @@ def start_in_words(options: Options, start: Trained | None, corpus: Corpus) -> I
         if is_short and scripts == {"latin"} and not is_fixed:
             line = line_with("--from latin", options, options.sources, options.valid)
             yield "start", "a general model lowers the loss of a short list:"
-            yield "", line.replace(" ", TOGETHER)
+            yield "", line
         return
     path, model = options.start_from, start.model
     known = set(model.vocabulary.characters)
@@ -181,7 +181,7 @@ def is_chosen(name: str, config: Fitted, options: Options) -> bool:
 
 def option(name: str, value: object) -> str:
     shown = f"{value:g}" if isinstance(value, float) else value
-    return f"{option_for(name)}{TOGETHER}{shown}"
+    return f"{option_for(name)} {shown}"
 
 
 def time_in_words(plan: Plan, rate: float, seconds: float, minutes: float | None) -> list[Entry]:
