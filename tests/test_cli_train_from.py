@@ -46,50 +46,6 @@ def test_the_plan_says_what_is_kept_and_what_is_new(program: Program) -> None:
     assert "1 layer of 6 units" in told
 
 
-HINT = "start      a general model lowers the loss of a short list:\n"
-
-
-def test_the_plan_of_a_short_latin_list_names_the_line_that_starts_from_a_model(
-    program: Program,
-) -> None:
-    def hint(*line: str, stdin: bytes | None = None) -> str:
-        plan = program.run("train", "--dry-run", *line, stdin=stdin).out
-        return plan.partition(HINT)[2].partition("\n")[0].strip()
-
-    def with_latin(line: str) -> str:
-        return f"charrnn train {line} --from latin -m model-latin.npz"
-
-    line = "names.txt --from latin -m mine-latin.npz"
-    assert hint("names.txt", "-m", "mine.npz") == f"charrnn train {line}"
-    program.write("table.csv", "No,Name\n1,anna\n2,bob\n3,clara\n")
-    read = "table.csv --column Name --holdout 0.4"
-    assert hint(*read.split()) == with_latin(read)
-    program.write("spaced.csv", "First name;Age\nanna;1\nbob;2\nclara;3\n")
-    spaced = "spaced.csv --column 'First name' --strip '0123456789. ' --holdout 0.333333333"
-    assert hint(*shlex.split(spaced)) == with_latin(spaced)
-    valid = "names.txt --valid greek.txt"
-    program.write("greek.txt", "άννα\nμαρία\nελένη\n" * 9)
-    assert hint(*valid.split()) == with_latin("names.txt --valid greek.txt")
-    planned = program.run("train", *line.split(), "--dry-run").out
-    assert "latin: all 142,283 parameters reused" in planned
-    assert HINT not in planned
-    program.write("greek.txt", "άννα\nμαρία\nελένη\n" * 9)
-    program.write("long.txt", "\n".join(NAMES.split() * 9))
-    program.write(
-        "prose.txt", "it was a dark and stormy night, and the rain fell in torrents\n" * 9
-    )
-    for other in ("greek.txt", "long.txt", "prose.txt"):
-        assert hint(other) == ""
-    assert hint("names.txt", "--hidden", "8") == "", "the model has its own size"
-    program.write("codes.txt", "\n".join(map(str, range(100, 150))))
-    assert hint("codes.txt") == "", "digits are in no script"
-    program.write("-d.txt", NAMES)
-    assert hint("--", "-d.txt") == with_latin("./-d.txt")
-    assert hint("-", stdin=NAMES.encode()) == f"{with_latin('-')} < CORPUS"
-    kept = "names.txt --seed 3 --counts"
-    assert hint(*kept.split()) == with_latin(kept)
-
-
 def test_the_lines_that_a_run_suggests_can_be_typed_after_it(program: Program) -> None:
     program.write(
         "names.csv", "First name;Age\n" + "".join(f"{name};1\n" for name in NAMES.split())

@@ -36,7 +36,7 @@ GATED = ("gru", "lstm")
 def corpus_of(symbols: int, period: int | None = None) -> Corpus:
     """Return a corpus of a single text with so many symbols to train on, random or periodic."""
     usual = from_texts(["abcdefgh"], CorpusConfig())
-    held_out = np.random.default_rng(0).integers(2, 10, max(1, symbols // 9), np.uint8)
+    held_out = np.random.default_rng(0).integers(2, 9, max(1, symbols // 9), np.uint8)
     train = np.zeros(symbols, np.uint8)  # takes next to no memory
     if period is not None:
         held_out, train = (np.resize(held_out[:period], len(ids)) for ids in (held_out, train))

@@ -20,7 +20,7 @@ from importlib import import_module
 
 from charrnn.system import set_threads
 
-SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora")
+SECTIONS = ("step", "loop", "scoring", "sampling", "startup", "corpora")
 WITH_CORPORA = ("chapter", "minutes", "defaults", "expect")
 LONG = (*WITH_CORPORA, "starts", "learning")  # only when named
 
