@@ -9,23 +9,18 @@ depend on its group alone, so that all executors give the same results.
 
 from __future__ import annotations
 
-import asyncio
-import json
 import logging
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from itertools import islice
-from multiprocessing.connection import Connection
-from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,14 +34,13 @@ Work = Callable[[Any, Any], Any]  # on the shared value and a group
 AHEAD = 3  # groups a worker that are sent before the oldest result is back
 TICK = 0.5  # seconds between two looks at the workers
 PATIENCE = 10.0  # seconds for a scheduler to answer, and to have a worker
-KEPT = "What is done so far is kept."
+KILLED, GONE = "a worker process was killed", "the scheduler is gone"
 LOST = {  # the errors of pools and of Dask
-    "BrokenProcessPool": "a worker process was killed",
-    "KilledWorker": "workers of the scheduler were killed",
-    **dict.fromkeys(("CancelledError", "FutureCancelledError"), "the scheduler is gone"),
-    **dict.fromkeys(("CommClosedError", "ClosedClientError"), "the scheduler is gone"),
+    **dict.fromkeys(("BrokenProcessPool", "KilledWorker"), KILLED),
+    **dict.fromkeys(("CancelledError", "FutureCancelledError"), GONE),
+    **dict.fromkeys(("CommClosedError", "ClosedClientError"), GONE),
 }
-OF_TERMINAL = {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}
+KEPT = "What is done so far is kept."
 VERSIONS = f"charrnn {charrnn.__version__} and numpy {np.__version__}"
 
 _shared: list[Any] = []  # the shared value, in a process of the pool
@@ -66,9 +60,9 @@ def map_in_order(
     """Yield the results of all groups, in order or as they come; send a few groups ahead."""
     pending: list[Future[Any]] = []
     groups = iter(groups)
-    while True:
-        try:
-            ahead = AHEAD if in_order else 1  # or a worker has several long runs, another none
+    ahead = AHEAD if in_order else 1  # or a worker has several long runs, another none
+    try:
+        while True:
             room = max(1, ahead * executor.workers()) - len(pending)
             for group in islice(groups, max(0, room)):
                 pending.append(executor.submit(function, group))  # noqa: PERF401  one at a time
@@ -79,32 +73,29 @@ def map_in_order(
                 executor.workers()
             future = done.pop()
             pending.remove(future)
-            result = future.result()
-        except Exception as error:
-            what = LOST.get(type(error).__name__)
-            if what is None:
-                raise
-            raise ClusterError(what, KEPT) from None
-        yield result
+            yield future.result()
+    except Exception as error:
+        what = LOST.get(type(error).__name__)
+        if what is None:
+            raise
+        raise ClusterError(what, KEPT) from None
 
 
-@contextmanager
-def open_executor(shared: Any, cores: int = 1, scheduler: str | None = None) -> Iterator[Executor]:
+def open_executor(
+    shared: Any, cores: int = 1, scheduler: str | None = None
+) -> AbstractContextManager[Executor]:
     """Open workers that all get the shared value; they end with the block."""
-
-    def work_at_once(function: Work, group: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(function(shared, group))
-        return future
-
     if scheduler is not None:
-        with _open_dask(shared, scheduler) as executor:
-            yield executor
-    elif cores > 1:
-        with _open_pool(shared, cores) as executor:
-            yield executor
-    else:
-        yield Executor(work_at_once, lambda: 0)
+        return _open_dask(shared, scheduler)
+    if cores > 1:
+        return _open_pool(shared, cores)
+    return nullcontext(Executor(partial(_work_at_once, shared), lambda: 0))
+
+
+def _work_at_once(shared: Any, function: Work, group: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_result(function(shared, group))
+    return future
 
 
 @contextmanager
@@ -112,50 +103,42 @@ def _open_pool(shared: Any, cores: int) -> Iterator[Executor]:
     """Open processes of this machine, which end with this process, however it ends."""
     os.environ.update(ONE_THREAD)
     context = multiprocessing.get_context("spawn")
-    end, alive = context.Pipe(duplex=False)
-    pool: Any = ProcessPoolExecutor(cores, context, _begin_process, (end, shared))
-    main, mask = sys.modules["__main__"], getattr(signal, "pthread_sigmask", lambda *_: ())
-    started: set[int | None] = set()
+    pool: Any = ProcessPoolExecutor(cores, context, _begin_process, (shared,))
+    started: set[Any] = set()
 
     def submit(function: Work, group: Any) -> Future[Any]:
-        sys.modules["__main__"] = ModuleType("__main__")  # or a process would run the script again
-        before = mask(signal.SIG_BLOCK, OF_TERMINAL)  # or Ctrl-C ends it before it can ignore that
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a process inherits it
         try:
             future: Future[Any] = pool.submit(_work_in_process, function, group)
             return future
         finally:
-            sys.modules["__main__"] = main
-            mask(signal.SIG_SETMASK, before)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def workers() -> int:
-        running = {process.pid for process in multiprocessing.active_children()}
-        if not started <= running:
-            raise ClusterError(LOST["BrokenProcessPool"], KEPT)
+        running = set(multiprocessing.active_children())
+        if not started <= running:  # the pool does not notice it in the middle of a result
+            raise ClusterError(KILLED, KEPT)
         started.update(running)
         return cores
 
     try:
         yield Executor(submit, workers)
     finally:
-        alive.close()  # which ends the processes
-        with suppress(AttributeError):  # or the pool waits for the rest of a result
-            pool._result_queue._writer.close()
+        for process in multiprocessing.active_children():
+            process.kill()
+        pool._result_queue._writer.close()  # or the pool waits for the rest of a result
         pool.shutdown(cancel_futures=True)
-        end.close()
 
 
-def _begin_process(end: Connection, shared: Any) -> None:
-    """Prepare a process of the pool. Its parent handles the signals of the terminal."""
-
-    def wait_for_end() -> None:
-        with suppress(OSError, EOFError):
-            end.poll(None)
-        os._exit(0)
-
-    for number in OF_TERMINAL:
-        signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=wait_for_end, daemon=True).start()
+def _begin_process(shared: Any) -> None:
+    """Keep the shared value, and end when the parent ends."""
     _shared.append(shared)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    multiprocessing.parent_process().join()  # type: ignore[union-attr]
+    os._exit(0)
 
 
 def _work_in_process(function: Work, group: Any) -> Any:
@@ -165,8 +148,22 @@ def _work_in_process(function: Work, group: Any) -> Any:
 @contextmanager
 def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
     """Open the workers of a scheduler, typed as its address or as the file it wrote."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingPackageError("Dask", "distributed") from None
     logging.disable()  # of workers that come and go
-    client = _connect(scheduler)
+    warnings.filterwarnings("ignore", module="distributed")  # about other packages' versions
+    try:
+        client = Client(
+            timeout=PATIENCE,
+            set_as_default=False,
+            **{"scheduler_file" if os.path.isfile(scheduler) else "address": scheduler},
+        )
+    except Exception as error:
+        what = f"no Dask scheduler answers at {scheduler} ({type(error).__name__})"
+        hint = "Give the address, such as tcp://HOST:8786, or the file of a scheduler that runs."
+        raise ClusterError(what, hint) from None
     seen = time.monotonic()
 
     def workers() -> int:
@@ -175,7 +172,7 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
         with suppress(OSError, TimeoutError):
             count = len(client.nthreads())
         if client.status != "running":
-            raise ClusterError(LOST["CancelledError"], KEPT)
+            raise ClusterError(GONE, KEPT)
         seen = time.monotonic() if count else seen
         if time.monotonic() - seen > PATIENCE:
             raise ClusterError(f"the scheduler at {scheduler} has no workers", f"Start one. {KEPT}")
@@ -184,47 +181,21 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
     try:
         while not workers():
             time.sleep(TICK)
+        for versions in client.run(_versions).values():
+            if versions != VERSIONS:
+                what = f"a worker has {versions}, this machine {VERSIONS}"
+                raise ClusterError(what, "Install the same versions on all machines.")
         pool, value = client.get_executor(pure=False), client.scatter(shared, broadcast=True)
-        yield Executor(lambda *work: pool.submit(_work_for_client, VERSIONS, value, *work), workers)
+        yield Executor(partial(pool.submit, _work_for_client, value), workers)
     finally:
         with suppress(Exception):  # the results are in
             client.close(timeout=1)
-        logging.disable(logging.NOTSET)
 
 
-def _connect(scheduler: str) -> Any:
-    """Return a client. No signal is heeded in here: half a client ends in a traceback."""
-    try:
-        from distributed import Client
-        from distributed.core import rpc
-        from distributed.security import Security
-    except ImportError:
-        raise MissingPackageError("Dask", "distributed") from None
-
-    async def kind_of_server() -> str:
-        args = Security().get_connection_args("client")
-        async with rpc(address, connection_args=args) as server:
-            return str((await server.identity())["type"])
-
-    try:
-        address = scheduler
-        if os.path.isfile(scheduler):
-            address = str(json.loads(Path(scheduler).read_bytes())["address"])
-        kind = asyncio.run(asyncio.wait_for(kind_of_server(), PATIENCE))
-        if kind == "Scheduler":  # a client would wait for ever for another server
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about other versions of packages
-                return Client(address, timeout=PATIENCE, set_as_default=False)
-        reason = f"it is a {kind}"
-    except Exception as error:  # another server may answer anything
-        reason = type(error).__name__
-    hint = "Give the address, such as tcp://HOST:8786, or the file of a scheduler that runs."
-    raise ClusterError(f"no Dask scheduler answers at {scheduler} ({reason})", hint)
+def _versions() -> str:
+    return VERSIONS
 
 
-def _work_for_client(versions: str, shared: Any, function: Work, group: Any) -> Any:
-    if versions != VERSIONS:
-        what = f"a worker has {VERSIONS}, this machine {versions}"
-        raise ClusterError(what, "Install the same versions on all machines.")
+def _work_for_client(shared: Any, function: Work, group: Any) -> Any:
     with _one_at_a_time:
         return function(shared, group)
