@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pytest
 
 import charrnn
@@ -44,28 +42,6 @@ def test_the_plan_says_what_is_kept_and_what_is_new(program: Program) -> None:
     assert f"{len(new)} new characters: {new}" in told
     assert "--hidden" not in told
     assert "1 layer of 6 units" in told
-
-
-def test_the_lines_that_a_run_suggests_can_be_typed_after_it(program: Program) -> None:
-    program.write(
-        "names.csv", "First name;Age\n" + "".join(f"{name};1\n" for name in NAMES.split())
-    )
-    line = ("train", "names.csv", "--column", "First name", "--epochs", "1", "--seed", "3")
-    told = program.run(*line, "-m", "mine.npz").err
-    suggested = [
-        shlex.split(each, comments=True)[1:]
-        for each in told.splitlines()
-        if each.strip().startswith("charrnn train ")
-    ]
-    assert [each[-1] for each in suggested] == ["mine-latin.npz", "mine-counts.npz", "mine.npz"]
-    for each in suggested:
-        assert program.run(*each).status == 0
-    for name in ("mine-latin.npz", "mine-counts.npz"):
-        run = charrnn.load(program / name)
-        assert (run.config.seed, run.config.epochs) == (3, 1)
-        assert run.corpus.reading.column == "First name"
-    told = program.run(*line[:1], "--resume", "--epochs", "3", "-m", "mine.npz").err
-    assert "mine-counts.npz" not in told, "the settings of the run are not in these options"
 
 
 def test_what_the_model_to_start_from_may_know_of_the_held_out_text_is_warned_of(

@@ -111,7 +111,7 @@ def is_dumb() -> bool:
 def columns_of(terminal: TextIO) -> int:
     """Return COLUMNS, or the columns of a terminal; 80 if they are not known."""
     typed = os.environ.get("COLUMNS", "")
-    size = int(typed) if typed.isdecimal() else 0
+    size = int(typed[:6]) if typed.isdecimal() else 0
     if not size:
         with suppress(ValueError, OSError):
             size = os.get_terminal_size(terminal.fileno()).columns
