@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from charrnn.runs import load as load
     from charrnn.runs import resume as resume
     from charrnn.runs import train as train
-    from charrnn.scoring.score import Score as Score
+    from charrnn.score import Score as Score
     from charrnn.settings.sampling import SampleConfig as SampleConfig
     from charrnn.settings.training import TrainConfig as TrainConfig
     from charrnn.training.loop import Checkup as Checkup
@@ -49,7 +49,7 @@ _NAMES = {
     "filling.filler": "Filled Filling",
     "model": "Model Surprisal",
     "runs": "Run fit load resume train",
-    "scoring.score": "Score",
+    "score": "Score",
     "settings.training": "TrainConfig",
     "settings.sampling": "SampleConfig",
     "training.loop": "Checkup Done Step",

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from charrnn.analysis import Reach
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.model_file import Checkpoint, CorpusRecord, Trained
-from charrnn.scoring.score import Mean, table
-from charrnn.text import visible_line
+from charrnn.score import Mean
+from charrnn.text import visible_in_html, visible_line
 from charrnn.training.loop import LOSSES, Checkup, Event
 from charrnn.training.state import progress
 
@@ -330,3 +330,16 @@ def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
                 bar.set_postfix_str(words, refresh=False)
             bar.update(progress(run.state, run.config, symbols) - bar.n)
             yield event
+
+
+def table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
+    """Return an HTML table; the first cell of each row is its heading."""
+
+    def cell(text: str) -> str:
+        return escape(visible_in_html(text))
+
+    lines = ["".join(f"<th>{cell(name)}</th>" for name in head)] if head else []
+    for name, *cells in rows:
+        columns = "".join(f"<td>{cell(text)}</td>" for text in cells)
+        lines.append(f'<th style="text-align:left">{cell(name)}</th>{columns}')
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

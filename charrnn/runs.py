@@ -382,4 +382,5 @@ class Saver:
         return "Nothing was saved."
 
     def _progress(self) -> tuple[object, ...]:
-        return self.run.config, self.run.state.step, len(self.run.state.history)
+        run = self.run
+        return run.config, run.state.step, len(run.state.history), str(run.oddest)

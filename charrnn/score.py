@@ -10,13 +10,14 @@ the part of the surprisal that both predictors share.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from charrnn.counts import Baseline, places
 from charrnn.scorer import Scored
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
@@ -229,6 +230,16 @@ def difference_of(ids: Ids, nats: NDArray[np.float64], other: NDArray[np.float64
     stops = np.flatnonzero(is_last) + 1
     starts = np.append(0, stops[:-1])
     return paired(moments(np.add.reduceat(nats - other, starts), stops - starts))
+
+
+def differences(
+    baseline: Baseline, ids: Ids, costs: Mapping[Any, NDArray[np.float64]]
+) -> dict[str, Difference]:
+    """Return how the losses of predictors of a text differ from that of a baseline."""
+    at, nats = places(ids), baseline.nats
+    if nats is None:
+        return {}
+    return {name: difference_of(ids[at], cost[at], nats) for name, cost in costs.items()}
 
 
 def block_means(nats: NDArray[np.float64]) -> list[float]:

@@ -6,41 +6,110 @@ examples can be held out again.
 
 from __future__ import annotations
 
+import codecs
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from charrnn.corpus import corpus
+from charrnn.corpus.columns import column_of
 from charrnn.corpus.corpus import Corpus, read_draft, split
-from charrnn.corpus.files import blocks, path_of
-from charrnn.corpus.segmentation import END_CODE, codes_of_ids, cut_file
+from charrnn.corpus.files import blocks, name_of, path_of
+from charrnn.corpus.segmentation import (
+    END_CODE,
+    LineNumbers,
+    codes_of_ids,
+    cut_file,
+    texts_in,
+    whole_examples,
+)
 from charrnn.errors import CorpusError
 from charrnn.model_file import CorpusRecord
-from charrnn.scoring.pieces import Origins
 from charrnn.settings.corpus import Kind, Reading
 from charrnn.vocabulary import UNKNOWN, Codes, Vocabulary, codes_of
 
 NAME_A_TEXT: Final = "Name a text to read."
 
 
+class Example(NamedTuple):
+    number: int  # its line
+    text: str
+    file: str | None = None
+
+
+def examples_in(
+    record: CorpusRecord,
+    sources: Sequence[str],
+    typed: Mapping[str, Any],
+    kind: Kind,
+    lacking: Callable[[str], object],
+    is_live: bool = False,
+) -> Iterator[list[Example]]:
+    """Yield the examples of each file, read as the corpus of a model but for what is typed.
+
+    The column of the corpus is read where the first row has it; else ``lacking`` gets a message.
+    With ``is_live``, lines of standard input come as soon as they are there.
+    """
+    reading = replace(record.reading, **typed)
+    for source in sources:
+        if source == "-" and is_live and reading.column is None and kind in ("auto", "lines"):
+            number = 1
+            for lines in lines_of_input(reading):
+                numbered = enumerate(lines, number)
+                yield [Example(at, line, source) for at, line in numbered if line.strip()]
+                number += len(lines)
+            continue
+        name, skipped = name_of(source), 0
+        text = "".join(blocks(source, replace(reading, column=None)))
+        if reading.column is not None and text:
+            try:
+                text = "".join(column_of([text], reading.column, name))
+                skipped = int(not reading.column.isdecimal())
+            except CorpusError:
+                if "column" in typed:
+                    raise
+                lacking(f"{name} has no column {reading.column}, which the model was trained on")
+        begins: list[Any] = [np.zeros(0, np.int64)]
+        cut = cut_file([text], reading.kind(kind), lines=LineNumbers(begins.append))[0]
+        texts = [one for codes in whole_examples(cut) for one in texts_in(codes)]
+        numbers = (np.concatenate(begins) + skipped).tolist()
+        yield [Example(at, one, name) for at, one in zip(numbers, texts, strict=True)]
+
+
+def lines_of_input(reading: Reading) -> Iterator[list[str]]:
+    """Yield the lines of standard input as soon as they come, all that are there at once."""
+    decoder = codecs.getincrementaldecoder(reading.encoding)(reading.errors)
+    stream: Any = sys.stdin.buffer
+    begun, data = "", b"-"
+    while data:
+        data = stream.read1(1 << 20)
+        try:
+            *lines, begun = (begun + decoder.decode(data, not data)).split("\n")
+        except UnicodeError as error:
+            what = f"standard input is not {reading.encoding.upper()}: {error}"
+            raise CorpusError(what, "Name the encoding of the text with [encoding].") from None
+        lines += [begun] if begun and not data else []
+        lines = [line.removesuffix("\r").lstrip("\ufeff") for line in lines]
+        if reading.normalize != "none":
+            lines = [unicodedata.normalize(reading.normalize, line) for line in lines]
+        yield lines
+
+
 def codes_in(
     sources: Sequence[str],
     kind: Kind | Sequence[Kind],
     reading: Reading | Sequence[Reading],
-    keep_blank: bool = False,
-    origins: Origins | None = None,
 ) -> Iterator[Codes]:
-    """Yield the code points of files, read in one way or in a way each; END_CODE ends an example.
-    ``origins`` notes where each example begins.
-    """
+    """Yield the code points of files, read in one way or a way each; END_CODE ends an example."""
     kinds: Sequence[Any] = [kind] * len(sources) if isinstance(kind, str) else kind
     ways = [reading] * len(sources) if isinstance(reading, Reading) else reading
     for source, own, way in zip(sources, kinds, ways, strict=True):
-        begins = None if origins is None else origins.of_next_file()
-        text = blocks(source, way, None if origins is None else origins.records)
-        yield from cut_file(text, way.kind(own), keep_blank, begins)[0]
+        yield from cut_file(blocks(source, way), way.kind(own))[0]
 
 
 def codes_like(
@@ -111,3 +180,10 @@ def held_out_codes(rebuilt: Corpus, record: CorpusRecord) -> Iterator[Codes]:
     draft, _ = read_draft(texts, config.kinds(first))
     characters = np.array(draft.characters, np.uint32)
     return codes_of_ids(split(draft, config.holdout)[1].ids, characters)
+
+
+def held_out_examples(rebuilt: Corpus, record: CorpusRecord) -> list[Example]:
+    """Return the examples that were held out, by number."""
+    blocks = whole_examples(held_out_codes(rebuilt, record))
+    texts = [text for codes in blocks for text in texts_in(codes)]
+    return [Example(number, text) for number, text in enumerate(texts, 1)]

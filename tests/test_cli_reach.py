@@ -121,14 +121,10 @@ def test_a_large_radius_beside_a_decay_is_explained(program: Program) -> None:
     assert why(replace(saturated, norms=[1.0, 2.0, 4.0])) == ""
 
 
-def test_what_is_piped_is_read_and_else_what_was_held_out(well_trained: Program) -> None:
+def test_a_dash_is_standard_input_and_else_what_was_held_out(well_trained: Program) -> None:
     names = (well_trained / "names.txt").read_bytes()
     named = well_trained.run("reach", "names.txt", "--json").json
-    assert well_trained.run("reach", "--json", stdin=names).json == named
+    assert well_trained.run("reach", "-", "--json", stdin=names).json == named
     held_out = well_trained.run("reach", "--json").json
     ran = well_trained.run("reach", "--json", "--held-out", stdin=names)
     assert ran.json == held_out
-    two = ("reach", "-m", "model.npz", "-m", "model.npz")
-    what = "standard input can be read only once"
-    hint = "Name a file as the text, or add --held-out."
-    well_trained.refuses(*two, stdin=names, what=what, hint=hint, status=2)

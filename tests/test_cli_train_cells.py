@@ -25,7 +25,9 @@ def test_a_cell_and_an_end_are_chosen_kept_shown_and_used(
     assert json.loads(many.splitlines()[0]) == one
     program.write("drawn.txt", one["text"] + "\n")
     if one["ended"] == "end" and one["text"].strip():
-        assert program.run("eval", "drawn.txt", "--json").json["nats"] == one["nats"]
+        assert program.run("eval", "drawn.txt", "--json").json["nats"] == pytest.approx(
+            one["nats"], abs=1e-4
+        )
     assert program.run("train", "--resume", "--epochs", "3", "-q").status == 0
 
 

@@ -52,7 +52,9 @@ def test_what_goes_together_is_trained_resumed_sampled_and_scored(
     assert json.loads(many.splitlines()[0]) == one
     program.write("drawn.txt", one["text"] + "\n")
     if one["ended"] == "end" and one["text"].strip():
-        assert program.run("eval", "drawn.txt", "--json").json["nats"] == one["nats"]
+        assert program.run("eval", "drawn.txt", "--json").json["nats"] == pytest.approx(
+            one["nats"], abs=1e-4
+        )
 
 
 def test_what_was_chosen_stands_in_the_file_under_its_name(program: Program) -> None:

@@ -13,7 +13,6 @@ from charrnn.cli.console import Console, Output
 from charrnn.cli.terminal.tables import Column, Table
 from charrnn.text import Raw, Visible, joined, visible
 from tests.program import Program
-from tests.speaking import babbler, saved
 
 Capture = pytest.CaptureFixture[str]
 COLUMNS = (Column("name", 8, is_left=True), Column("a", 6), Column("b", 6, 2), Column("c", 6, 1))
@@ -104,36 +103,6 @@ def test_the_cells_of_a_table_stand_below_their_names() -> None:
     table = Table(COLUMNS, 80, Output(io.StringIO))
     assert table.head() == "name         a     b     c"
     assert table.row({"name": "x\x1b", "a": "1", "b": "2"}) == r"x\x1b        1     2"
-
-
-@pytest.fixture
-def line(program: Program) -> list[str]:
-    """A line that scores a short text."""
-    saved(babbler(), program / "model.npz")
-    program.write("text.txt", "abcabcabc\n")
-    return ["eval", "text.txt", "--examples", "lines"]
-
-
-def test_the_text_in_colours_has_no_legend_in_quiet(program: Program, line: list[str]) -> None:
-    assert "bits:" in program.terminal(*line, "--per-char")[1]
-    quiet = program.terminal(*line, "--per-char", "-q")[1]
-    assert "bits:" not in quiet
-    assert "a" in quiet
-
-
-def test_on_a_narrow_terminal_rows_leave_room_for_the_text(
-    program: Program, line: list[str]
-) -> None:
-    for columns, head in (
-        (80, ["nats", "nats/char", "chars", "times", "text"]),
-        (35, ["nats/char", "chars", "text"]),
-    ):
-        _, seen = program.terminal(
-            *line, "--per-example", "-q", columns=columns, env={"NO_COLOR": "1"}
-        )
-        assert seen.splitlines()[0].split() == head
-        assert "abcabcabc" in seen
-    assert len(program.run(*line, "--per-example", "-q").out.split()) == 5
 
 
 def test_a_run_that_the_clock_ends_has_no_number_of_epochs(program: Program) -> None:

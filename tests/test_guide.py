@@ -79,6 +79,7 @@ sample -n 2 --seed 1 --show-copied --json
 eval --baselines --json
 eval -m model.npz -m two.npz --json
 eval names.txt --above 3 --json
+eval names.txt names.txt --top 1 -m two.npz --json
 eval names.txt --per-example -m two.npz --json
 eval names.txt --per-char -m two.npz --json
 fill an_a --json

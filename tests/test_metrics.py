@@ -22,8 +22,7 @@ from charrnn.errors import CharrnnError
 from charrnn.model_file import Checkpoint
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
-from charrnn.network.rounding import UNIT
-from charrnn.scoring.score import Score
+from charrnn.score import Score
 from charrnn.training.loop import Checkup, Done, Event, Step
 from charrnn.training.state import TrainState
 
@@ -47,7 +46,7 @@ def events(first: int, last: int, every: int = 3) -> Iterable[Event]:
     for step in range(first, last + 1):
         yield Step(step, 8, 2.0, 0.5, 0.01)
         if step % every == 0:
-            yield Checkup(step, Score(characters=4, units=round(8.0 / UNIT)), 2.5, True, 3.0)
+            yield Checkup(step, Score(characters=4, nats=8.0), 2.5, True, 3.0)
 
 
 def write(path: Path, run: Checkpoint, more: Iterable[Event]) -> None:
@@ -124,7 +123,7 @@ def test_a_resumed_run_writes_what_an_undisturbed_one_does(
     broken.write_bytes(whole[: max(killed, len(least))])
     rest = list(events(saved + 1, 10))
     if not examined and saved % 3 == 0:
-        rest.insert(0, Checkup(saved, Score(characters=4, units=round(8.0 / UNIT)), 2.5, True, 3.0))
+        rest.insert(0, Checkup(saved, Score(characters=4, nats=8.0), 2.5, True, 3.0))
     write(broken, needed, rest)
     assert broken.read_bytes() == whole
 

@@ -19,9 +19,8 @@ from charrnn.cli.terminal import progress, tables
 from charrnn.cli.terminal.progress import CheckupRows, Pace, preview
 from charrnn.corpus.corpus import from_texts
 from charrnn.network.parameters import LanguageModel
-from charrnn.network.rounding import UNIT
 from charrnn.plan import fit_settings
-from charrnn.scoring.score import Score
+from charrnn.score import Score
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import Checkup, train
@@ -38,7 +37,7 @@ BASELINES = {"uniform": 4.0, "markov-2": 2.5, "markov-3": 2.0}
 
 def checkup(step: int, nats: float) -> Checkup:
     """A check-up at which the held-out text had that loss, and training one of 2."""
-    score = Score(characters=1, units=round(nats / UNIT))
+    score = Score(characters=1, nats=nats)
     return Checkup(step, score, 2.0, True, 2.5)
 
 

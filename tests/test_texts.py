@@ -125,13 +125,6 @@ def test_files_are_cut_as_they_stream_by(tmp_path: Path, kind: Kind, text: str, 
     assert text_of(np.concatenate(twice)) == spelt * 2
 
 
-def test_blank_lines_can_be_kept(tmp_path: Path) -> None:
-    path = tmp_path / "text.txt"
-    path.write_text("a\n\nb\n")
-    kept = [*texts.codes_in([str(path)], "lines", Reading(), keep_blank=True)]
-    assert text_of(np.concatenate(kept)) == "a\n\nb\n"
-
-
 @pytest.mark.parametrize("errors", ["strict", "skip"])
 def test_how_wrong_bytes_were_read_is_kept_where_they_were_not_refused(
     tmp_path: Path, errors: Errors

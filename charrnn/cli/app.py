@@ -96,7 +96,8 @@ def dispatch(name: str, options: Any) -> None:
     """Do what every command repeats, then import the module that does the work, and run it."""
     console = Console(options.quiet)
     sources = getattr(options, "sources", None)
-    if getattr(options, "held_out", None) is False and not sources and has_text(console):
+    is_asked = name == "eval" and not options.held_out and not sources
+    if is_asked and has_text(console):
         options = replace(options, sources=("-",))
     check(options)
     note_own_models(options, console)

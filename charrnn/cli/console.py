@@ -261,10 +261,7 @@ def finish() -> None:
 
 
 def has_text(console: Console) -> bool:
-    """Return True if standard input is a pipe or a file that is not empty.
-
-    For a pipe, wait for the first byte or the end: the answer must not depend on timing.
-    """
+    """Return True if standard input is a pipe or a file; wait for its first byte or its end."""
     try:
         file = sys.stdin.fileno()
         mode = os.fstat(file).st_mode
@@ -274,10 +271,6 @@ def has_text(console: Console) -> bool:
             os.set_blocking(file, True)
             if not select.select([file], [], [], 1.0)[0]:  # seconds
                 console.note("waiting for text from standard input")
-        stream = sys.stdin.buffer
-        if isinstance(stream, io.BufferedReader) and stream.peek(1):
-            return True
+        return sys.stdin.readable()
     except (AttributeError, OSError, ValueError):  # closed, not for reading, or a stand-in
         return False
-    console.note("standard input is empty: reading the held-out text of the training")
-    return False

@@ -155,7 +155,7 @@ def settings_in_words(model: Model) -> str:
 def best_facts(model: Model) -> Iterator[Fact]:
     from charrnn.cli.train.summary import in_order
     from charrnn.display import best_of
-    from charrnn.scoring.score import Mean
+    from charrnn.score import Mean
     from charrnn.training.loop import checkup_size
 
     best, baselines = model.trained.best, model.corpus.baselines

@@ -19,9 +19,9 @@ from charrnn.export import ExportOptions
 from charrnn.export.js import asset, encode, engine, facts_of, in_base64, plain_json
 from charrnn.model_file import Trained
 from charrnn.sampling.draws import keys_of_texts
+from charrnn.score import BITS
 from charrnn.scoring import heat_map
 from charrnn.scoring.heat_map import NAMES
-from charrnn.scoring.score import BITS
 from charrnn.settings.sampling import SampleConfig
 from charrnn.text import STEERING, visible_in_html
 

@@ -11,7 +11,7 @@ A check-up measures the held-out loss on a part of the text, at a small part of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,11 +22,11 @@ from charrnn.corpus.corpus import Corpus, Examples
 from charrnn.counts import Ngrams
 from charrnn.errors import DivergedError, ResumeError
 from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.step import Array64
 from charrnn.network.unfolded import Window
-from charrnn.scoring import predictor
-from charrnn.scoring.pieces import Floats
-from charrnn.scoring.score import Score
-from charrnn.scoring.scorer import NetworkScorer
+from charrnn.predictor import Predictor, Use
+from charrnn.score import Score, oddest, tally
+from charrnn.scorer import score_ids
 from charrnn.settings.training import Ending, Fitted
 from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
@@ -42,6 +42,7 @@ AT_ONCE = 1 << 16  # symbols that are scored in a moment
 FAMILIAR = 1 << 12  # symbols of the training text that are scored as well
 STRETCHES = 16  # taken from texts that are few and long, because some may be easier
 SHORTEST = 1 << 8  # symbols of a stretch
+STRETCH = 1 << 9  # symbols counted in a lane of a check-up
 SETTLING = 1 << 5  # symbols of a stretch that do not count: their context was not read
 
 # The two losses on training text in the history of a run, and in all that shows or prints it.
@@ -71,7 +72,7 @@ class Validator:
     def __init__(self, model: LanguageModel, corpus: Corpus, config: Fitted) -> None:
         self._held_out = part_of(corpus.held_out, checkup_size(config))
         self._familiar = part_of(corpus.train, FAMILIAR)
-        self._scorer = NetworkScorer(model, fast=True)
+        self._model = model
 
     def score(self) -> Score | None:
         """Return the loss on held-out text; None if nothing is held out."""
@@ -83,7 +84,9 @@ class Validator:
 
     @np.errstate(all="ignore")  # overflow shows in the loss
     def _score(self, examples: Examples, counted: NDArray[np.bool_]) -> Score:
-        return self._scorer.score_in_chunks(examples, counted)
+        predictor = Predictor([self._model], dtype=np.float32)
+        nats, _ = score_ids(predictor, examples.ids, stretch=STRETCH, warm_up=SETTLING)
+        return tally(examples.ids[counted], nats["network"][counted])
 
 
 def checkup_size(config: Fitted) -> int:
@@ -121,8 +124,8 @@ def nats_of_best(
     counted: Ids | None,
     *,
     however_long: bool = False,
-) -> dict[str, Floats]:
-    """Return the exact surprisals of the whole held-out text under the best parameters, if any.
+) -> dict[Use, Array64]:
+    """Return the surprisals of the whole held-out text under the best parameters, if any.
 
     The keys are "network"; with counts also "counts" and "both". Scoring that takes long is left
     out by default.
@@ -133,13 +136,16 @@ def nats_of_best(
     if state.best is None or not symbols or (is_long and not however_long):
         return {}
     best = Parameters(state.parameters.architecture, state.best.flat)
-    network = LanguageModel(best, vocabulary)
     counts = None if counted is None else Ngrams(counted, vocabulary.symbols)
-    scorer = predictor.scorer_of(predictor.Predictor((network,), counts))
-    nats, _ = scorer.read(held_out.ids)
-    if not isinstance(scorer, predictor.MixedScorer):
-        return {"network": nats}
-    return dict(scorer.parts)
+    predictor = Predictor([LanguageModel(best, vocabulary)], counts)
+    return score_ids(predictor, held_out.ids)[0]
+
+
+def note_oddest(record: dict[str, float | None], ids: Ids, costs: Mapping[Use, Array64]) -> None:
+    """Record the most nats per character of a held-out example by part; None for too few."""
+    known = oddest(ids, [*costs.values()]) if costs else None
+    record.update(dict.fromkeys(record))
+    record.update(zip(costs, known or (), strict=False))
 
 
 USUAL_LR = 0.002

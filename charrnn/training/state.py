@@ -21,7 +21,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import Array, Integers
 from charrnn.network.unfolded import State, Unfolded
-from charrnn.scoring.predictor import check_mixable
+from charrnn.predictor import check_mixable
 from charrnn.settings.fields import check_agreement
 from charrnn.settings.training import Ending, Fitted, Schedule, TrainConfig, ending
 from charrnn.system import WEIGHTS

@@ -115,6 +115,7 @@ def is_finite(row: object) -> None:
                 "above",
                 "above_count",
                 "character",
+                "x_oddest",
                 "drawn",
                 "dynamic",
             ), row

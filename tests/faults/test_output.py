@@ -77,7 +77,7 @@ def test_26_to_a_pipe_go_the_exact_characters(logs: Program) -> None:
     assert raw == piped.out.replace("\r\n", "\n")
     rows = logs.run("eval", "log", "--per-example").out.split("\n")
     wanted = [example for example in (LOG * 5).split("\n") if example]
-    assert [row[38:] for row in rows if row] == wanted
+    assert [row[31:] for row in rows if row] == wanted
 
 
 def test_26_what_is_said_beside_it_never_steers(logs: Program) -> None:

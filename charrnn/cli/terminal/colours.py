@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from charrnn.cli.console import Output
+from charrnn.score import BITS
 from charrnn.scoring import heat_map
-from charrnn.scoring.score import BITS
-from charrnn.text import Visible, joined, visible
+from charrnn.text import Visible, goes_on, joined, visible, visible_line
+
+ELLIPSIS: Final = "..."
 
 # The colours of each band. The lowest keeps the colours of the terminal.
 GROUNDS: Final = "#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f"
@@ -75,3 +77,31 @@ def _styles(depth: str) -> list[tuple[str, str]]:
         before, _, after = fitting.render("\0", color_system=system).partition("\0")
         codes.append((before, after))
     return codes
+
+
+def coloured(painter: Painter, text: str, costs: list[float]) -> Visible:
+    """Return a text and its end in colours of surprisal; a cluster has that of its first code."""
+    clusters: list[tuple[str, float]] = []
+    for character, nats in zip([*text, "\0"], costs, strict=True):
+        if clusters and character != "\0" and goes_on(clusters[-1][0], character):
+            clusters[-1] = clusters[-1][0] + character, clusters[-1][1]
+        else:
+            clusters.append((character, nats))
+    marks = {"\n": "\n", "\0": "$\n"}
+    return joined([painter.paint(marks.get(shown, shown), nats) for shown, nats in clusters])
+
+
+def excerpt(text: str, costs: Any, room: int) -> Visible:
+    """Return a text on one line, cut around its most surprising characters to fit."""
+    import numpy as np
+
+    shown, room = visible_line(text), max(room, 10)
+    if len(shown) <= room:
+        return shown
+    size = max(1, room - 2 * len(ELLIPSIS))
+    sums = np.cumsum([0, *costs])
+    begin = int(np.argmax(sums[size:] - sums[:-size])) if len(sums) > size else 0
+    before = ELLIPSIS if begin else ""
+    after = visible_line(text[begin:])
+    cut = after[: room - len(before)]
+    return Visible(before + (cut if cut == after else cut[: -len(ELLIPSIS)] + ELLIPSIS))

@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from charrnn.cli.console import CYAN, Console, Output, wrap
+from charrnn.cli.console import BOLD, CYAN, Console, Output, wrap
 from charrnn.text import Visible, joined, visible_line
 
 if TYPE_CHECKING:
     from charrnn.model_file import CorpusRecord
-    from charrnn.scoring.score import Difference, Mean
+    from charrnn.score import Difference, Mean
 
 FEW_SYMBOLS = 200  # held out: a check-up that is the best on fewer may be so by chance
 
@@ -219,3 +219,34 @@ def shown(perplexity: float) -> str:
     if math.isnan(perplexity):
         return "-"
     return f"{perplexity:.2f}" if perplexity < 1e6 else f"{perplexity:.2e}"
+
+
+class Line(NamedTuple):
+    """A line of the table: a mean, and the difference of the model's mean from it."""
+
+    name: str
+    mean: Mean
+    apart: Difference | None = None
+
+
+def lines_of(table: list[Line], output: Output) -> Iterator[Visible]:
+    """Yield the table of bits per character, in columns; the names are cut to fit."""
+    from charrnn.score import BITS
+
+    has_apart = any(line.apart is not None for line in table)
+    room = output.width - (50 if has_apart else 24) if output.is_terminal else 200
+    names = [visible_line(line.name) for line in table]
+    width = max(len(name) for name in names)
+    width = max(12, min(width, room))
+    titles = f"{'':{width}}  {'bits/char':>9}  {'perplexity':>11}"
+    titles += f"  {'difference':>10}  std error" if has_apart else ""
+    yield output.paint(Visible(titles), CYAN)
+    for name, line in zip(names, table, strict=True):
+        shown = name if len(name) <= width else f"..{name[2 - width :]}"
+        mean = line.mean
+        text = f"{shown:{width}}  {mean.bits_per_character:9.3f}  {mean.perplexity:11,.4g}"
+        if line.apart is not None:
+            d, error = line.apart
+            mark = " (=)" if line.apart.may_be_chance else ""
+            text += f"  {BITS * d:+10.3f}  {BITS * error:9.3f}{mark}"
+        yield output.paint(Visible(text), BOLD) if not name.startswith(" ") else Visible(text)

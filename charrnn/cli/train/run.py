@@ -18,13 +18,13 @@ from charrnn.corpus.files import check_source
 from charrnn.counts import baselines
 from charrnn.errors import CharrnnError, DivergedError, ResumeError
 from charrnn.model_file import is_model
+from charrnn.network.step import Array64
+from charrnn.predictor import Use
 from charrnn.runs import Saver
 from charrnn.saving import check_may_be_replaced, check_writable, locked
-from charrnn.scoring.baselines import differences
-from charrnn.scoring.pieces import Floats
-from charrnn.scoring.score import difference_of, tally
+from charrnn.score import Difference, Score, difference_of, differences, tally
 from charrnn.settings.training import Ending
-from charrnn.training.loop import Done, nats_of_best, train
+from charrnn.training.loop import Done, nats_of_best, note_oddest, train
 
 QUICK = 1 << 31  # multiplications, about a second: exact losses that a signal does not prevent
 
@@ -117,19 +117,21 @@ def learn(ready: PreparedRun, stop: Stop, console: Console) -> Outcome:
         except CharrnnError as error:
             error.add_note(saver.file_in_words())
             raise
-    costs: dict[str, Floats] = {}
+    costs: dict[Use, Array64] = {}
     ids = ready.corpus.held_out.ids
     if not stop.requested or len(ids) * ready.plan.parameters + (ready.symbols << 13) <= QUICK:
         costs = nats_of_best(checkpoint.state, ready.corpus, config, checkpoint.counted)
-    scores = {name: tally(ids, nats) for name, nats in costs.items()}
-    apart = {}
+        note_oddest(checkpoint.oddest, ids, costs)
+        saver.save()
+    scores: dict[str, Score] = {name: tally(ids, nats) for name, nats in costs.items()}
+    apart: dict[str, Difference] = {}
     best = ready.best_baseline
     if costs and best is not None:
         if best.nats is None:  # not known of a resumed run
             corpus, name = ready.corpus, best.name
             every = baselines(corpus.train.ids, ids, corpus.vocabulary)
             best = next(baseline for baseline in every if baseline.name == name)
-        apart = differences(best, ids, costs)
+        apart |= differences(best, ids, costs)
     if {"both", "counts"} <= costs.keys():
         apart["counts"] = difference_of(ids, costs["both"], costs["counts"])
     return Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, scores, apart)

@@ -21,8 +21,8 @@ from charrnn.corpus.files import is_stream, path_of
 from charrnn.display import best_of, training_loss
 from charrnn.model_file import Checkpoint, CorpusRecord
 from charrnn.plan import FOREVER
-from charrnn.scoring.predictor import MIXABLE_HEADS
-from charrnn.scoring.score import Difference, Mean, Score, json_of
+from charrnn.predictor import MIXABLE_HEADS
+from charrnn.score import Difference, Mean, Score, json_of
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
 

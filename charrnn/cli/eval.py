@@ -1,0 +1,494 @@
+"""Measure how well a model predicts a text, and find its odd lines.
+
+The loss is the mean surprisal per character in bits. Each example (a line, say) counts its
+characters and its end. A character that the model has never seen costs its share of all characters
+of Unicode, so the loss is always finite. Rank 1 is the likeliest symbol.
+
+A line is odd if it is far more surprising than any line should be: --above 1.5x shows those with
+more than 1.5 times the bits per character of the oddest held-out line of the training.
+
+# the loss on the held-out text, beside counting
+charrnn eval --baselines
+
+# the ten oddest lines of a log
+charrnn eval today.log --top 10
+
+# report odd lines as they come; the exit status is 3 if there are any
+tail -f server.log | charrnn eval - --per-example --above 1.5x
+
+# colour the characters by surprisal
+charrnn eval letter.txt --per-char
+
+# compare two models, and the mean of both
+charrnn eval play.txt -m small.npz -m large.npz
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from charrnn.cli import options
+from charrnn.cli.console import ABOVE, CYAN, Console
+from charrnn.cli.options import TextOptions, excludes, flag
+from charrnn.cli.terminal.tables import Line, count, lines_of
+from charrnn.corpus.files import NAMES
+from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
+from charrnn.settings import fields
+from charrnn.settings.fields import COUNT, Values, setting
+from charrnn.text import Raw, Visible, encodable, visible_json, visible_line
+
+if TYPE_CHECKING:
+    from charrnn.corpus.corpus import Corpus
+    from charrnn.counts import Baseline
+    from charrnn.model import Model
+    from charrnn.model_file import CorpusRecord
+    from charrnn.predictor import Predictor, Use
+    from charrnn.scorer import Scored
+    from charrnn.texts import Example
+
+SCORING, ROWS = PANELS = "Scoring", "Rows and colours"  # of help
+of_scoring, of_rows = (partial(setting, panel=panel) for panel in PANELS)
+MIXTURE = "mixture"  # the name of the mean of several models
+ELLIPSIS = "..."
+
+
+class Threshold(NamedTuple):
+    """Bits per character, or a multiple of those of the oddest held-out example."""
+
+    typed: str
+    number: float
+    is_multiple: bool
+
+
+@dataclass(frozen=True)
+class Thresholds(Values):
+    """A threshold as it is typed: 4 or 1.5x."""
+
+    metavar: str = "BITS|Rx"
+    allowed: str = "a number of bits of at least 0, or a multiple such as 1.5x"
+
+    def plain(self, value: Any) -> Any:
+        fields.ensure(isinstance(value, Threshold) and 0 <= value.number < math.inf)
+        return value
+
+    def read(self, typed: Any) -> Threshold:
+        if isinstance(typed, Threshold):
+            return typed
+        number = str(typed).removesuffix("x")
+        return Threshold(str(typed), float(number), number != str(typed))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(TextOptions):
+    FIRST = (
+        *("sources", "held_out", "per_example", "top", "above", "per_char", "baselines", "use"),
+        "models",
+    )
+    RULES = (
+        *options.TEXT_OR_HELD_OUT,
+        excludes("per_example", "per_char", "baselines"),
+        excludes("top", "per_char", "baselines"),
+        excludes("per_char", "baselines"),
+        excludes("cores", "scheduler"),
+    )
+
+    per_example: bool = flag("Show a row for each example, as it is scored.", panel=ROWS)
+    top: int | None = of_rows(COUNT, "Show the N oddest examples, the most surprising first.")
+    above: Threshold | None = of_rows(
+        Thresholds(),
+        "Exit with status 3 if an example has more bits per character than this, or more than R"
+        " times those of the oddest held-out example of the training, such as 1.5x. Rows show only"
+        " these. With --per-char, test single characters.",
+    )
+    per_char: bool = flag(
+        "Show the text coloured by surprisal; without colours, a row for each character with its"
+        " nats and rank.",
+        panel=ROWS,
+    )
+    baselines: bool = flag("Compare with counting.", panel=SCORING)
+    use: Use | None = options.use(SCORING)
+    models: tuple[Path, ...] = options.models(
+        "Several are compared with each other and with the mean of their probabilities. Repeatable."
+    )
+    cores: int | None = options.cores()
+    scheduler: str | None = options.scheduler()
+
+    @property
+    def shows_examples(self) -> bool:
+        return self.per_example or self.top is not None
+
+    @property
+    def shows_rows(self) -> bool:
+        return self.shows_examples or self.per_char
+
+    @property
+    def is_live(self) -> bool:
+        """Return True if rows appear as the lines of standard input come."""
+        return self.sources == ("-",) and self.per_example and self.top is None
+
+    def check(self) -> None:
+        if self.above is not None and self.above.is_multiple and self.per_char:
+            raise SettingError("--per-char tests characters in bits", "Name bits: --above 10.")
+
+
+class Row(NamedTuple):
+    """An example and its figures."""
+
+    example: Example
+    unknown: int
+    nats: float
+    bits: float  # per character
+    x_oddest: float  # NaN if it is not known
+    parts: dict[Use, float]  # nats
+    costs: Any  # the nats of each symbol
+
+
+def run(options: Options, cores: int, console: Console) -> None:
+    """Score the text and show the result. Raise SystemExit if something is above --above."""
+    from charrnn.corpus.files import name_of
+    from charrnn.runs import load
+    from charrnn.score import Score, score_of
+    from charrnn.texts import held_out_examples
+
+    began, above = time.monotonic(), options.above
+    models = [load(path) for path in options.models]
+    predictors = predictors_of(models, options, console)
+    oddest = oddest_of(models[0], predictors, options)
+    corpus = corpus_of(models[0], options) if options.baselines or not options.sources else None
+    console.note_if_waiting(options.sources)
+    if corpus is None or options.sources:
+        groups = grouped(read(models[0].corpus, options, console))
+    else:
+        groups = grouped([held_out_examples(corpus, models[0].corpus)])
+        warn_of_other_corpora(models, options, console)
+    if options.scheduler is None and not options.is_live:
+        first = list(islice(groups, 2))
+        cores, groups = (cores if len(first) == 2 else 1), chain(first, groups)
+    from charrnn.cluster import map_in_order, open_executor  # slow to import
+
+    sent: deque[list[Example]] = deque()
+
+    def texts() -> Iterator[list[str]]:
+        for group in groups:
+            sent.append(group)
+            yield [example.text for example in group]
+
+    total, above_count = Score(), 0
+    scored: list[list[Scored]] = []
+    best: list[Row] = []
+    shared = [*predictors.values()][: 1 if options.shows_rows else None], options.per_char
+    if options.shows_examples and console.out.is_terminal and not options.as_json:
+        console.out.write_lines([console.out.paint(head(options), CYAN)])
+    with open_executor(shared, 1 if options.is_live else cores, options.scheduler) as executor:
+        for results in map_in_order(executor, score_all, texts()):
+            group, scores = sent.popleft(), results[0]
+            total += score_of(scores)
+            if options.per_char:
+                above_count += write_characters(scores, options, console)
+                continue
+            rows = rows_of(group, scores, oddest, above) if above or options.shows_rows else []
+            above_count += len(rows) if above else 0
+            if options.top is not None:
+                best = heapq.nlargest(options.top, chain(best, rows), key=lambda row: row.bits)
+            elif options.per_example:
+                write_rows(rows, options, console)
+            if not options.shows_rows:
+                scored.append(results)
+    write_rows(best, options, console)
+    if total.overall.count and not options.shows_rows:
+        facts: dict[str, object] = {"seconds": time.monotonic() - began}
+        facts |= {} if above is None else {"above": above.typed, "above_count": above_count}
+        show(scored, predictors, corpus, options, console, facts)
+    elif total.overall.count:
+        size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
+        console.note(f"{total.bits_per_character:.4f} bits per character, over {size}")
+    elif not (options.shows_rows or above):
+        name = ", ".join(map(name_of, options.sources))
+        hint = "" if options.sources != ("-",) else "; --held-out scores the held-out text"
+        raise CorpusError(f"{name} is empty{hint}", "Name a text with a visible character.")
+    if above_count and above is not None:
+        what = count(above_count, "character" if options.per_char else "example")
+        console.note(f"{what} above {above.typed}{'' if above.is_multiple else ' bits'}")
+        raise SystemExit(ABOVE)
+
+
+def predictors_of(
+    models: Sequence[Model], options: Options, console: Console
+) -> dict[str, Predictor]:
+    """Return the predictors by name: for several models, their mixture comes first."""
+    from charrnn.predictor import Predictor, combine
+
+    named = {
+        str(path): Predictor([model.language_model], model.counts, model.predictor(options.use).use)
+        for path, model in zip(options.models, models, strict=True)
+    }
+    if len(named) == 1:
+        return named
+    try:
+        return {MIXTURE: combine([*named.values()]), **named}
+    except CharrnnError as error:
+        if options.shows_rows or options.above is not None:
+            raise
+        console.warn(f"{error.what}: the models are compared, but not mixed")
+        return named
+
+
+def oddest_of(model: Model, predictors: Mapping[str, Predictor], options: Options) -> float | None:
+    """Return the nats per character of the oddest held-out example; None if it is not known."""
+    predictor, *others = predictors.values()
+    record, oddest, why = model.corpus, model.trained.oddest[predictor.use], ""
+    if others:
+        why = "several models have no common oddest example"
+    elif options.examples not in (None, record.config.examples):
+        why = f"the model was trained on {record.examples_are}"
+    elif oddest is None:
+        why = "the model has no record of its held-out examples, which must be 20 or more"
+    if why and options.above is not None and options.above.is_multiple:
+        raise ModelFileError(f"--above {options.above.typed}: {why}", "Name bits: --above 4.")
+    return None if why else oddest
+
+
+def corpus_of(model: Model, options: Options) -> Corpus:
+    """Return the corpus of the model, for its held-out text or for --baselines."""
+    from charrnn.texts import rebuild_corpus
+
+    try:
+        return rebuild_corpus(model.corpus, model.vocabulary)
+    except CorpusError as error:
+        if not options.sources:
+            raise
+        what = f"--baselines counts the training text, but {error.what}"
+        raise CorpusError(what, "Leave out --baselines.") from error
+
+
+def warn_of_other_corpora(models: Sequence[Model], options: Options, console: Console) -> None:
+    """Warn if a model may have been trained on the held-out text of the first model."""
+    for path, model in zip(options.models, models, strict=True):
+        if model.corpus.fingerprint != models[0].corpus.fingerprint:
+            console.warn(f"{path} may have been trained on held-out text of {options.models[0]}")
+
+
+def read(record: CorpusRecord, options: Options, console: Console) -> Iterator[list[Example]]:
+    """Return the examples of each text; of standard input as they come, if they are shown so."""
+    from charrnn.texts import examples_in
+
+    def lacking(what: str) -> None:
+        if options.above is not None:
+            raise CorpusError(what, "Name a column with --column, or leave out --above.")
+        console.warn(f"{what}: whole lines are scored")
+
+    for source in options.sources:
+        if source.isalnum() and source not in NAMES and not os.path.lexists(source):
+            hint = f"To score a word: echo {source} | charrnn eval"
+            raise CorpusError(f"{source} does not exist", hint)
+    kind: Any = options.examples or record.config.examples
+    return examples_in(record, options.sources, options.reading, kind, lacking, options.is_live)
+
+
+def grouped(lists: Iterable[list[Example]]) -> Iterator[list[Example]]:
+    """Yield the examples in groups that are scored together."""
+    from charrnn.scorer import groups_of
+
+    for examples in lists:
+        rest = iter(examples)
+        for texts in groups_of(example.text for example in examples):
+            yield [*islice(rest, len(texts))]
+
+
+def score_all(shared: tuple[list[Predictor], bool], texts: list[str]) -> list[Scored]:
+    """Return the scores of a group of texts by each predictor; a worker calls this."""
+    from charrnn.scorer import score_group
+
+    predictors, ranking = shared
+    return [score_group(predictor, texts, ranking=ranking) for predictor in predictors]
+
+
+def rows_of(
+    group: list[Example], scored: Scored, oddest: float | None, above: Threshold | None
+) -> list[Row]:
+    """Return a row for each example, or for each one above the threshold."""
+    import numpy as np
+
+    from charrnn.score import BITS
+    from charrnn.vocabulary import UNKNOWN
+
+    nats, sizes = scored.totals(scored.nats), scored.totals(np.ones(len(scored.ids)))
+    bits = nats / sizes * BITS
+    multiples = bits / BITS / (math.nan if oddest is None else oddest)
+    chosen: Any = np.arange(len(group))
+    if above is not None:
+        chosen = np.flatnonzero((multiples if above.is_multiple else bits) > above.number)
+    parts = scored.parts if len(scored.parts) > 1 else {}
+    totals = {part: scored.totals(costs) for part, costs in parts.items()}
+    unknown = scored.totals((scored.ids == UNKNOWN).astype(int))
+    return [
+        Row(
+            group[i],
+            int(unknown[i]),
+            float(nats[i]),
+            float(bits[i]),
+            float(multiples[i]),
+            {part: float(total[i]) for part, total in totals.items()},
+            scored.nats[scored.of_text(i)],
+        )
+        for i in chosen.tolist()
+    ]
+
+
+def place_width(options: Options) -> int:
+    """Return the columns for the line of an example, and its file if there are several."""
+    from charrnn.corpus.files import name_of
+
+    names = [len(visible_line(name_of(source))) + 1 for source in options.sources]
+    return 8 + (min(24, max(names)) if len(names) > 1 else 0)
+
+
+def head(options: Options) -> Visible:
+    return Visible(f"{'line':>{place_width(options)}}  bits/char  x oddest  text")
+
+
+def write_rows(rows: list[Row], options: Options, console: Console) -> None:
+    """Write rows as JSON, as lines cut to the width of a terminal, or as whole lines."""
+    from charrnn.cli.terminal.colours import excerpt
+
+    several, width = len(options.sources) > 1, place_width(options)
+    output, lines = console.out, list[str]()
+    room = output.window - width - 24
+    for row in rows:
+        example, size = row.example, len(row.example.text) + 1
+        if options.as_json:
+            record: dict[str, object] = {"number": example.number, "text": example.text}
+            record |= {"file": example.file} if several else {}
+            record |= {"characters": size - 1, "unknown": row.unknown, "nats": row.nats}
+            record |= {"nats_per_character": row.nats / size, "bits_per_character": row.bits}
+            record |= {"x_oddest": row.x_oddest} | ({"parts": row.parts} if row.parts else {})
+            lines.append(json_line("eval.example", record))
+            continue
+        place = f"{example.file}:{example.number}" if several else f"{example.number}"
+        multiple = "-" if math.isnan(row.x_oddest) else f"{row.x_oddest:.2f}"
+        figures = f"{visible_line(place)[-width:]:>{width}}  {row.bits:9.3f}  {multiple:>8}  "
+        if output.is_terminal:
+            lines.append(figures + excerpt(example.text, row.costs, room) + "\n")
+        else:
+            lines.append(figures + example.text.replace("\n", "\\n") + "\n")
+    if lines:
+        output.write(Raw("".join(lines)))
+
+
+def write_characters(scored: Scored, options: Options, console: Console) -> int:
+    """Write the coloured text, or a row for each character; return how many are above --above."""
+    import numpy as np
+
+    from charrnn.cli.terminal.colours import Painter, coloured
+    from charrnn.score import BITS
+    from charrnn.vocabulary import END
+
+    painter, above = Painter(console.out), options.above
+    assert scored.ranks is not None
+    if above is None and not options.as_json and painter.has_colours:
+        for i, text in enumerate(scored.texts):
+            console.out.write(coloured(painter, text, scored.nats[scored.of_text(i)].tolist()))
+        return 0
+    characters = [*"\0".join([*scored.texts, ""])]
+    ends = scored.ids == END
+    chosen: Any = np.arange(len(ends))
+    if above is not None:
+        chosen = np.flatnonzero(scored.nats * BITS > above.number)
+    parts = scored.parts if len(scored.parts) > 1 else {}
+    lines = list[str]()
+    for i in chosen.tolist():
+        character = None if ends[i] else characters[i]
+        nats, rank = float(scored.nats[i]), int(scored.ranks[i])
+        if options.as_json:
+            costs = {name: float(costs[i]) for name, costs in parts.items()}
+            record = {"character": character, "nats": nats, "rank": rank}
+            lines.append(json_line("eval.character", record | ({"parts": costs} if parts else {})))
+        else:
+            shown = "END" if character is None else visible_line(character)
+            lines.append(f"{shown}\t{nats:.3f}\t{rank}\n")
+    console.out.write(Raw("".join(lines)))
+    return len(chosen) if above else 0
+
+
+def json_line(name: str, record: Mapping[str, object]) -> Visible:
+    """Return an object with its schema as a line; NaN is null."""
+    plain = {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in record.items()
+    }
+    line = json.dumps({"schema": f"charrnn.{name}/2", **plain}, ensure_ascii=False)
+    return Visible(visible_json(encodable(line)) + "\n")
+
+
+def show(
+    scored: list[list[Scored]],
+    predictors: Mapping[str, Predictor],
+    corpus: Corpus | None,
+    options: Options,
+    console: Console,
+    facts: Mapping[str, object],
+) -> None:
+    """Write an object for each model, or a table of bits per character."""
+    import numpy as np
+
+    from charrnn.counts import baselines
+    from charrnn.score import Mean, Score, difference_of, differences, json_of, score_of, tally
+
+    ids = np.concatenate([results[0].ids for results in scored])
+    parts = [
+        {name: np.concatenate([results[i].parts[name] for results in scored]) for name in one.parts}
+        for i, one in enumerate(predictors.values())
+    ]
+    nats = [costs[one.use] for costs, one in zip(parts, predictors.values(), strict=True)]
+    first = [*predictors].index(str(options.models[0]))
+    counting: Sequence[Baseline] = ()
+    if corpus is not None and options.baselines:
+        counting = baselines(corpus.train.ids, ids, corpus.vocabulary)
+    table: list[Line] = []
+    for i, (name, predictor) in enumerate(predictors.items()):
+        score = sum((score_of(results[i]) for results in scored), Score())
+        apart = None if i == first else difference_of(ids, nats[i], nats[first])
+        record: dict[str, Any] = {"examples": score.ends, **score.figures(), **json_of(apart)}
+        table.append(Line(name, score.overall, apart))
+        if len(predictors) == 1:
+            table.append(Line("without ends", score.without_end))
+            table.append(Line("per byte", Mean(score.nats, score.bytes)))
+        if len(parts[i]) > 1:
+            record["parts"] = {}
+            for part, costs in parts[i].items():
+                apart = None if part == predictor.use else difference_of(ids, nats[i], costs)
+                mean = tally(ids, costs).overall
+                record["parts"][part] = mean.loss() | json_of(apart)
+                table += [Line(f"  {part}", mean, apart)] if len(predictors) == 1 else []
+        if counting:
+            record["baselines"] = {}
+        for baseline in counting:
+            apart = differences(baseline, ids, {"": nats[i]}).get("")
+            mean = Mean(baseline.nats_per_character, 1)
+            record["baselines"][baseline.name] = mean.per_character() | json_of(apart)
+            if i == 0:
+                shown = None if len(predictors) > 1 else apart
+                table.append(Line(f"  {baseline.name}", mean, shown))
+        if options.as_json:
+            console.out.write(json_line("eval", record | {"model": name} | dict(facts)))
+    if options.as_json:
+        return
+    size = f"{count(score.ends, 'example')}, {count(score.characters, 'character')}"
+    unknown = f", {score.unknown:,} of them not in the vocabulary" if score.unknown else ""
+    console.out.write_lines([visible_line(f"{size}{unknown}"), Visible("")])
+    console.out.write_lines(lines_of(table, console.out))
+    if any(line.apart is not None for line in table):
+        names = ("the row", options.models[0]) if len(predictors) > 1 else ("the model", "the row")
+        what = "difference: bits per character of {} less those of {}".format(*names)
+        console.note(f"{what}; (=) is below two standard errors")

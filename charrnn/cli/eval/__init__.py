@@ -1,1 +1,0 @@
-"""The eval command: its options, the scoring run and its output."""

@@ -1,0 +1,232 @@
+"""``charrnn eval``: the loss of a text, rows of its examples, thresholds, several models."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import charrnn
+from charrnn.score import BITS
+from tests.corpora import NAMES
+from tests.program import Program
+from tests.runs import SIZE
+
+WORDS = [line for line in NAMES.split("\n") if line]
+ODD = "Zq#9%xK!"
+FIGURES = {"nats_per_character", "bits_per_character", "perplexity"}
+KEYS = [
+    *("schema", "examples", "characters", "ends", "unknown", "bytes", "nats"),
+    *("nats_per_character", "bits_per_character", "perplexity", "without_end", "bits_per_byte"),
+]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """Models of a list, with 20 held-out names: with counts, of a column, of few names."""
+    made = Program(tmp_path_factory.mktemp("eval"))
+    made.write("names.txt", NAMES)
+    made.write("few.txt", "".join(f"{word}\n" for word in WORDS[:40]))
+    hosts = "".join(f"{i},{word}\n" for i, word in enumerate(WORDS))
+    made.write("hosts.csv", f"id,host\n{hosts}")
+    for name, line in {
+        "model": ("names.txt",),
+        "counts": ("names.txt", "--counts", "--holdout", "0.4"),
+        "few": ("few.txt",),
+        "host": ("hosts.csv", "--column", "host"),
+        "second": ("hosts.csv", "--column", "2"),
+        "length": ("names.txt", "--ends", "length"),
+    }.items():
+        made.run("train", *line, *SIZE, "--epochs", "3", "-m", f"{name}.npz").says()
+    return made
+
+
+def rows(program: Program, *line: str | Path, status: int = 0, **how: Any) -> list[dict[str, Any]]:
+    ran = program.run("eval", "--json", *line, **how)
+    assert ran.status == status, ran.err
+    return [json.loads(text) for text in ran.out.splitlines()]
+
+
+def test_the_figures_of_a_text(made: Program) -> None:
+    (found,) = rows(made, "names.txt")
+    assert [key for key in found if key in KEYS] == KEYS
+    assert found["schema"] == "charrnn.eval/2"
+    assert found["examples"] == found["ends"] == len(WORDS)
+    assert found["characters"] == sum(map(len, WORDS))
+    symbols = found["characters"] + found["ends"]
+    assert found["nats_per_character"] == pytest.approx(found["nats"] / symbols)
+    assert found["perplexity"] == pytest.approx(math.exp(found["nats_per_character"]))
+    assert found["bits_per_byte"] == pytest.approx(found["nats"] * BITS / found["bytes"])
+    assert found["nats"] == pytest.approx(charrnn.load(made / "model.npz").score(WORDS).nats)
+    assert f"{found['bits_per_character']:.3f}" in made.run("eval", "names.txt").out
+
+
+def test_without_a_text_the_held_out_text_is_scored(made: Program) -> None:
+    best = charrnn.load(made / "model.npz").trained.best
+    assert best is not None
+    (found,) = rows(made, "--held-out")
+    assert found["nats_per_character"] == pytest.approx(best[1], abs=1e-3)
+    assert rows(made, "--per-example")[0]["number"] == 1
+
+
+def test_parts_and_baselines(made: Program) -> None:
+    (found,) = rows(made, "-m", "counts.npz", "--baselines")
+    assert {*found["parts"]} == {"network", "counts", "both"}
+    assert found["parts"]["both"]["nats_per_character"] == found["nats_per_character"]
+    assert found["parts"]["counts"].keys() == FIGURES | {"difference", "standard_error"}
+    assert {"uniform", "unigram", "markov-1"} <= found["baselines"].keys()
+    assert found["baselines"]["uniform"]["difference"] < 0
+    (alone,) = rows(made, "-m", "counts.npz", "--use", "network")
+    expected = found["parts"]["network"]["nats_per_character"]
+    assert alone["nats_per_character"] == pytest.approx(expected)
+    out = made.run("eval", "-m", "counts.npz", "--baselines").out
+    assert out.index("both") < out.index("uniform") < out.index("markov-6")
+
+
+def test_several_models_are_a_row_each_after_their_mixture(made: Program) -> None:
+    line = ("names.txt", "-m", "model.npz", "-m", "host.npz")
+    ran = made.run("eval", *line)
+    assert ran.status == 0, ran.err
+    mixture, first, *_ = found = rows(made, *line)
+    assert [one["model"] for one in found] == ["mixture", "model.npz", "host.npz"]
+    assert "difference" not in first
+    assert mixture["standard_error"] > 0
+    ran = made.run("eval", "names.txt", "-m", "model.npz", "-m", "length.npz")
+    assert "the models are compared, but not mixed" in ran.err
+    _, seen = made.terminal("eval", *line, columns=80)
+    assert "difference" in seen
+
+
+def test_rows_come_in_the_order_of_the_lines(made: Program) -> None:
+    made.write("gaps.txt", "\n" + "\n\n".join(WORDS[:30]) + f"\n{ODD}\n")
+    found = rows(made, "gaps.txt", "--per-example", "--examples", "lines")
+    assert [row["text"] for row in found] == [*WORDS[:30], ODD]
+    assert [row["number"] for row in found] == [*range(2, 61, 2), 61]
+    expected = charrnn.load(made / "model.npz").scores(row["text"] for row in found)
+    for row, score in zip(found, expected, strict=True):
+        assert row["nats"] == pytest.approx(score.nats, abs=1e-6)
+        assert row["bits_per_character"] == pytest.approx(score.bits_per_character, abs=1e-6)
+        assert row["unknown"] == score.unknown
+    piped = made.run("eval", "gaps.txt", "--per-example", "--examples", "lines").out.splitlines()
+    assert [line.split()[0] for line in piped] == [str(row["number"]) for row in found]
+    assert piped[-1].endswith(ODD)
+    top = rows(made, "gaps.txt", "--top", "3", "--examples", "lines")
+    ranked = sorted(found, key=lambda row: -row["bits_per_character"])
+    assert top == ranked[:3]
+    assert top[0]["text"] == ODD
+    several = rows(made, "names.txt", "gaps.txt", "--top", "1")
+    assert several[0]["file"] == "gaps.txt"
+
+
+def test_the_oddest_held_out_example_is_a_unit(made: Program) -> None:
+    known = charrnn.load(made / "counts.npz").trained.oddest
+    assert known.keys() == {"network", "counts", "both"}
+    for use, oddest in known.items():
+        found = rows(made, "-m", "counts.npz", "--use", use, "--held-out", "--per-example")
+        most = max(row["nats_per_character"] for row in found)
+        assert oddest == pytest.approx(most, rel=1e-9)
+        assert max(row["x_oddest"] for row in found) == pytest.approx(1)
+    made.write("odd.txt", f"{WORDS[0]}\n{ODD}\n")
+    line = ("odd.txt", "-m", "counts.npz", "--above", "1.5x")
+    (total,) = rows(made, *line, status=3)
+    assert (total["above"], total["above_count"]) == ("1.5x", 1)
+    (row,) = rows(made, *line, "--per-example", status=3)
+    assert (row["number"], row["text"]) == (2, ODD)
+    assert rows(made, "names.txt", "-m", "counts.npz", "--above", "9x", "--per-example") == []
+    (row,) = rows(made, "odd.txt", "--above", f"{row['bits_per_character'] - 1:.4f}", status=3)
+    assert row["above_count"] == 1
+
+
+@pytest.mark.parametrize(
+    "line", [("-m", "few.npz"), ("--examples", "files"), ("-m", "counts.npz", "-m", "model.npz")]
+)
+def test_a_multiple_is_refused_where_the_oddest_is_not_known(
+    made: Program, line: tuple[str, ...]
+) -> None:
+    assert rows(made, "names.txt", "--per-example", *line)[0]["x_oddest"] is None
+    made.refuses("eval", "names.txt", *line, "--above", "1.5x", what="--above 1.5x:", hint="bits")
+
+
+def test_characters_with_their_nats_and_ranks(made: Program) -> None:
+    found = rows(made, "-", "--per-char", stdin=b"anna\nb\n")
+    assert [row["character"] for row in found] == [*"anna", None, "b", None]
+    model = charrnn.load(made / "model.npz").surprisal("anna")
+    assert [row["nats"] for row in found[:5]] == pytest.approx(model.nats, abs=1e-6)
+    assert [row["rank"] for row in found[:5]] == model.ranks
+    costs = sorted(row["nats"] * BITS for row in found)
+    line = ("-", "--per-char", "--above", f"{(costs[-2] + costs[-3]) / 2}")
+    assert len(rows(made, *line, stdin=b"anna\nb\n", status=3)) == 2
+    out = made.run("eval", "-", "--per-char", stdin=b"anna\n").out.splitlines()
+    assert [line.split("\t")[0] for line in out] == [*"anna", "END"]
+    _, seen = made.terminal("eval", "few.txt", "--per-char", env={"TERM": "xterm-256color"})
+    assert "\x1b[" in seen
+
+
+@pytest.mark.parametrize("model", ["host", "second"])
+def test_the_column_of_the_training_is_read_from_other_tables(made: Program, model: str) -> None:
+    made.write("new.csv", f"id,host\n7,{WORDS[3]}\n8,{WORDS[4]}\n")
+    found = rows(made, "new.csv", "--per-example", "-m", f"{model}.npz")
+    assert [row["text"] for row in found][-2:] == WORDS[3:5]
+    assert [row["number"] for row in found][-2:] == [2, 3]
+    ran = made.run("eval", "names.txt", "-m", f"{model}.npz")
+    assert "has no column" in ran.err
+    made.refuses(
+        *("eval", "names.txt", "-m", f"{model}.npz", "--above", "3"),
+        what="names.txt has no column",
+        hint="--column",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [((), 1), (("--above", "2"), 0), (("--per-example",), 0), (("--top", "3"), 0)],
+)
+def test_an_empty_pipe_is_not_the_held_out_text(
+    made: Program, line: tuple[str, ...], status: int
+) -> None:
+    ran = made.run("eval", *line, stdin=b"")
+    assert (ran.status, ran.out) == (status, "")
+    assert ("standard input is empty; --held-out scores" in ran.err) == bool(status)
+
+
+def test_a_word_in_place_of_a_file(made: Program) -> None:
+    hint = "echo Tyrannosaurus | charrnn eval"
+    made.refuses("eval", "Tyrannosaurus", what="Tyrannosaurus does not exist", hint=hint)
+    assert rows(made, stdin=b"Tyrannosaurus\n")[0]["characters"] == 13
+
+
+def test_rows_appear_as_lines_come(made: Program) -> None:
+    line = [sys.executable, "-m", "charrnn", "eval", "-", "--per-example", "-q"]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(line, cwd=made.folder, **pipes) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number in (1, 2, 3):
+            os.write(process.stdin.fileno(), b"anna\n")
+            assert select.select([process.stdout], [], [], 30)[0]
+            assert process.stdout.readline().split()[0] == str(number).encode()
+        process.stdin.close()
+        assert process.wait() == 0
+
+
+def test_cores_change_no_bit(made: Program) -> None:
+    made.write("long.txt", NAMES * 200)
+    first = rows(made, "long.txt", "--per-example", "--cores", "1", "-m", "counts.npz")
+    assert first == rows(made, "long.txt", "--per-example", "--cores", "2", "-m", "counts.npz")
+
+
+def test_a_row_fits_a_terminal(made: Program) -> None:
+    made.write("wide.txt", "anna " * 40 + ODD + " anna" * 40 + "\n")
+    status, seen = made.terminal("eval", "wide.txt", "--top", "1", columns=70)
+    lines = seen.replace("\r", "").split("\n")
+    row = next(line for line in lines if "..." in line)
+    assert status == 0
+    assert len(row) <= 70
+    assert ODD in row
