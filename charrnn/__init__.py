@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from charrnn.display import plot as plot
     from charrnn.errors import CharrnnError as CharrnnError
-    from charrnn.filling.filler import Filled as Filled
-    from charrnn.filling.filler import Filling as Filling
+    from charrnn.filler import Filled as Filled
+    from charrnn.filler import Filling as Filling
     from charrnn.model import Model as Model
     from charrnn.model import Surprisal as Surprisal
     from charrnn.runs import Run as Run
@@ -46,7 +46,7 @@ if "numpy" not in sys.modules:  # its matrix library reads these once: see syste
 _NAMES = {
     "display": "plot",
     "errors": "CharrnnError",
-    "filling.filler": "Filled Filling",
+    "filler": "Filled Filling",
     "model": "Model Surprisal",
     "runs": "Run fit load resume train",
     "score": "Score",

@@ -18,20 +18,20 @@ import numpy as np
 
 from charrnn import model_file
 from charrnn.analysis import Vectors, embed
-from charrnn.corpus.checks import TextSet
 from charrnn.corpus.corpus import Texts, check_texts, files_in
-from charrnn.corpus.segmentation import stream_of
+from charrnn.corpus.segmentation import stream_of, texts_in, whole_examples
 from charrnn.counts import Ngrams
 from charrnn.display import model_card, plot
-from charrnn.errors import CharrnnError, ModelFileError, SettingError
-from charrnn.export import Exporting, ExportOptions, export_to
-from charrnn.filling.filler import FillConfig, Filled, Filler
+from charrnn.errors import CharrnnError, ModelFileError
+from charrnn.export import ExportOptions, export_to
+from charrnn.filler import FillConfig, Filled, fill
 from charrnn.model_file import Checkpoint, CorpusRecord, Trained
 from charrnn.network.architecture import read_after, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array, Integers
 from charrnn.network.stepper import Stepper
-from charrnn.sampling.sampler import Conditions, Sampler, likeliest, limit_length, nats_of, redraw
+from charrnn.predictor import Predictor as StepPredictor
+from charrnn.sampler import Conditions, Sampler, best_of, choose, folded, limit_length
 from charrnn.scoring.heat_map import heat_map
 from charrnn.scoring.pieces import AS_THEY_COME, score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use, scorer_of
@@ -40,18 +40,15 @@ from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import OneOf, Text, Whole, check, documented, make_config
 from charrnn.settings.sampling import SampleConfig
 from charrnn.settings.training import Fitted
-from charrnn.texts import codes_like
-from charrnn.vocabulary import END, Vocabulary
+from charrnn.texts import check_files_exist, codes_in, codes_like
+from charrnn.vocabulary import END, Codes, Vocabulary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NUMBER = Whole(0, 1 << 40)
 USES = OneOf(("network", "counts", "both"))
-CHOOSING = (
-    *("count", "first", "prime", "use", "novel", "ignore_case", "unique", "shortest", "longest"),
-    *("best", "of"),
-)
+CHOOSING = (*("count", "prime", "use", "novel", "not_in", "unique", "shortest", "longest", "best"),)
 
 
 class Drawing(TypedDict, total=False):
@@ -61,7 +58,6 @@ class Drawing(TypedDict, total=False):
     seed: int | None
     top_k: int | None
     top_p: float | None
-    script: str | None
     max_characters: int
 
 
@@ -69,11 +65,16 @@ class Missing(TypedDict, total=False):
     """Options of filling: the fields of FillConfig."""
 
     count: int
-    blank: str
-    gap: str
     max_gap: int
-    particles: int
-    seed: int | None
+    beam: int
+
+
+class Exporting(TypedDict, total=False):
+    """Options of an exported file."""
+
+    title: str | None
+    prefix: str | None
+    without_counts: bool
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,6 +135,11 @@ class Model:
             raise ModelFileError(what, "Train a model with [counts], or leave [use] out.", "use")
         return Predictor(networks, self.counts, chosen)
 
+    def drawing(self, use: str | None = None) -> StepPredictor:
+        """Return what draws the next symbol; ``use`` as in ``predictor``."""
+        chosen: Use = self.predictor(use).use
+        return StepPredictor([self.language_model], self.counts, chosen)
+
     @property
     def parameters(self) -> Parameters:
         """The parameters of the network."""
@@ -169,16 +175,14 @@ class Model:
         self,
         count: int = 1,
         *,
-        first: int = 0,
         prime: str = "",
         use: str | None = None,
-        novel: Texts | None = None,
-        ignore_case: bool = False,
+        novel: bool = False,
+        not_in: Texts | None = None,
         unique: bool = False,
         shortest: int | None = None,
         longest: int | None = None,
         best: bool = False,
-        of: int | None = None,
         **drawing: Unpack[Drawing],
     ) -> list[str]:
         """Return new texts, each with the prime at its beginning.
@@ -186,53 +190,41 @@ class Model:
         Texts that may not be shown are drawn again; CharrnnError if too few are found.
 
         count: How many texts, a whole number from 0; default: 1.
-        first: The number of the first text in the sequence that the seed determines, from 0;
-            default: 0.
         prime: The text that each begins with; default: none.
         use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
-        novel: Texts, or paths of files with texts, that may not be shown; default: none.
-        ignore_case: Compare with novel texts without regard to case; default: False.
+        novel: Show no text of the training corpus, compared without case and outer spaces;
+            default: False.
+        not_in: Texts, or paths of files with texts, that may not be shown; default: none.
         unique: Show no text twice; default: False.
-        shortest: The least number of characters, from 0, or None: no limit.
+        shortest: The least number of characters, from 0, or None: 1.
         longest: The greatest number of characters, from 0, or None: no limit.
-        best: Return the likeliest of several texts, the likeliest first; default: False.
-        of: How many texts to choose the best from, or None: 10 times count.
+        best: Return the likeliest of ten times as many novel and unique texts; default: False.
         """
-        count, first = (check(name, n, NUMBER) for name, n in (("count", count), ("first", first)))
-        shortest, longest, of = (
-            None if n is None else check(name, n, NUMBER)
-            for name, n in (("shortest", shortest), ("longest", longest), ("of", of))
+        count = check("count", count, NUMBER)
+        shortest, longest = (
+            None if number is None else check(name, number, NUMBER)
+            for name, number in (("shortest", shortest), ("longest", longest))
         )
-        if of is not None and not best:
-            raise SettingError("of needs best", "Add best=True.", "of")
-        if of is not None and of < count:
-            raise SettingError(f"of {of:,} is less than count {count:,}", "Raise [of].", "of")
         prime = check("prime", prime, Text())
         config = make_config(SampleConfig, drawing, *CHOOSING)
         config = limit_length(config, prime, shortest, longest)
-        conditions = Conditions(prime, self._known(novel, ignore_case), shortest, longest)
-        many = (10 * count if of is None else of) if best else count
-        predictor = self.predictor(use)
-        sampler, seen = Sampler(predictor, config, prime), TextSet() if unique else None
-        accepts_all = seen is None and conditions == Conditions(prime)
-        rows = range(first, first + many)
-        drawn = redraw(sampler, rows, None if accepts_all else conditions, seen)
-        samples = [sample for sample in drawn if sample is not None]
+        known: set[str] = set()
+        if novel or best:
+            known.update(map(folded, training_texts(self)[0]))
+        if not_in is not None:
+            files = files_in(not_in)
+            texts = examples_in(codes_like(self.corpus, files, {})) if files else not_in
+            known.update(map(folded, check_texts(texts, "not_in")))
+        conditions = Conditions(prime, known, unique or best, shortest, longest)
+        sampler = Sampler(self.drawing(use), config, prime, may_be_empty=shortest == 0)
         if best:
-            nats = nats_of(prime, predictor) if prime else 0.0
-            samples = likeliest(samples, count, nats, len(prime))
+            samples = best_of(sampler, count, conditions)
+        else:
+            samples = list(choose(sampler, range(count), conditions))
         if len(samples) < count:
             hint = "Lower [count], raise [temperature], or allow more texts."
             raise CharrnnError(f"found only {len(samples):,} of {count:,} samples", hint)
         return [prime + sample.text for sample in samples]
-
-    def _known(self, novel: Texts | None, ignore_case: bool) -> TextSet | None:
-        """Return the set of texts that samples may not repeat."""
-        if novel is None:
-            return None
-        files, texts = files_in(novel), check_texts(novel, "novel")
-        codes = codes_like(self.corpus, files, {}) if files else stream_of(texts)
-        return TextSet(codes, ignoring_case=ignore_case)
 
     @documented(SampleConfig)
     def stream(
@@ -245,8 +237,8 @@ class Model:
         """
         prime = check("prime", prime, Text())
         config = make_config(SampleConfig, drawing, "prime", "use")
-        stream = Sampler(self.predictor(use), config, prime).stream()
-        return (piece.text for piece in stream if piece.text)
+        stream = Sampler(self.drawing(use), config, prime).stream()
+        return (character for character in stream if character)
 
     def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:
         """Return the score of these texts, each an example with its END.
@@ -307,7 +299,7 @@ class Model:
         text: The text, where _ is a missing character and * a gap of some characters.
         """
         text = check("text", text, Text())
-        return Filler(self.predictor(), make_config(FillConfig, how)).fill(text)
+        return fill(self.drawing(), text, make_config(FillConfig, how))
 
     def logits(self, ids: Sequence[int] | Integers) -> Array:
         """Return the outputs o (T, K) after each of these ids, read from a zero state.
@@ -341,39 +333,16 @@ class Model:
         """
         return plot({"": self}, ax)
 
-    def slim(self, *, without_counts: bool = False) -> Model:
-        """Return the model without its run, its matrices rounded to 16-bit floats.
-
-        without_counts: Leave out the n-gram counts, and with them the training text; default:
-            False.
-        """
-        parameters = self.parameters.copy()
-        for array in parameters.values():
-            if array.ndim == 2:
-                array[...] = array.astype(np.float16)
-        model = replace(self.trained.model, parameters=parameters)
-        slim = replace(self.trained, model=model, history=[], slim=True)
-        if without_counts:
-            slim = replace(slim, counted=None, config=replace(slim.config, counts=False))
-        return Model(slim)
-
     @documented(ExportOptions)
     def export(
-        self,
-        path: str | PathLike[str],
-        *,
-        force: bool = False,
-        novel: Iterable[str] | None = None,
-        **options: Unpack[Exporting],
+        self, path: str | PathLike[str], *, force: bool = False, **options: Unpack[Exporting]
     ) -> None:
-        """Write a file that works without charrnn; its suffix decides the format.
+        """Write a file without the run; its suffix decides the format.
 
-        path: The name of the file, which ends in .html, .mjs, .h, .safetensors or .onnx.
+        path: The name of the file, which ends in .html, .mjs, .h, .safetensors or .npz.
         force: Replace a file that charrnn did not write; default: False.
-        novel: Texts that a page never shows; default: none.
         """
-        texts = () if novel is None else tuple(check_texts(novel, "novel"))
-        said = make_config(ExportOptions, {**options, "novel": texts}, "force", "novel")
+        said = make_config(ExportOptions, options, "force")
         if self.file is not None:
             said = replace(said, model=self.file)
         export_to(path, self.trained, said, force=force)
@@ -397,3 +366,26 @@ class Model:
 def each_of(texts: Iterable[str]) -> Iterable[str]:
     """Return the texts to score; a str alone is one text."""
     return [texts] if isinstance(texts, str) else check_texts(texts)
+
+
+def examples_in(codes: Iterable[Codes]) -> list[str]:
+    """Return the examples of a stream of code points."""
+    return [text for block in whole_examples(codes) for text in texts_in(block)]
+
+
+def training_texts(model: Model) -> tuple[list[str], str]:
+    """Return the texts that a model was trained on, read again, and a note if they have changed.
+
+    Raise CorpusError if they are gone. A model with counts has its text.
+    """
+    corpus, counted = model.corpus, model.trained.counted
+    if counted is not None:
+        pieces = np.split(counted, np.flatnonzero(counted == END))
+        return [model.vocabulary.decode(ids) for ids in pieces], ""
+    check_files_exist(corpus)
+    kinds = corpus.config.kinds(len(corpus.sources))
+    texts = examples_in(codes_in(corpus.sources, kinds, corpus.reading))
+    held_out = 0 if corpus.valid else corpus.held_out_examples
+    has_changed = len(texts) != corpus.examples + held_out
+    names = ", ".join(corpus.sources)
+    return texts, f"{names} has changed since the training" if has_changed else ""

@@ -10,7 +10,7 @@ import codecs
 import os
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +21,6 @@ from charrnn.corpus.columns import column_of
 from charrnn.corpus.corpus import Corpus, read_draft, split
 from charrnn.corpus.files import blocks, name_of, path_of
 from charrnn.corpus.segmentation import (
-    END_CODE,
     LineNumbers,
     codes_of_ids,
     cut_file,
@@ -118,17 +117,6 @@ def codes_like(
     """Yield the code points of files, read as the corpus of a model but for what is typed."""
     readings = [record.reading_of(source, typed) for source in sources]
     return codes_in(sources, kind or record.config.examples, readings)
-
-
-def example_lengths(codes: Iterable[Codes]) -> list[int]:
-    """Return the number of characters of each example."""
-    lengths: list[int] = []
-    begun = 0  # characters of the example that a block ends in
-    for block in codes:
-        ends = np.flatnonzero(block == END_CODE)
-        lengths += (np.diff(ends, prepend=-1 - begun) - 1).tolist()
-        begun = len(block) - 1 - int(ends[-1]) if len(ends) else begun + len(block)
-    return lengths
 
 
 def rebuild_corpus(record: CorpusRecord, vocabulary: Vocabulary) -> Corpus:

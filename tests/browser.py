@@ -170,3 +170,11 @@ class Page:
         """Return a screenshot of the whole page as PNG."""
         answer = self.call("Page.captureScreenshot", captureBeyondViewport=True)
         return base64.b64decode(answer["data"])
+
+
+def is_quiet(page: Page) -> bool:
+    """Return whether nothing was thrown, refused or asked of a network."""
+    asked = [one["request"]["url"] for one in page.heard("Network.requestWillBeSent")]
+    outside = [url for url in asked if not url.startswith(("file:", "data:"))]
+    said = [one["entry"]["text"] for one in page.heard("Log.entryAdded")]
+    return (outside, said, page.heard("Runtime.exceptionThrown")) == ([], [], [])

@@ -1,9 +1,8 @@
-"""The engine of an exported page, run by V8 (package mini-racer), and models for it."""
+"""JavaScript, run by V8 (package mini-racer), and models for it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -11,14 +10,10 @@ from typing import Any
 import numpy as np
 from py_mini_racer import MiniRacer
 
-from charrnn.export import ExportOptions
-from charrnn.export.js import encode, facts_of, in_base64, plain_json
-from charrnn.export.js import engine as source
 from charrnn.model_file import Trained
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
 from charrnn.runs import fit
-from charrnn.sampling.sampler import Sample
 from charrnn.settings.training import TrainConfig
 from charrnn.vocabulary import Vocabulary
 
@@ -58,45 +53,10 @@ def lively(
 
 @cache
 def engine() -> MiniRacer:
-    """Return V8 with the engine and helper functions loaded."""
-    v8 = MiniRacer()
-    v8.eval(source())
-    v8.eval("""
-        globalThis.models = {};
-        globalThis.made = (key, facts, numbers) => {
-            models[key] = new charrnn.Model(facts, charrnn.bytesOf(numbers));
-        };
-        globalThis.drawn = (key, settings, count) =>
-            Array.from({ length: count }, (_, number) => {
-                const pieces = Array.from(models[key].stream({ ...settings, number }));
-                const text = pieces.map((piece) => piece.text).join("");
-                return [text, pieces.map((piece) => piece.nats), pieces[pieces.length - 1].ended];
-            });
-    """)
-    return v8
+    """Return V8."""
+    return MiniRacer()
 
 
 def ask(expression: str) -> Any:
     """Return the value of a JavaScript expression."""
     return json.loads(str(engine().eval(f"JSON.stringify({expression})")))
-
-
-class InJavaScript:
-    """A model inside the JavaScript engine."""
-
-    def __init__(self, trained: Trained, bits: int = 32) -> None:
-        self._key = json.dumps(str(id(self)))
-        facts = plain_json(facts_of(trained, ExportOptions(bits=bits)))
-        numbers = in_base64(encode(trained.model.parameters, bits))
-        engine().eval(f'made({self._key}, {facts}, "{numbers}")')
-
-    def samples(self, count: int, **settings: object) -> Iterator[Sample]:
-        """Yield samples, drawn with these JavaScript settings."""
-        rows = ask(f"drawn({self._key}, {plain_json(settings)}, {count})")
-        for number, (text, nats, ended) in enumerate(rows):
-            yield Sample(number, text, nats, ended)
-
-    def score(self, text: str) -> list[float]:
-        """Return the loss of each character and of END, in nats."""
-        nats: list[float] = ask(f"models[{self._key}].score({plain_json(text)})")
-        return nats

@@ -83,9 +83,8 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name in sys.argv[1:] or MODELS:
         path = FOLDER / f"{name}.npz"
-        model = trained(name).slim()
-        path.unlink(missing_ok=True)
-        model.save(path)
+        model = trained(name)
+        model.export(path, force=True)
         print(f"{name}: {path.stat().st_size:,} bytes, {model.trained.best}")
 
 

@@ -20,12 +20,11 @@ from charrnn.network.rounding import SETTLED_BITS, Array, settles
 from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import State, Window
 from charrnn.plan import fit_settings, memory_bytes
-from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
-from charrnn.vocabulary import END, Vocabulary
+from charrnn.vocabulary import Vocabulary
 from tests.test_gradients import (
     LANES,
     STEPS,
@@ -223,19 +222,6 @@ def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
         taken.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert planned[0] - planned[1] == pytest.approx(taken[0] - taken[1], rel=0.15)
-
-
-@pytest.mark.parametrize("cell", CELLS)
-def test_what_is_drawn_alone_is_drawn_among_a_thousand_and_scored_the_same(cell: str) -> None:
-    drawn = list(Sampler(model(cell), SampleConfig(seed=1)).samples(range(1000)))
-    sampler = Sampler(model(cell), SampleConfig(seed=1))
-    for number in (0, 7, 999):
-        assert list(sampler.samples([number])) == [drawn[number]]
-    scorer = NetworkScorer(model(cell), 2)
-    for sample in drawn[:50]:
-        ids = np.append(model(cell).vocabulary.encode(sample.text), END).astype(np.uint8)
-        scorer.begin()
-        assert scorer.read(ids[: len(sample.nats)])[0].tolist() == sample.nats
 
 
 @pytest.mark.parametrize("cell", CELLS)

@@ -52,7 +52,7 @@ def test_a_mixed_corpus_is_resumed_scored_and_told_of_as_it_was_cut(
     scored = program.run("eval", "--json", "-q").json
     assert scored["examples"] == program.run("info", "--json").json["corpus"]["held_out_examples"]
     assert "examples" in program.run("info").out
-    assert program.run("sample", "--novel", "names.txt", "--max-chars", "9").status == 0
+    assert program.run("sample", "--not-in", "names.txt", "--max-chars", "9").status == 0
 
 
 def test_the_plan_doubts_names_that_stand_there_six_times(program: Program) -> None:

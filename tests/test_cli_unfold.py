@@ -14,10 +14,9 @@ import pytest
 import charrnn
 from charrnn.export.html import policy
 from charrnn.unfold import NAME, unfold
-from tests.browser import CHROMIUM, WITHOUT_ONE, Browser
+from tests.browser import CHROMIUM, WITHOUT_ONE, Browser, is_quiet
 from tests.exporting import model_of
 from tests.program import Program
-from tests.test_export_browser import is_quiet
 from tests.test_export_page import Reading
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")

@@ -13,7 +13,6 @@ import charrnn
 from charrnn.errors import SettingError
 from charrnn.network.architecture import INPUTS, KNOWN, Architecture, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.pieces import score_blocks
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, Vocabulary
@@ -86,16 +85,6 @@ def test_a_step_at_a_time_is_what_a_window_at_once_is() -> None:
         nats = np.log(np.exp(o).sum(1)) - o[np.arange(len(ids)), ids]
         novelty = -np.log1p(-one.vocabulary.novelty)
         np.testing.assert_allclose(NetworkScorer(one).read(ids)[0], nats + novelty, rtol=1e-9)
-
-
-def test_what_is_drawn_costs_what_it_is_said_to_have_cost() -> None:
-    one = model()
-    together = list(Sampler(one, SampleConfig(seed=1, max_characters=500)).samples(range(60)))
-    alone = Sampler(one, SampleConfig(seed=1, max_characters=500))
-    assert together[7:9] == [sample for n in (7, 8) for sample in alone.samples([n])]
-    for sample in together:
-        if sample.ended == "end":
-            assert score_texts(NetworkScorer(one), [sample.text]).nats == sum(sample.nats)
 
 
 @pytest.mark.parametrize("clock", [True, False])

@@ -19,7 +19,7 @@ import charrnn
 from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
-from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.training.loop import Step
 from tests.scoring import score_texts
@@ -107,7 +107,7 @@ def test_it_is_learned_kept_gone_on_with_drawn_from_and_scored(
     for sample in together:
         if sample.ended == "end":
             scored = score_texts(NetworkScorer(model.language_model), [sample.text])
-            assert scored.nats == math.fsum(sample.nats)
+            assert sample.nats == pytest.approx(scored.nats, rel=1e-3)
     assert math.isfinite(model.score([*NAMES, "Ж?"]).nats)
 
 

@@ -6,17 +6,12 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import charrnn
-from charrnn.corpus.segmentation import stream_of
-from charrnn.display import plot, plot_lengths, render
+from charrnn.display import plot, render
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.model import Model
-from charrnn.texts import example_lengths
 from tests.child import PYTHON
 from tests.corpora import NAMES
 from tests.extras import axes, without
@@ -77,9 +72,6 @@ def test_a_new_figure_is_made_where_there_is_none(model: Model) -> None:
 
 
 def test_a_model_without_a_history_has_no_curve(model: Model) -> None:
-    with pytest.raises(CharrnnError, match="slim has no learning curve") as refused:
-        charrnn.plot({"slim": model.slim()})
-    assert refused.value.hint == "A slim model has no history: use the model it was made from."
     with pytest.raises(CharrnnError, match="this model has no learning curve"):
         charrnn.train(["anna", "bob"], CONFIG).model.plot()
     with pytest.raises(SettingError, match="no model was given to plot"):
@@ -95,7 +87,7 @@ def test_without_the_package_it_says_what_to_install(
     assert missing.value.hint == "pip install matplotlib"
 
 
-@pytest.mark.parametrize("command", ["info", "reach", "sample"])
+@pytest.mark.parametrize("command", ["info", "reach"])
 def test_a_command_without_the_package_says_what_to_install(
     well_trained: Program, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
@@ -139,36 +131,6 @@ def test_reach_draws_its_norms(well_trained: Program) -> None:
     assert {"model", "b", "steps back", "mean norm of the gradient"} <= set(text)
 
 
-def test_lengths_are_drawn_as_shares() -> None:
-    ax = axes()
-    plot_lengths({"corpus": [1, 1, 1, 3], "samples": [2]}, ax)
-    corpus, samples = (np.asarray(patch.get_path().vertices) for patch in ax.patches)
-    assert {(x, y) for x, y in corpus if y} == {(0.5, 0.75), (1.5, 0.75), (2.5, 0.25), (3.5, 0.25)}
-    assert {(x, y) for x, y in samples if y} == {(1.5, 1.0), (2.5, 1.0)}
-
-
-@given(st.lists(st.text("ab", max_size=5)), st.integers(1, 7))
-def test_the_lengths_of_examples_do_not_depend_on_blocks(examples: list[str], size: int) -> None:
-    codes = np.concatenate([np.zeros(0, np.uint32), *stream_of(examples)])
-    blocks = (codes[at : at + size] for at in range(0, len(codes), size))
-    assert example_lengths(blocks) == [len(example) for example in examples]
-
-
-def test_sample_draws_its_lengths_beside_those_of_the_corpus(well_trained: Program) -> None:
-    line = ("sample", "-n", "20", "--seed", "1")
-    ran = well_trained.run(*line, "--plot", "a.svg")
-    assert ran.out == well_trained.run(*line).out
-    assert ran.err.endswith("figure saved to a.svg\n")
-    text = words((well_trained / "a.svg").read_bytes())
-    assert {"corpus", "samples", "characters", "share of the texts"} <= set(text)
-    Path("names.txt").unlink()
-    ran = well_trained.run(*line, "-t", "0.5,1", "--json", "--plot", "a.svg", "--force")
-    assert "the figure has no lengths of the corpus: the corpus has moved" in ran.err
-    text = words((well_trained / "a.svg").read_bytes())
-    assert {"temperature 0.5", "temperature 1"} <= set(text)
-    assert "corpus" not in text
-
-
 @pytest.mark.parametrize(
     ("line", "what", "status"),
     [
@@ -176,8 +138,6 @@ def test_sample_draws_its_lengths_beside_those_of_the_corpus(well_trained: Progr
         (["info", "--plot", "-"], "--plot: '-' is not a file name", 2),
         (["info", "--beside", "b.npz"], "--beside needs --plot FILE", 2),
         (["info", "--force"], "--force needs --plot FILE", 2),
-        (["sample", "--force"], "--force needs --plot FILE", 2),
-        (["sample", "--plot", "names.svg"], "names.svg already exists", 1),
         (["reach", "--force"], "--force needs --plot FILE", 2),
         (["info", "--plot", "names.svg"], "names.svg already exists", 1),
         (["reach", "--plot", "names.svg"], "names.svg already exists", 1),
@@ -198,7 +158,7 @@ def test_what_cannot_be_drawn_is_refused(
 
 
 def test_a_slim_model_has_nothing_to_draw(well_trained: Program) -> None:
-    well_trained.run("slim", "slim.npz").says()
+    well_trained.run("export", "slim.npz").says()
     line = ("info", "-m", "slim.npz", "--plot", "a.svg")
     well_trained.refuses(
         *line, what="slim has no learning curve", hint="A slim model has no history"

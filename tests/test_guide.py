@@ -75,7 +75,7 @@ train names.txt --metrics steps.jsonl --holdout 0.6 --json
 train names.txt --counts --ends halt -m two.npz --metrics steps2.jsonl --json
 info --json
 info -m two.npz --json
-sample -n 2 --seed 1 --show-copied --json
+sample -n 2 --seed 1 --json
 eval --baselines --json
 eval -m model.npz -m two.npz --json
 eval names.txt --above 3 --json
@@ -87,7 +87,6 @@ embed names.txt
 reach --json
 unfold ann --backward --json
 export names.html --json
-slim small.npz --json
 sweep names.txt --try hidden=2 -o few --dry-run --json
 sweep names.txt --try hidden=2 --counts -o few --json
 """

@@ -6,10 +6,8 @@ import re
 
 import pytest
 
-from charrnn.export import KINDS
 from tests.benchmarks.__main__ import LONG, SECTIONS
 from tests.pages import GUIDE
-from tests.program import Program
 
 MEASURED = ("expect", "benchmarks", "first-names")  # pages with figures
 
@@ -20,20 +18,6 @@ def rows(page: str, first: str) -> list[dict[str, str]]:
     table = text[text.index(f"| {first} |") :].partition("\n\n")[0]
     head, _, *body = [re.findall(r"(?<=\| ).*?(?= \|)", line) for line in table.splitlines()]
     return [dict(zip(head, line, strict=True)) for line in body]
-
-
-@pytest.mark.parametrize("row", rows("export", "trained with"), ids=lambda row: row["trained with"])
-def test_a_model_is_exported_where_the_table_has_yes(row: dict[str, str], program: Program) -> None:
-    pytest.importorskip("onnx")
-    options = re.findall("`(.*)`", row["trained with"])[0].split()
-    program.train("names.txt", *options).says()
-    ways = re.findall("`(.*)`", row["export"])
-    for kind in KINDS.values():
-        done = program.run("export", f"x{kind.suffix}")
-        assert done.status == (row["export"] != "yes"), (kind.suffix, done.err)
-        for way in ways:
-            program.run("export", f"x{kind.suffix}", way).says()
-    assert (program.run("slim", "x.npz").status == 0) == (row["slim"] == "yes")
 
 
 @pytest.mark.parametrize("page", MEASURED)

@@ -12,10 +12,8 @@ import pytest
 import charrnn
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, SCALARS, Vocabulary
-from tests.scoring import score_texts
 from tests.test_gradients import assert_gradient_is_right, masks, state, window
 
 
@@ -78,9 +76,3 @@ def test_a_run_that_was_stopped_ends_in_the_bytes_of_one_that_was_not(tmp_path: 
     list(part)
     part.save(tmp_path / "parts.npz")
     assert (tmp_path / "parts.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
-
-
-def test_what_is_drawn_costs_what_it_is_said_to_have_cost() -> None:
-    model = LanguageModel(network(symbols=6), Vocabulary("abcd", 0.01))
-    for sample in Sampler(model, SampleConfig(seed=1)).samples(range(100)):
-        assert score_texts(NetworkScorer(model), [sample.text]).nats == math.fsum(sample.nats)

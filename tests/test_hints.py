@@ -12,7 +12,7 @@ import charrnn
 from charrnn import model_file as checkpoint
 from charrnn.cli.errors import in_words_of_the_command_line, option_for
 from charrnn.errors import CharrnnError, DamagedModelError, SettingError
-from charrnn.sampling.sampler import Sampler
+from charrnn.sampler import Sampler
 from charrnn.settings.sampling import SampleConfig
 from charrnn.settings.training import TrainConfig
 from tests.program import Program

@@ -17,8 +17,6 @@ import charrnn
 from charrnn.network.architecture import Architecture
 from charrnn.network.heads import PARTS, Lengths
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.sampling.draws import MOST, LengthChoice, nats_of_beginning
-from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.pieces import score_blocks
 from charrnn.scoring.scorer import MOST_LENGTHS, NetworkScorer, likelier_lengths
 from charrnn.vocabulary import END, SCALARS, Vocabulary
@@ -104,108 +102,6 @@ def test_a_text_has_one_score_however_it_arrives(symbols: int) -> None:
     )
 
 
-def test_what_is_drawn_costs_what_it_is_said_to_have_cost() -> None:
-    one = model()
-    for sample in Sampler(one, SampleConfig(seed=1)).samples(range(200)):
-        assert score_texts(NetworkScorer(one), [sample.text]).nats == math.fsum(sample.nats)
-        assert sample.ended == "end"
-
-
-def test_one_alone_is_what_it_is_among_many() -> None:
-    sampler = Sampler(model(), SampleConfig(seed=3, temperature=0.9), "ab")
-    together = list(sampler.samples(range(300)))
-    assert together[:20] == [one for n in range(20) for one in sampler.samples([n])]
-    assert len({len(one.text) for one in together}) > 3
-
-
-def test_lengths_are_drawn_as_often_as_they_are_likely() -> None:
-    one, count = model(), 20_000
-    choice = LengthChoice(one, Sampler(one)._stepper, np.zeros(1, np.uint8), 0, 1.0)
-    drawn = choice.draw((np.arange(count) + 0.5) / count)
-    often = np.bincount(drawn[drawn < 12], minlength=12) / count
-    np.testing.assert_allclose(
-        often, np.exp(-Lengths.nats(one.parameters, np.arange(12))), atol=1e-4
-    )
-    assert drawn.max() > 12
-
-
-def test_a_prime_says_how_long_its_text_may_be() -> None:
-    """By Bayes, against the scores of all texts that begin so."""
-    one = model("ab", 0.0)
-    prime, lengths = "ba", np.arange(2, 8)
-    begin = [
-        sum(
-            math.exp(-score_texts(NetworkScorer(one), [prime + "".join(rest)]).nats)
-            for rest in product("ab", repeat=int(tau) - 2)
-        )
-        / (1 - unknown_share(one, prime, int(tau)))
-        for tau in lengths
-    ]
-    choice = LengthChoice(one, Sampler(one)._stepper, np.array([END, 3, 2], np.uint8), 2, 1.0)
-    drawn = choice.draw((np.arange(4000) + 0.5) / 4000)
-    share = np.bincount(drawn[drawn < 8] - 2, minlength=6)
-    share = share / share.sum()
-    np.testing.assert_allclose(share, np.array(begin) / sum(begin), atol=2e-3)
-
-
-def unknown_share(one: LanguageModel, prime: str, tau: int) -> float:
-    """How much of the texts of this length that begin so has an unknown character later on."""
-    every = some = 0.0
-    for rest in product("ab?", repeat=tau - len(prime)):
-        nats = NetworkScorer(one).read(
-            np.append(one.vocabulary.encode(prime + "".join(rest)), END)
-        )[0]
-        chance = math.exp(-nats.sum() + one.vocabulary.unseen_nats * rest.count("?"))
-        every += chance
-        some += chance * ("?" in rest)
-    return some / every
-
-
-@pytest.mark.parametrize("prime", ["a", "abca", "?b", "c" * 40])
-def test_a_prime_and_what_follows_cost_what_the_whole_costs(prime: str) -> None:
-    one = model()
-    before = nats_of_beginning(one, prime)
-    for sample in Sampler(one, SampleConfig(seed=2), prime).samples(range(50)):
-        whole = score_texts(NetworkScorer(one), [prime + sample.text]).nats
-        assert before + math.fsum(sample.nats) == pytest.approx(whole, rel=1e-9)
-
-
-def test_long_lengths_are_parted_into_ranges_as_probable_as_each_other() -> None:
-    p = network(6)
-    Lengths.begin(p, np.array([5_000, 20_000, 80_000, 100_000] * 4))
-    one = LanguageModel(p, Vocabulary("abcd", 0.01))
-    choice = LengthChoice(one, Sampler(one)._stepper, np.array([END, 2], np.uint8), 1, 1.0)
-    drawn = choice.draw((np.arange(4000) + 0.5) / 4000)
-    assert len(choice._first) <= MOST
-    assert drawn.min() >= 1
-    quarters = np.quantile(drawn, (0.25, 0.5, 0.75))
-    by_prior = np.exp(Lengths.log_at_least(p, quarters))
-    np.testing.assert_allclose(by_prior, (0.75, 0.5, 0.25), atol=0.05)
-
-
-def test_the_coldest_length_is_the_likeliest() -> None:
-    one = model()
-    likeliest = int(np.argmin(Lengths.nats(one.parameters, np.arange(100))))
-    drawn = list(Sampler(one, SampleConfig(temperature=0, seed=0)).samples(range(5)))
-    assert {len(sample.text) for sample in drawn} == {likeliest}
-    hot = list(Sampler(one, SampleConfig(temperature=5.0, seed=0)).samples(range(500)))
-    rare = math.exp(
-        -Lengths.log_at_least(one.parameters, np.array([max(len(s.text) for s in hot)]))[0]
-    )
-    assert 20 < rare <= 1000  # longer ones than usual, and none that is hardly ever
-
-
-@pytest.mark.parametrize("count", [1, 40])
-def test_a_text_of_just_so_many_characters_is_not_cut_off(count: int) -> None:
-    one = model()
-    free = list(Sampler(one, SampleConfig(seed=4)).samples(range(count)))
-    for limit in (1, 2, 3):
-        cut = list(Sampler(one, SampleConfig(seed=4, max_characters=limit)).samples(range(count)))
-        for sample, whole in zip(cut, free, strict=True):
-            assert sample.text == whole.text[:limit]
-            assert sample.ended == ("end" if len(whole.text) <= limit else "limit")
-
-
 @pytest.mark.parametrize("ends", [seldom("symbol"), "halt", "length"])
 def test_the_drawn_lengths_match_the_corpus(ends: str) -> None:
     """Two samples of one distribution are farther apart than this once in a million times."""
@@ -273,7 +169,7 @@ def test_the_commands_take_it(program: Program) -> None:
     program.run("eval", "names.txt", "--per-example").says()
     program.run("embed", "names.txt", "-o", "names.npy").says()
     program.run("reach", "names.txt").says()
-    program.run("slim", "slim.npz").says()
+    program.run("export", "slim.npz").says()
     alike = [program.run("sample", "--seed", "1", "-m", m).out for m in ("model.npz", "slim.npz")]
     assert alike[0] == alike[1]
     program.refuses("fill", "an__", what="length", hint="halt", status=2)

@@ -170,7 +170,7 @@ def test_a_column_is_kept_for_held_out_text_and_resume(table: Program) -> None:
     assert "read with --column Name" in table.run("info").out
     assert table.run("train", "--resume", "--epochs", "2").status == 0
     table.refuses("train", "--resume", "--column", "id", what="--column id", hint="Leave it out")
-    assert table.run("sample", "--novel", "table.csv", "-n", "3").status == 0
+    assert table.run("sample", "--not-in", "table.csv", "-n", "3").status == 0
 
 
 def test_a_column_is_that_of_the_files_of_the_corpus_alone(table: Program) -> None:
@@ -180,8 +180,6 @@ def test_a_column_is_that_of_the_files_of_the_corpus_alone(table: Program) -> No
     assert [row["text"] for row in rows] == ["x;Anna"]
     rows = table.run("embed", "-", "--column", "2", "--strip", "A", stdin=b"x;Anna\n").rows
     assert [row["text"] for row in rows] == ["nna"]
-    filled = table.run("fill", "-", "--column", "2", "--json", stdin=b"x;A_na\n").rows
-    assert [row["text"] for row in filled] == ["A_na"]
 
 
 def test_a_row_is_an_example_whatever_the_model_learned_from(table: Program) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn import errors, model_file, saving
+from charrnn import errors, export, model_file, saving
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
 SMALL: dict[str, Any] = {
@@ -93,9 +93,9 @@ def test_interrupted_and_resumed_runs_end_in_the_same_bytes(
             run.save(path)
         assert path.read_bytes() == whole.read_bytes()
     loaded = charrnn.load(path)
-    loaded.slim().save(tmp_path / "slim.npz")
+    loaded.export(tmp_path / "slim.npz")
     slim = charrnn.load(tmp_path / "slim.npz")
-    assert same(slim, loaded.slim())
+    assert same(slim, charrnn.Model(export.slim(loaded.trained)))
     np.testing.assert_allclose(slim.parameters.flat, loaded.parameters.flat, rtol=1e-3, atol=1e-6)
     with np.load(path) as arrays:
         assert "U1" in arrays
@@ -214,7 +214,7 @@ def test_a_kill_while_saving_leaves_a_whole_file(
             time.sleep(random.Random(seed).random() / 10)
             process.kill()
         assert charrnn.resume("m.npz").checkpoint.state.step > 0
-    charrnn.load("m.npz").slim().save("n.npz")
+    charrnn.load("m.npz").export("n.npz")
     run = charrnn.resume("m.npz")
     run.save("m.npz")
     assert sorted(os.listdir()) == ["m.npz", "n.npz", "names.txt"]

@@ -15,7 +15,6 @@ from charrnn.corpus.segmentation import END_CODE, stream_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import OFTEN, UNIT, settles
 from charrnn.network.stepper import Stepper
-from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.pieces import Gatherer, score_blocks
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import NetworkScorer
@@ -78,22 +77,6 @@ def test_pieces_cut_anywhere_change_no_bit(cuts: list[int], gain: float) -> None
         Score(),
     )
     assert apart == tally(ids, whole)
-
-
-@pytest.mark.parametrize("gain", [0.5, 3.0])
-def test_what_is_drawn_costs_what_it_is_said_to_have_cost(gain: float) -> None:
-    model = network(gain)
-    model.parameters["c"][END] -= 3  # so that texts are long
-    drawn = list(Sampler(model, SampleConfig(seed=1, max_characters=300)).samples(range(40)))
-    assert any(len(sample.text) > OFTEN for sample in drawn)
-    scorer = NetworkScorer(model)
-    for sample in drawn:
-        ids = np.append(model.vocabulary.encode(sample.text), END).astype(np.uint8)
-        scorer.begin()
-        assert scorer.read(ids[: len(sample.nats)])[0].tolist() == sample.nats
-    whole = [sample for sample in drawn if sample.ended == "end"]
-    together = score_texts(scorer, [sample.text for sample in whole])
-    assert together.nats == math.fsum(nats for sample in whole for nats in sample.nats)
 
 
 def test_the_sum_is_that_of_the_examples_and_of_the_characters() -> None:

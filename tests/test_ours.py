@@ -63,7 +63,7 @@ def test_no_save_from_python_replaces_the_corpus_unless_forced(tmp_path: Path) -
     run = charrnn.train(corpus, hidden=4, epochs=1, batch=2)
     next(run)
     model = run.model
-    for save in (run.save, model.save, model.slim().save):
+    for save in (run.save, model.save):
         with pytest.raises(ModelExistsError, match="charrnn has not written it") as refused:
             save(corpus)
         assert refused.value.hint == "Name another file, or say force=True."

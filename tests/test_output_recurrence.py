@@ -15,9 +15,8 @@ from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import Array64
 from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import State, Window
-from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.vocabulary import END, Vocabulary
+from charrnn.vocabulary import Vocabulary
 from tests.test_gradients import (
     LANES,
     assert_gradient_is_right,
@@ -123,19 +122,6 @@ def model(*, forced: bool = False, gain: float = 1.0) -> LanguageModel:
     p["V"][...] *= 10
     p["W1"][...] *= gain
     return LanguageModel(p, vocabulary)
-
-
-@pytest.mark.parametrize("forced", [False, True], ids=["outputs", "truth"])
-def test_what_is_drawn_alone_is_drawn_among_a_thousand_and_scored_the_same(forced: bool) -> None:
-    drawn = list(Sampler(model(forced=forced), SampleConfig(seed=1)).samples(range(1000)))
-    sampler = Sampler(model(forced=forced), SampleConfig(seed=1))
-    for number in (0, 7, 999):
-        assert list(sampler.samples([number])) == [drawn[number]]
-    scorer = NetworkScorer(model(forced=forced), 2)
-    for sample in drawn[:50]:
-        ids = np.append(scorer.vocabulary.encode(sample.text), END).astype(np.uint8)
-        scorer.begin()
-        assert scorer.read(ids[: len(sample.nats)])[0].tolist() == sample.nats
 
 
 @pytest.mark.parametrize("gain", [0.7, 3.0])

@@ -16,7 +16,6 @@ from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import UNIT, Array64
-from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring import predictor as prediction
 from charrnn.scoring.predictor import MixedScorer, Predictor, Use, combine
 from charrnn.scoring.scorer import NetworkScorer
@@ -137,23 +136,6 @@ def test_the_parts_are_what_each_says_alone() -> None:
         )
 
 
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("networks", [1, 3])
-def test_a_sample_alone_is_the_sample_among_many_and_costs_what_eval_says(
-    use: Use, networks: int
-) -> None:
-    mix = predictor(networks, use=use)
-    sampler = Sampler(mix, SampleConfig(seed=3, max_characters=40), "a")
-    many = {one.number: one for one in sampler.samples(range(60))}
-    for number in (0, 17, 59):
-        alone = next(iter(sampler.samples([number])))
-        assert alone == many[number]
-        if alone.ended == "end":
-            ids = np.append(mix.vocabulary.encode("a" + alone.text), END).astype(np.uint8)
-            nats, _ = MixedScorer(mix).read(ids)
-            assert nats[1:].tolist() == alone.nats
-
-
 def test_the_order_of_models_changes_nothing() -> None:
     one, two, three = (Predictor((network(seed),)) for seed in range(3))
     ids = text(7, 200)
@@ -209,10 +191,6 @@ def test_each_model_keeps_its_own_novelty_in_the_mean() -> None:
     for order in itertools.permutations([Predictor((one,)) for one in networks]):
         mixed = combine(order)
         np.testing.assert_allclose(MixedScorer(mixed).read(ids)[0], expected, atol=1e-6)
-    drawn = next(iter(Sampler(mixed, SampleConfig(seed=1, max_characters=20)).samples([0])))
-    known = np.append(mixed.vocabulary.encode(drawn.text), END).astype(np.uint8)
-    scored = MixedScorer(mixed).read(known)[0].tolist()
-    assert drawn.nats == scored[: len(drawn.nats)]
 
 
 def test_models_of_other_vocabularies_are_not_mixed() -> None:

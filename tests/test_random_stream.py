@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from charrnn.sampling.draws import keys, uniform
+from charrnn.sampler import keys, uniform
 
 SAMPLES, STEPS = 400, 500
 Numbers = NDArray[np.float64]

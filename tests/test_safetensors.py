@@ -21,7 +21,7 @@ LAYERS = {"tanh": "RNN", "gru": "GRU", "lstm": "LSTM"}
 
 
 def safetensors(model: Model) -> bytes:
-    return export(model.trained, "safetensors", ExportOptions())
+    return export(model.trained, ".safetensors", ExportOptions())
 
 
 def metadata(data: bytes) -> dict[str, Any]:

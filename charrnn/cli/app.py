@@ -39,7 +39,6 @@ COMMANDS = {
     "unfold": "Show every step of the network on a text, with its equations.",
     "info": "Show the contents of a model file.",
     "export": "Export a model to HTML, JavaScript, C, PyTorch or a small model file.",
-    "slim": "Write a smaller model file, without the training state.",
     "guide": "Show the manual, a page for each topic.",
 }
 

@@ -1,23 +1,18 @@
-"""Export a model to HTML, JavaScript, C, PyTorch or ONNX.
+"""Export a model to HTML, JavaScript, C, PyTorch or a small file.
 
 A web page (.html) is one file that works in any browser without a network connection. It draws
 new texts, colours any text by surprisal and shows the likeliest next characters. It contains
 neither the training texts nor the name of the corpus. A module (.mjs) is the same without the page.
-A header (.h) is C99 that allocates no memory. With 32 bits these three draw the texts of charrnn
-sample with the same --seed.
+A header (.h) is C99 that allocates no memory.
 
-A .safetensors file loads into the RNN, GRU or LSTM of PyTorch. An .onnx file runs in any ONNX
-runtime. Both give the same probabilities, but not the same texts.
+A .safetensors file loads into the RNN, GRU or LSTM of PyTorch; it gives the same probabilities, but
+not the same texts. A .npz file is a model for charrnn without its training state, about a quarter
+of the size. It still draws and scores. The path of the corpus is reduced to its file name.
 
-All formats take models of --cell tanh, gru and lstm with --ends symbol or halt, without --clock. Of
-a model with --counts they take the network alone, with --without-counts.
+The others take --cell tanh, gru and lstm with --ends symbol and halt, without --clock.
 
 # one web page, for a friend without charrnn
-charrnn export names.html
-charrnn export names.html --title Heroes --bits 8
-
-# a page that never repeats a text of the corpus
-charrnn export names.html --novel names.txt
+charrnn export names.html --title Heroes
 
 # a module for a web page of your own
 charrnn export names.mjs
@@ -25,30 +20,31 @@ charrnn export names.mjs
 # one header for a program in C
 charrnn export names.h
 
-# for PyTorch, and for ONNX runtimes: pip install onnx
+# for PyTorch
 charrnn export names.safetensors
-charrnn export names.onnx
+
+# a small model file, without the training text of train --counts
+charrnn export small.npz --without-counts
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.files import OutputFile
-from charrnn.cli.options import CommandOptions, NewFile, Source, flag, group
-from charrnn.errors import SettingError
-from charrnn.export import FILE, KINDS, ExportOptions, export, kind_of
-from charrnn.settings.fields import OneOf, setting
+from charrnn.cli.options import CommandOptions, NewFile, flag, group
+from charrnn.export import FILE, SUFFIXES, ExportOptions, export, slim, suffix_of
+from charrnn.settings.fields import setting
 
-LARGE = 10_000_000  # bytes: a page that is slow to load
 NEXT_STEP = {
-    "html": "Open it in a browser.",
-    "js": 'Use it with: import model from "./{name}"; model.sample({{ seed: 1 }}).text',
-    "c": "The comment at its top shows how to use it.",
+    ".html": "Open it in a browser.",
+    ".mjs": 'Use it with: import model from "./{name}"; model.sample({{ seed: 1 }})',
+    ".h": "The comment at its top shows how to use it.",
+    ".npz": "Use it with: charrnn sample -m {name}",
 }
 
 
@@ -56,70 +52,47 @@ NEXT_STEP = {
 class Options(CommandOptions):
     out: Path = setting(
         NewFile(),
-        f"The file to write. The suffix selects the format:"
-        f" {', '.join(kind.suffix for kind in KINDS.values())}.",
+        f"The file to write. The suffix selects the format: {', '.join(SUFFIXES)}.",
         panel=FILE,
         default=MISSING,
         names=("FILE",),
     )
-    to: str | None = setting(
-        OneOf(tuple(KINDS)), "Write this format.", panel=FILE, default_in_words="by the suffix"
-    )
     about: dict[str, Any] = group(ExportOptions)
-    novel: tuple[str, ...] = setting(
-        Source("CORPUS"),
-        "Make the page reject exact copies of the texts in this corpus. Repeatable. Anyone who has"
-        " the page can test whether a text is in the corpus.",
-        panel=FILE,
-        repeated=True,
-    )
     model: Path = options.model()
     force: bool = flag("Replace FILE if it exists.")
 
-    @property
-    def kind(self) -> str:
-        return kind_of(self.out) if self.to is None else self.to
-
-    @property
-    def export_options(self) -> ExportOptions:
-        """Return the options of the export; ``novel`` names files that are not read yet."""
-        return ExportOptions(
-            **self.about, novel=self.novel, name=self.out.stem, model=self.model.name
-        )
-
     def check(self) -> None:
-        takes = KINDS[self.kind].takes
-        if self.novel and "novel" not in takes:
-            raise SettingError(f"--novel does not apply to {self.kind}", "Leave it out.")
-        self.export_options.check_for(self.kind, takes)
+        ExportOptions(**self.about).check_for(suffix_of(self.out))
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
+    from charrnn import model_file
     from charrnn.cli.terminal.tables import Fact, Report
-    from charrnn.corpus.segmentation import texts_in, whole_examples
     from charrnn.runs import load
-    from charrnn.texts import codes_like
 
     file = OutputFile(options.out, "FILE", force=options.force)
+    suffix = suffix_of(options.out)
     model = load(options.model)
-    file.check(options.model, *options.novel, corpus=model.corpus.names)
-    console.note_if_waiting(options.novel)
-    codes = codes_like(model.corpus, options.novel, {})
-    novel = tuple(text for block in whole_examples(codes) for text in texts_in(block))
-    about = replace(options.export_options, novel=novel)
-    if about.without_counts and model.trained.counted is None:
-        console.note(f"{options.model} has no counts to leave out")
-    content = export(model.trained, options.kind, about)
-    size = len(content)
-    if size > LARGE and options.kind in ("html", "js") and about.bits > 8:
-        console.note(f"the file is large ({size:,} bytes): --bits 8 makes it smaller")
-    file.write(size, [content])
+    trained = model.trained
+    file.check(options.model, corpus=model.corpus.names)
+    about = ExportOptions(**options.about, name=options.out.stem, model=options.model.name)
+    if suffix == ".npz":
+        with file.saved(), model_file.locked(options.out, force=options.force):
+            model_file.save_slim(options.out, slim(trained, without_counts=about.without_counts))
+        if trained.counted is not None and not about.without_counts:
+            console.note(f"{options.out} holds the training text; --without-counts leaves it out")
+    else:
+        content = export(trained, suffix, about)
+        file.write(len(content), [content])
+        if trained.counted is not None:
+            console.note(f"{options.out} holds the network without the n-gram counts")
+    size = options.out.stat().st_size
     report = Report(
         Fact("file", str(options.out), "file", str(options.out)),
-        Fact("kind", options.kind),
+        Fact("kind", suffix[1:]),
         Fact("bytes", size, "size", f"{size:,} bytes"),
         Fact("from", str(options.model)),
     )
     report.show("export", console, as_json=options.as_json)
-    if options.kind in NEXT_STEP and not options.as_json:
-        console.note(NEXT_STEP[options.kind].format(name=options.out.name))
+    if suffix in NEXT_STEP and not options.as_json:
+        console.note(NEXT_STEP[suffix].format(name=options.out.name))

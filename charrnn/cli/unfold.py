@@ -81,7 +81,7 @@ class Options(CommandOptions):
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Unfold the text, and show the table, the equations, the JSON or the figure."""
-    from charrnn.cli.sample.run import as_read, note_prime
+    from charrnn.cli.sample import as_read, note_prime
     from charrnn.runs import load
     from charrnn.unfold import unfold
 

@@ -13,56 +13,50 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Final
 
-import numpy as np
-
-from charrnn.export import ExportOptions
-from charrnn.export.js import asset, encode, engine, facts_of, in_base64, plain_json
+from charrnn.export.js import asset, encode, facts_of, in_base64, plain_json
 from charrnn.model_file import Trained
-from charrnn.sampling.draws import keys_of_texts
 from charrnn.score import BITS
 from charrnn.scoring import heat_map
 from charrnn.scoring.heat_map import NAMES
-from charrnn.settings.sampling import SampleConfig
 from charrnn.text import STEERING, visible_in_html
 
-BITS_A_TEXT: Final = 20  # of the filter: it takes one new text in some 14,000 for a known one
-FEWEST_BITS: Final = 1 << 16  # so that a few texts, too, rarely share bits
-HASHES: Final = 14
-SEVERAL: Final = 10  # samples shown at first, if they are short
+SEVERAL: Final = 10  # texts shown at first, if they are short
+LONG_NAME: Final = 25  # characters
 STATES: Final = dict(zip("stuvwxy", ("-1", "-⅔", "-⅓", "0", "⅓", "⅔", "1"), strict=True))
 
 
-def export(trained: Trained, options: ExportOptions) -> bytes:
-    config = trained.config
-    is_short = trained.corpus.examples_are != "files"
-    scripts = [f"\n{engine()}", f"\n{asset('colours.js')}{asset('page.js')}"]
+def export(trained: Trained, title: str) -> bytes:
+    is_short = trained.corpus.examples_are in ("lines", "texts")
+    scripts = [f"\n{asset('engine.js')}", f"\n{asset('page.js')}"]
     style = fill(asset("page.css"), heat_map.colours_in_css())
     # A class of characters for a regular expression of JavaScript with the flag u.
     steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in STEERING)
-    facts = facts_of(trained, options) | {
-        "model": options.model,
-        "use": None if trained.counted is None else "network",
-        "maxCharacters": SampleConfig().max_characters,
+    facts = facts_of(trained) | {
+        "isShort": is_short,
         "bounds": heat_map.BOUNDS,
         "steering": f"[{steering}]",
-        "novel": filter_of(options.novel) if options.novel else None,
     }
     values = {
         "policy": policy(scripts, style),
-        "title": escape(visible_in_html(options.name if options.title is None else options.title)),
+        "title": escape(visible_in_html(title)),
+        "kind": "names" if are_names(trained) else "texts",
         "style": style,
         "count": str(SEVERAL if is_short else 1),
-        "layers": str(config.layers),
-        "hidden": str(config.hidden),
         "legend": legend(dict(zip(NAMES, heat_map.band_names(), strict=True))),
-        "unit_legend": legend(STATES),
         "about": about(trained),
         "facts": plain_json(facts),
-        "numbers": in_base64(encode(trained.model.parameters, options.bits)),
+        "numbers": in_base64(encode(trained.model.parameters)),
         "engine": scripts[0],
         "page": scripts[1],
     }
     return fill(asset("page.html"), values).encode()
+
+
+def are_names(trained: Trained) -> bool:
+    """Return whether the examples are short lines, as names are."""
+    corpus = trained.corpus
+    is_short = corpus.characters < LONG_NAME * max(1, corpus.examples)
+    return is_short and corpus.examples_are in ("lines", "texts")
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
@@ -101,16 +95,3 @@ def about(trained: Trained) -> str:
     if best is not None:
         rows["Held-out loss"] = f"{best[1] * BITS:.2f} bits per character"
     return "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in rows.items())
-
-
-def filter_of(texts: Sequence[str]) -> dict[str, object]:
-    """Return a Bloom filter of these texts."""
-    # The lower half of a text's key is the place of its first bit. The upper half is the step to
-    # the next bit, made odd: the size is even, and an even step would return to the start sooner.
-    keys = np.unique(keys_of_texts(texts))
-    size = -(-max(FEWEST_BITS, len(keys) * BITS_A_TEXT) // 8)  # bytes
-    bits = np.zeros(8 * size, np.bool_)
-    first, step = keys & np.uint64(0xFFFFFFFF), keys >> np.uint64(32) | np.uint64(1)
-    for i in range(HASHES):
-        bits[(first + np.uint64(i) * step) % np.uint64(len(bits))] = True
-    return {"bits": in_base64(np.packbits(bits, bitorder="little").tobytes()), "hashes": HASHES}

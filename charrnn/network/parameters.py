@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.rounding import Array, as_integers, on_grid
+from charrnn.network.rounding import Array, on_grid
 from charrnn.vocabulary import Vocabulary
 
 
@@ -103,14 +103,13 @@ class Parameters(Mapping[str, Array]):
                 array[...] = on_grid(array, self.architecture.grid.weight_bits)
         return exact
 
-    def rounded(self, bits: int) -> Parameters:
-        """Return the parameters with integers of so many bits, times a power of 2 a row."""
-        rounded = self.copy()
-        for array in rounded.values():
+    def halved(self) -> Parameters:
+        """Return the parameters with matrices rounded to 16-bit floats."""
+        halved = self.copy()
+        for array in halved.values():
             if array.ndim == 2:
-                exponents, integers = as_integers(array, bits)
-                array[...] = np.ldexp(integers, exponents[:, None])
-        return rounded
+                array[...] = array.astype(np.float16)
+        return halved
 
     def matrices(self) -> Array:
         """Return 1 for each number of a matrix and 0 for each of a bias: where weights decay."""

@@ -5,18 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from charrnn.errors import SettingError
 from charrnn.settings import fields
-from charrnn.settings.fields import MANY, SEED, Character, Checked, OneOf, Real, Whole
-from charrnn.text import SCRIPTS
+from charrnn.settings.fields import MANY, SEED, Checked, Real, Whole
 
 TEMPERATURE = Real(0, 1e6)
 NEW_EACH_TIME: Final = "new each time"
-
-
-@dataclass(frozen=True)
-class Script(OneOf):
-    metavar: str = "SCRIPT"
 
 
 @fields.documented()
@@ -37,12 +30,6 @@ class SampleConfig(Checked):
     top_p: float | None = fields.of_drawing(
         Real(0, 1, above=True),
         "Draw only among the likeliest characters that together have this probability.",
-        default_in_words="all",
-    )
-    script: str | None = fields.of_drawing(
-        Script(SCRIPTS),
-        "Draw only characters of this script, such as latin or greek, and those that scripts share,"
-        " such as spaces.",
         default_in_words="all",
     )
     max_characters: int = fields.of_drawing(
@@ -69,28 +56,9 @@ class FillConfig(Checked):
         default=5,
         names=("-n", "--count"),
     )
-    blank: str = fields.of_filling(
-        Character(), "Read this character as one missing character.", default="_"
-    )
-    gap: str = fields.of_filling(
-        Character(), "Read this character as any number of missing characters.", default="*"
-    )
     max_gap: int = fields.of_filling(
         Whole(0, 1 << 10), "Fill at most this many characters into a gap.", default=8
     )
-    particles: int = fields.of_filling(
-        Whole(1, 1 << 20),
-        "Draw this many texts to estimate probabilities where there are too many to try all.",
-        default=4096,
+    beam: int = fields.of_filling(
+        Whole(1, 1 << 20), "Try at most this many beginnings of each length.", default=4096
     )
-    seed: int | None = fields.of_filling(
-        SEED,
-        "Set the seed of random numbers. The same seed gives the same estimate.",
-        default_in_words=NEW_EACH_TIME,
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.blank == self.gap:
-            what = f"gap and blank cannot both be {self.gap}"
-            raise SettingError(what, "Choose another character.", "gap")

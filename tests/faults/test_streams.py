@@ -28,7 +28,6 @@ ENDLESS = ("sample", "-n", "1000000000", "--max-chars", "1000000000")
         seldom((*ENDLESS, "--json")),
         seldom((*ENDLESS, "--temp", "100", "--top-k", "2")),
         seldom(("sample", "-m", "endless.npz", "--max-chars", "1000000000000")),
-        ("sample", "-m", "endless.npz", "--max-chars", "1000000000000", "-n", "3"),
         ("sample", "-n", "1000000000", "--unique"),
         seldom(("eval", "long.txt", "--per-char")),
         ("eval", "long.txt", "--per-example"),
@@ -108,6 +107,3 @@ def test_22_with_all_three_closed_no_file_takes_their_place(trained: Program) ->
 def test_22_a_stdin_that_is_closed_is_empty(trained: Program) -> None:
     what, hint = "standard input is empty", "A corpus needs at least one visible character."
     trained.refuses("train", "-", "--force", what=what, hint=hint, by=closed(0))
-    ended = trained.run("sample", "--prime-file", "-", "--seed", "1", by=closed(0))
-    ended.says()
-    assert ended.out == trained.run("sample", "--seed", "1").out

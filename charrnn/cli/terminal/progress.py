@@ -20,7 +20,7 @@ from charrnn.cli.terminal.tables import Column, Table, bits, clock, counted
 from charrnn.display import best_of
 from charrnn.model_file import Checkpoint
 from charrnn.network.parameters import LanguageModel
-from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.sampler import SampleConfig, Sampler
 from charrnn.text import Visible, joined, visible_line
 from charrnn.training.loop import Checkup, Done, Event, Step
 from charrnn.training.state import Stopwatch, progress

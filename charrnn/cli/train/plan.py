@@ -75,9 +75,10 @@ def doubt_in_words(doubt: Warned, source: str) -> str:
             return f"{some} begin with a number or a bullet: {strip} removes it"
     if "scripts" in doubt.kind:
         share = f"{100 * doubt.count / doubt.of:.0f}% of the examples are not all"
-        latin = ", and given-names-latin has Latin names alone" * (source == "given-names")
-        only = f"sample {option('script', doubt.what)} draws one script{latin}"
-        return f"{doubt.kind}; {share} {doubt.what.title()}: {only}"
+        advice = "train on one script, if samples shall come in one"
+        if source == "given-names":
+            advice = "given-names-latin has Latin names alone"
+        return f"{doubt.kind}; {share} {doubt.what.title()}: {advice}"
     return f"{some} have a {doubt.kind.split()[0]} inside: {column} reads one column of the table"
 
 

@@ -2,12 +2,23 @@
 
    In one file, before including this:   #define @P@_IMPLEMENTATION
    in others, include it alone. It needs C99 or C++, and libm. It allocates no memory and uses no
-   global variables: each text needs its own @p@_state.
+   global variables: each text needs its own @p@_state. In C++:
 
-@EXAMPLE@
+       #define @P@_IMPLEMENTATION
+       #include "@p@.h"
+       #include <cstdio>
+       int main() {
+           static @p@_state s;
+           static char text[8001];
+           for (int number = 0; number < 10; number++) {
+               @p@_begin(&s, 1, number); // the seed, and the number of the text
+               @p@_utf8(&s, 0.8, text, sizeof text); // the temperature
+               std::puts(text);
+           }
+       }
 
-   @NETWORK@
-   @PROMISE@ */
+   @NETWORK@, @K@ symbols. It draws the texts of charrnn
+   sample --seed from the .npz file that charrnn export makes of the same model. */
 #ifndef @P@_H
 #define @P@_H
 
@@ -58,48 +69,30 @@ size_t @p@_utf8(@p@_state *s, double temperature, char *to, size_t size);
 @WEIGHTS@
 
 static const struct {
-    const @T@ *U;
-    const double *U_scale;
-    const @T@ *W;
-    const double *W_scale;
-    const float *b, *d;
+    const float *U, *W, *b, *d;
 } @p@_layers[@P@_LAYERS] = {
 @LAYERS@
 };
 
-/* y = M x, with a scale for each row. Four sums, since @SUMS@. */
-static void @p@_product(const @T@ *m, const double *scale, int rows, const double *x, double *y) {
+static void @p@_product(const float *m, int rows, const double *x, double *y) { /* y = M x */
     for (int i = 0; i < rows; i++, m += @P@_UNITS) {
-        double sums[4] = {0, 0, 0, 0};
-        int j = 0;
-        for (; j + 4 <= @P@_UNITS; j += 4) {
-            sums[0] += m[j] * x[j];
-            sums[1] += m[j + 1] * x[j + 1];
-            sums[2] += m[j + 2] * x[j + 2];
-            sums[3] += m[j + 3] * x[j + 3];
-        }
-        for (; j < @P@_UNITS; j++) sums[0] += m[j] * x[j];
-        y[i] = scale[i] * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
+        double sum = 0;
+        for (int j = 0; j < @P@_UNITS; j++) sum += m[j] * x[j];
+        y[i] = sum;
     }
-}
-
-/* Rounds to the grid of the states, and to a coarser one if the state settles. */
-static double @p@_snapped(double x, int settles) {
-    x = rint(x * @GRID@) / @GRID@;
-    return settles ? rint(x * @SETTLED@) / @SETTLED@ : x;
 }
 @SIGMOID@
 static void @p@_step(@p@_state *s) {
-    const int columns = @P@_GATES * @P@_UNITS, settles = s->read % @OFTEN@ == @OFTEN@ - 1;
+    const int columns = @P@_GATES * @P@_UNITS;
     double *ux = s->ux, *wh = s->wh;
     for (int l = 0; l < @P@_LAYERS; l++) {
         double *h = s->state[l][0]@CELL_STATE@;
         if (l == 0)
-            for (int i = 0; i < columns; i++) ux[i] = @U1@;
+            for (int i = 0; i < columns; i++) ux[i] = @p@_U1[s->symbol * columns + i];
         else
-            @p@_product(@p@_layers[l].U, @p@_layers[l].U_scale, columns, s->state[l - 1][0], ux);
+            @p@_product(@p@_layers[l].U, columns, s->state[l - 1][0], ux);
         for (int i = 0; i < columns; i++) ux[i] += @p@_layers[l].b[i];
-        @p@_product(@p@_layers[l].W, @p@_layers[l].W_scale, columns, h, wh);
+        @p@_product(@p@_layers[l].W, columns, h, wh);
         for (int i = 0; i < @P@_UNITS; i++) {
 @CELL@
         }
@@ -134,12 +127,14 @@ void @p@_read(@p@_state *s, uint32_t code) {
 
 int32_t @p@_next(@p@_state *s, double temperature) {
     double *o = s->o, sum = 0, most, lot;
-    int k, best = 0;
+    int k, first, best;
     if (s->is_over) return -1;
     @p@_step(s);
-    @p@_product(@p@_V, @p@_V_scale, @P@_SYMBOLS, s->state[@P@_LAYERS - 1][0], o);
+    @p@_product(@p@_V, @P@_SYMBOLS, s->state[@P@_LAYERS - 1][0], o);
     for (k = 0; k < @P@_SYMBOLS; k++) o[k] += @p@_c[k];
 @HEAD@
+    first = s->read > 1 ? 0 : 2; /* no text is empty */
+    best = first;
     for (k = 2; k < @P@_SYMBOLS; k++)
         if (o[k] > o[best]) best = k;
     most = o[best];
@@ -147,7 +142,7 @@ int32_t @p@_next(@p@_state *s, double temperature) {
     if (temperature > 0) {
         if (temperature < 1e-100) temperature = 1e-100;
         for (k = 0; k < @P@_SYMBOLS; k++) { /* o becomes the running sum */
-            if (k != 1) sum += exp((o[k] - most) / temperature);
+            if (k != 1 && k >= first) sum += exp((o[k] - most) / temperature);
             o[k] = sum;
         }
         lot = lot / 4503599627370496.0 * sum;

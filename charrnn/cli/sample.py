@@ -1,0 +1,269 @@
+"""Draw new text from a model.
+
+A single sample appears as it is drawn, character by character. Each sample ends in a newline; if
+samples may contain newlines, a blank line separates them. The same --seed gives the same samples,
+however many there are.
+
+With --json, each sample is an object on one line. Its text, characters and nats include the prime.
+Nats are the negative log-likelihood at temperature 1, without --top-k and --top-p; they include the
+end, if drawn, as in charrnn eval. The exit status is 1 if fewer samples are found than requested.
+
+# thirty good names: none is in the corpus, and all differ
+charrnn sample -n 30 --best
+
+# ten new names, at a higher temperature; three temperatures to compare
+charrnn sample -n 10 -t 1.2
+charrnn sample -n 5 -t 0.5 -t 0.8 -t 1.2
+
+# continue a text, the same way each time
+charrnn sample -p "Ty" --seed 1
+
+# a thousand short names that are in neither list, all different
+charrnn sample -n 1000 --longest 8 --novel --not-in taken.txt --unique
+
+# for another program
+charrnn sample -n 100 --json | jq -r 'select(.ended == "end") | .text'
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from charrnn.cli import options
+from charrnn.cli.console import Console
+from charrnn.cli.options import MODEL, CommandOptions, Source, flag, group
+from charrnn.corpus.files import path_of
+from charrnn.errors import CharrnnError, CorpusError, ModelFileError
+from charrnn.settings.corpus import Reading
+from charrnn.settings.fields import COUNT, DRAWING, Text, Whole, of_drawing, setting
+from charrnn.settings.sampling import TEMPERATURE, SampleConfig
+from charrnn.text import encodable
+
+if TYPE_CHECKING:
+    from charrnn.model import Model
+    from charrnn.sampler import Sample, Sampler
+    from charrnn.vocabulary import Vocabulary
+
+CHOOSING = "Choosing samples"  # a panel of help
+USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
+NAMED = 12  # unknown characters of a prime that a note names
+SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
+of_choosing = partial(setting, panel=CHOOSING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(CommandOptions):
+    count: int = of_drawing(COUNT, "Draw this many samples.", default=1, names=("-n", "--count"))
+    temperatures: tuple[float, ...] = of_drawing(
+        TEMPERATURE,
+        "Draw with this temperature: below 1 for likelier characters, above 1 for more variety; 0"
+        " always takes the likeliest character. Repeatable: -n samples of each.",
+        names=("-t", "--temp"),
+        repeated=True,
+        default_in_words="1",
+    )
+    prime: str = of_drawing(
+        Text(), "Begin each sample with this text.", default="", names=("-p", "--prime")
+    )
+    sampling: dict[str, Any] = group(SampleConfig, "top_k", "top_p", "max_characters", "seed")
+    novel: bool = flag(
+        "Draw again if a sample is a text of the training corpus, but for case and outer spaces.",
+        panel=CHOOSING,
+    )
+    not_in: tuple[str, ...] = of_choosing(
+        Source("FILE"), "Draw again if a sample is a text of this file. Repeatable.", repeated=True
+    )
+    unique: bool = flag("Draw again if a sample repeats another.", panel=CHOOSING)
+    shortest: int | None = of_choosing(
+        Whole(0, 1 << 40),
+        "Draw again if a sample has fewer characters, with the prime; 0 allows an empty one.",
+        default_in_words="1",
+    )
+    longest: int | None = of_choosing(
+        COUNT,
+        "Draw again if a sample has more characters, with the prime, or no end.",
+        default_in_words="any",
+    )
+    best: bool = flag(
+        "Show the likeliest (fewest nats per character) of ten times as many samples, all of which"
+        " are novel and unique.",
+        panel=CHOOSING,
+    )
+    models: tuple[Path, ...] = options.models(
+        "Several are mixed: the mean of their probabilities is used. Repeatable.",
+        default=(),
+        default_in_words=f"{MODEL} if that exists, else {USUAL}",
+    )
+    use: str | None = options.use(DRAWING)
+
+    @property
+    def chooses(self) -> bool:
+        """Return whether some samples may not be shown."""
+        lengths = self.shortest or 0, self.longest
+        return self.novel or bool(self.not_in) or self.unique or self.best or lengths != (0, None)
+
+
+def run(options: Options, _threads: int, console: Console) -> None:
+    from charrnn.predictor import combine
+    from charrnn.runs import load
+    from charrnn.sampler import Conditions, Sampler, best_of, choose, limit_length, random_seed
+
+    paths = options.models
+    if not paths:
+        paths = (MODEL if any(map(os.path.lexists, (MODEL, USUAL))) else USUAL,)
+        if paths == (USUAL,):
+            yours = "train one of your own: charrnn train FILE"
+            console.note(f"there is no {MODEL}, so {USUAL}, a model of the package, draws; {yours}")
+    models = [load(path) for path in paths]
+    vocabulary = models[0].vocabulary
+    for path, other in zip(paths, models, strict=True):
+        if other.vocabulary.characters != vocabulary.characters:
+            hint = "Use models that were trained on the same texts."
+            raise ModelFileError(f"the vocabularies of {path} and {paths[0]} differ", hint)
+    predictor = combine([each.drawing(options.use) for each in models])
+    prime = as_read(options.prime, models[0].reading)
+    note_prime(prime, vocabulary, console)
+    config = SampleConfig(**{"seed": random_seed(), **options.sampling})
+    config = limit_length(config, prime, options.shortest, options.longest)
+    known = known_texts(models, options, console)
+    is_unique = options.unique or options.best
+    conditions = Conditions(prime, known, is_unique, options.shortest, options.longest)
+    has_newlines = "\n" in vocabulary.characters or "\n" in prime
+    is_streamed = options.count == 1 and not options.as_json and not options.chooses
+
+    texts: list[str] = []
+    limited = 0  # samples without an end
+    temperatures = options.temperatures or (1.0,)
+    for temperature in temperatures:
+        if len(temperatures) > 1:
+            console.note(f"temperature {temperature:g}")
+        how = replace(config, temperature=temperature)
+        sampler = Sampler(predictor, how, prime, may_be_empty=options.shortest == 0)
+        if is_streamed:
+            if texts and has_newlines:
+                console.result("\n")
+            pieces = list(shown(chain([prime], sampler.stream()), console))
+            texts.append("".join(pieces))
+            limited += pieces[-1] != ""
+            console.result("\n")
+            continue
+        if options.best:
+            samples: Iterable[Sample] = best_of(sampler, options.count, conditions)
+        else:
+            samples = choose(sampler, range(options.count), conditions)
+        for sample in samples:
+            text = prime + sample.text
+            between = "\n" if texts and has_newlines else ""
+            if options.as_json:
+                console.json("sample", as_json(sampler, sample))
+            else:
+                console.result(f"{between}{text}\n")
+            texts.append(text)
+            limited += sample.ended == "limit"
+
+    if limited:
+        which = "the sample" if len(texts) == 1 else f"{limited:,} of {len(texts):,} samples"
+        console.note(f"{which} reached --max-chars {config.max_characters} before the end")
+    if conditions.rejected:
+        reasons = [f"{count:,} {reason}" for reason, count in conditions.rejected.items()]
+        console.note(f"drew {conditions.drawn:,} samples, of which left out: {', '.join(reasons)}")
+    if not known and not console.quiet:
+        note_copies(texts, models, console)
+    wanted = options.count * len(temperatures)
+    if len(texts) < wanted:
+        hint = "Lower -n, raise -t, or ask for less."
+        raise CharrnnError(f"found only {len(texts):,} of {wanted:,} samples", hint)
+
+
+def shown(pieces: Iterable[str], console: Console) -> Iterator[str]:
+    """Write each piece as it comes, and yield it."""
+    for piece in pieces:
+        console.result(piece)
+        yield piece
+
+
+def as_json(sampler: Sampler, sample: Sample) -> dict[str, object]:
+    from charrnn.sampler import nats_per_character
+
+    text = encodable(sampler.prime + sample.text)
+    return {
+        "number": sample.number,
+        "text": text,
+        "characters": len(text),
+        "nats": round(sampler.prime_nats + sample.nats, 6),
+        "nats_per_character": round(nats_per_character(sampler, sample), 6),
+        "ended": sample.ended,
+        "temperature": sampler.config.temperature,
+    }
+
+
+def known_texts(models: Sequence[Model], options: Options, console: Console) -> set[str]:
+    """Return the texts that samples may not be, folded."""
+    from charrnn.corpus.segmentation import texts_in, whole_examples
+    from charrnn.model import training_texts
+    from charrnn.sampler import folded
+    from charrnn.texts import codes_like
+
+    known: set[str] = set()
+    if options.novel or options.best:
+        for model in models:
+            try:
+                texts, note = training_texts(model)
+                known.update(map(folded, texts))
+                if note:
+                    console.note(note)
+            except CorpusError as error:
+                if options.novel:
+                    raise CharrnnError(error.what, "Name the list with --not-in FILE.") from None
+                console.note(f"{error.what}: samples may be copies of it")
+    console.note_if_waiting(options.not_in)
+    for codes in whole_examples(codes_like(models[0].corpus, options.not_in, {})):
+        known.update(map(folded, texts_in(codes)))
+    return known
+
+
+def note_copies(samples: Sequence[str], models: Sequence[Model], console: Console) -> None:
+    """Note how many samples are copies of training texts, where these are few and at hand."""
+    from charrnn.model import training_texts
+
+    texts: set[str] = set()
+    try:
+        for model in models:
+            if sum(map(os.path.getsize, map(path_of, model.corpus.sources))) > SMALL_CORPUS:
+                return
+            texts.update(training_texts(model)[0])
+    except (CharrnnError, OSError):
+        return
+    copies = sum(text in texts for text in samples)
+    if len(samples) > 1:
+        console.note(f"copies of training texts: {copies:,} of {len(samples):,} samples")
+    elif copies:
+        console.note("the sample is a copy of a training text")
+
+
+def as_read(text: str, reading: Reading) -> str:
+    """Return a text of the command line, decoded and normalised as a corpus would be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # bytes that the locale cannot decode may be UTF-8
+        with suppress(UnicodeDecodeError):
+            text = os.fsencode(text).decode()
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text if reading.normalize == "none" else unicodedata.normalize(reading.normalize, text)
+
+
+def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
+    """Note unknown characters of a prime."""
+    unknown = vocabulary.unknown_in(prime)
+    if unknown:
+        names = " ".join(f"{character} (U+{ord(character):04X})" for character in unknown[:NAMED])
+        more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
+        console.note(f"not in the vocabulary, read as unknown: {names}{more}")

@@ -1,1 +1,0 @@
-"""The sample command: its options, the drawing and its output."""

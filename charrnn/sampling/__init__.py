@@ -1,1 +1,0 @@
-"""New text, drawn one symbol after the other until END."""

@@ -1,0 +1,173 @@
+"""Exported files draw the texts of the slim file, and hold nothing of the corpus."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import charrnn
+from charrnn.errors import ExportError, SettingError
+from charrnn.export import ExportOptions, export, js
+from charrnn.export.c_header import prefix_for
+from charrnn.model import Model
+from charrnn.scorer import score_group
+from tests.exporting import IDS, MODELS, model_of
+from tests.javascript import ask, engine
+from tests.program import Program
+
+PROGRAM = """
+#define NAMES_IMPLEMENTATION
+#include "names.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv) {
+    static names_state s;
+    static char text[8001];
+    for (int i = 0; i < 200; i++) {
+        names_begin(&s, (uint64_t)strtoull(argv[1], 0, 10), (uint64_t)i);
+        for (int k = 3; k < argc; k++) names_read(&s, (uint32_t)atoi(argv[k]));
+        names_utf8(&s, atof(argv[2]), text, sizeof text);
+        puts(text);
+    }
+    return 0;
+}
+"""
+DRAWN = [(0, 1.0, ""), (2**64 - 1, 0.7, "ab"), (1, 1.7, "😀?é"), (1, 0.0, "b")]
+
+
+def slim(model: Model, folder: Path) -> Model:
+    model.export(folder / "small.npz")
+    return charrnn.load(folder / "small.npz")
+
+
+def in_javascript(model: Model, expression: str) -> Any:
+    """Return the value of an expression about the model of an exported module."""
+    module = export(model.trained, ".mjs", ExportOptions()).decode()
+    script = module.partition("export {")[0]
+    return ask(f"(() => {{ {script}; return {expression}; }})()")
+
+
+@pytest.mark.parametrize("size", MODELS, ids=IDS)
+def test_a_module_draws_and_scores_as_the_slim_file(size: dict[str, Any], tmp_path: Path) -> None:
+    model = model_of(**size)
+    small = slim(model, tmp_path)
+    for seed, temperature, prime in DRAWN:
+        how = json.dumps({"temperature": temperature, "prime": prime})
+        options = f"{{ ...{how}, seed: '{seed}', number }}"
+        each = f"Array.from({{ length: 200 }}, (_, number) => model.sample({options}))"
+        drawn = small.sample(200, seed=seed, temperature=temperature, prime=prime)
+        assert in_javascript(model, each) == drawn
+    scored = score_group(small.drawing(), ["abé?Ж"])
+    np.testing.assert_allclose(in_javascript(model, "model.score('abé?Ж')"), scored.nats)
+
+
+def test_a_module_takes_lengths_and_refuses_other_options(tmp_path: Path) -> None:
+    model = model_of(**MODELS[0])
+    options = "{ seed: 1, shortest: 3, longest: 5, number }"
+    each = f"Array.from({{ length: 50 }}, (_, number) => model.sample({options}))"
+    drawn = slim(model, tmp_path).sample(50, seed=1, shortest=3, longest=5)
+    assert in_javascript(model, each) == drawn
+    catch = "(() => {{ try {{ return model.sample({}); }} catch (e) {{ return e.message; }} }})()"
+    message = "there is no option topK; there are prime, shortest, longest, temperature, seed"
+    assert in_javascript(model, catch.format("{ topK: 1 }")).startswith(message)
+    assert in_javascript(model, catch.format("{ seed: -1 }")) == "seed cannot be -1"
+    several = in_javascript(model, "Array.from({ length: 9 }, () => model.sample())")
+    assert len(set(several)) > 1
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize("size", MODELS, ids=IDS)
+def test_a_header_draws_as_the_slim_file(size: dict[str, Any], tmp_path: Path) -> None:
+    model = model_of(**size)
+    header = export(model.trained, ".h", ExportOptions(prefix="names")).decode()
+    assert header.isascii()
+    (tmp_path / "names.h").write_text(header)
+    (tmp_path / "main.c").write_text(PROGRAM)
+    flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    subprocess.run(["cc", *flags, "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
+    small = slim(model, tmp_path)
+    for seed, temperature, prime in DRAWN:
+        codes = [str(ord(character)) for character in prime]
+        line = [str(tmp_path / "main"), str(seed), str(temperature), *codes]
+        out = subprocess.run(line, capture_output=True, check=True).stdout.decode()
+        sampled = small.sample(200, seed=seed, temperature=temperature, prime=prime)
+        assert out.split("\n")[:-1] == [text.removeprefix(prime) for text in sampled]
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
+def test_the_example_in_a_header_is_a_program(tmp_path: Path) -> None:
+    model = model_of(cell="lstm", ends="halt", layers=2, hidden=3)
+    header = export(model.trained, ".h", ExportOptions(name="names")).decode()
+    (tmp_path / "names.h").write_text(header)
+    (tmp_path / "main.cc").write_text(header[header.index("#define") : header.index("   2 layers")])
+    example = re.search(r"       #define NAMES_IMPL.*?\n       }\n", header, re.DOTALL)
+    assert example is not None
+    (tmp_path / "main.cc").write_text(example[0])
+    line = ["c++", "-std=c++11", "-Wall", "-Werror", "main.cc", "-o", "main"]
+    subprocess.run(line, cwd=tmp_path, check=True)
+    out = subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout.decode()
+    drawn = slim(model, tmp_path).sample(10, seed=1, temperature=0.8)
+    assert out.split("\n")[:-1] == drawn
+
+
+def test_names_in_c_begin_as_the_file_does_unless_something_else_is_asked_for() -> None:
+    names = {"names": "names", "Old Norse-2": "old_norse_2", "2": "model_2", "int": "model_int"}
+    assert [prefix_for(name) for name in names] == list(names.values())
+    assert prefix_for("names", "Mine") == "Mine"
+    for prefix in ("int", "a-b", "2a", "", "é"):
+        with pytest.raises(SettingError, match="prefix cannot be"):
+            prefix_for("names", ExportOptions(prefix=prefix).prefix)
+
+
+@pytest.mark.parametrize(
+    ("size", "what"),
+    [
+        ({"cell": "output"}, "cell output"),
+        ({"ends": "length"}, "ends length"),
+        ({"clock": True}, "clock"),
+    ],
+)
+def test_a_network_that_does_not_fit_is_refused(size: dict[str, Any], what: str) -> None:
+    model = model_of(hidden=4, layers=1, **size)
+    for suffix in (".html", ".mjs", ".h", ".safetensors"):
+        with pytest.raises(ExportError, match=f"{what} does not fit into {suffix}"):
+            export(model.trained, suffix, ExportOptions())
+
+
+def test_the_engine_is_plain_ascii_and_closes_no_script() -> None:
+    engine()
+    text = js.asset("engine.js")
+    assert text.isascii()
+    assert "</script" not in text.lower()
+
+
+def test_the_command_writes_each_kind_and_keeps_what_is_there(trained: Program) -> None:
+    for suffix in ("html", "mjs", "h", "safetensors", "npz"):
+        row = trained.run("export", f"page.{suffix}", "--json").json
+        assert (row["kind"], row["bytes"]) == (suffix, (trained / f"page.{suffix}").stat().st_size)
+        content = (trained / f"page.{suffix}").read_bytes()
+        assert b"names.txt" not in content or suffix == "npz"
+        there = f"page.{suffix} already exists"
+        trained.refuses("export", f"page.{suffix}", what=there, hint="--force")
+    trained.refuses("export", "a.onnx", what="unknown format: .onnx", hint=".html", status=2)
+    wrong = ("export", "a.h", "--title", "A")
+    trained.refuses(*wrong, what="--title does not apply to .h", hint="Leave it out", status=2)
+
+
+def test_a_model_with_counts_writes_its_network_and_says_so(program: Program) -> None:
+    program.train("names.txt", "--counts")
+    program.run("export", "page.html").says("without the n-gram counts")
+    program.run("export", "small.npz").says("--without-counts leaves it out")
+    program.run("export", "tiny.npz", "--without-counts")
+    both, network = (charrnn.load(program / name) for name in ("small.npz", "tiny.npz"))
+    assert both.sample(9, seed=1) == charrnn.load(program / "small.npz").sample(9, seed=1)
+    assert network.sample(9, seed=1) == both.sample(9, seed=1, use="network")
+    assert network.counts is None

@@ -1,0 +1,87 @@
+"""Fillings are those of brute force over all strings."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from charrnn.errors import SettingError
+from charrnn.filler import FillConfig, Filled, fill
+from charrnn.network.parameters import LanguageModel
+from charrnn.predictor import Predictor
+from charrnn.runs import load
+from charrnn.scorer import score_group
+from tests.javascript import lively
+from tests.speaking import END, babbler, independent, markov, vocabulary_of
+from tests.test_length import model as drawing_lengths
+
+GAP = 3  # characters, at most
+PATTERNS = [
+    *("_", "a_", "_b", "a_c", "a__b", "*", "a*", "*c", "a*b", "a*_b", "_*", "*_*", "**", "*a*"),
+    *("a*b*c", "*ab", "_a*", "abc", "", "aЖ_", "Ж*я", "*Ж*", "ЖЖ_я"),
+]
+
+
+def filled(model: LanguageModel, text: str, **how: Any) -> Filled:
+    return fill(Predictor([model]), text, FillConfig(**{"count": 4000, "max_gap": GAP} | how))
+
+
+def brute_force(model: LanguageModel, text: str) -> dict[str, float]:
+    """The probability of each string that matches, by its score."""
+    characters = model.vocabulary.characters
+    parts = {"_": f"[{characters}]", "*": f"[{characters}]{{0,{GAP}}}"}
+    form = re.compile("".join(parts.get(c, c) for c in text))
+    known = sorted({*characters, *text} - {"_", "*"})
+    longest = sum({"*": GAP}.get(c, 1) for c in text)
+    sizes = range(longest + 1)
+    every = ["".join(string) for size in sizes for string in product(known, repeat=size)]
+    every = [string for string in every if form.fullmatch(string)]
+    scored = score_group(Predictor([model]), every)
+    weights = np.exp(-scored.totals(scored.nats))
+    return dict(zip(every, (weights / weights.sum()).tolist(), strict=True))
+
+
+@pytest.mark.parametrize("text", PATTERNS)
+def test_fillings_are_those_of_brute_force(text: str) -> None:
+    model = babbler("abc", hidden=6)
+    found = filled(model, text)
+    probabilities = {one.text: one.probability for one in found.fillings}
+    assert probabilities == pytest.approx(brute_force(model, text), rel=1e-7, abs=1e-12)
+    assert list(probabilities.values()) == sorted(probabilities.values(), reverse=True)
+    assert found.left_out == 0
+
+
+def test_gated_cells_and_a_unit_that_halts_fill_in_too() -> None:
+    model = lively("lstm", "halt", hidden=5, vocabulary=vocabulary_of("abc"))
+    found = {one.text: one.probability for one in filled(model, "a*b_").fillings}
+    assert found == pytest.approx(brute_force(model, "a*b_"), rel=1e-7)
+
+
+def test_the_text_after_a_blank_and_its_end_count() -> None:
+    after = {END: {"x": 1.0}, "x": {"a": 0.3, "b": 0.7}, "a": {"c": 0.9, END: 0.1}}
+    model = markov({**after, "b": {"c": 0.01, END: 0.99}, "c": {END: 1.0}})
+    best = [filled(model, text).fillings[0].text for text in ("x_", "x_c")]
+    assert best == ["xb", "xac"]
+
+
+@pytest.mark.parametrize("beam", [64, 128])
+def test_a_narrow_beam_says_how_much_it_left_out(beam: int) -> None:
+    model = babbler("abcdefgh", hidden=6)
+    whole, narrow = (filled(model, "____", beam=size) for size in (4096, beam))
+    assert 0 < narrow.left_out < 1
+    tried = {one.text for one in narrow.fillings}
+    missed = sum(one.probability for one in whole.fillings if one.text not in tried)
+    assert missed <= narrow.left_out + 1e-12
+
+
+def test_counts_and_several_networks_fill_in_and_lengths_do_not() -> None:
+    model = independent({"a": 0.5, "b": 0.2, END: 0.3})
+    both = fill(Predictor([model, model]), "_", FillConfig())
+    assert [one.text for one in both.fillings] == ["a", "b"]
+    assert "Tyrannosaurus" in [one.text for one in load("dinosaurs").fill("Tyr_nnosa_rus").fillings]
+    with pytest.raises(SettingError, match="length"):
+        filled(drawing_lengths(), "a_")

@@ -1,0 +1,270 @@
+"""What is drawn is distributed as the model says, and is the same however it is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from charrnn.errors import SettingError
+from charrnn.network.heads import Lengths
+from charrnn.network.parameters import LanguageModel
+from charrnn.predictor import Predictor
+from charrnn.runs import load
+from charrnn.sampler import Conditions, LengthChoice, Sample, Sampler, best_of, choose
+from charrnn.scorer import score_group
+from charrnn.settings.sampling import SampleConfig
+from tests.javascript import lively
+from tests.speaking import END, UNKNOWN, babbler, independent, markov, speller
+from tests.test_length import model as drawing_lengths
+
+DRAWS = 20_000
+COIN = {"a": 0.3, "b": 0.3, END: 0.4}
+
+
+def drawn(
+    model: LanguageModel | Predictor, count: int, prime: str = "", empty: bool = True, **how: Any
+) -> list[Sample]:
+    sampler = Sampler(model, SampleConfig(**{"seed": 1} | how), prime, may_be_empty=empty)
+    return list(sampler.samples(range(count)))
+
+
+def texts(*args: Any, **how: Any) -> list[str]:
+    return [sample.text for sample in drawn(*args, **how)]
+
+
+def surprise_at(counts: Counter[str], chances: dict[str, float]) -> float:
+    """Chi-square of the counts, in standard deviations; texts without a chance are a rest."""
+    draws = counts.total()
+    pairs = [(counts[text], chance) for text, chance in chances.items()]
+    pairs.append((draws - sum(counts[text] for text in chances), 1 - sum(chances.values())))
+    pairs = [(count, chance) for count, chance in pairs if chance > 1e-9 or count]
+    off = sum((count - draws * chance) ** 2 / (draws * chance) for count, chance in pairs)
+    return (off - len(pairs) + 1) / math.sqrt(2 * len(pairs) - 2)
+
+
+def chances_of(odds: dict[str, float], power: float = 1.0) -> dict[str, float]:
+    """The chance of each text of at most three characters, drawn symbol by symbol."""
+    powers = {key: chance**power for key, chance in odds.items() if key != UNKNOWN}
+    p = {key: chance / sum(powers.values()) for key, chance in powers.items()}
+    letters = [key for key in p if key != END]
+    every = ["".join(text) for size in range(4) for text in product(letters, repeat=size)]
+    return {text: math.prod(p[letter] for letter in text) * p[END] for text in every}
+
+
+@pytest.mark.parametrize(
+    ("how", "chances"),
+    [
+        ({}, chances_of(COIN)),
+        ({"temperature": 2.0}, chances_of(COIN, 0.5)),
+        ({"top_k": 2}, chances_of({"a": 0.3, END: 0.4})),
+        ({"top_p": 0.6}, chances_of({"a": 0.3, END: 0.4})),
+        ({"empty": False}, {t: p / 0.6 for t, p in chances_of(COIN).items() if t}),
+    ],
+)
+def test_texts_are_as_frequent_as_they_are_likely(
+    how: dict[str, Any], chances: dict[str, float]
+) -> None:
+    model = independent({**{key: chance * 0.9 for key, chance in COIN.items()}, UNKNOWN: 0.1})
+    assert abs(surprise_at(Counter(texts(model, DRAWS, **how)), chances)) < 3.5
+
+
+def test_the_next_symbol_depends_on_the_last() -> None:
+    after = {END: {"a": 0.7, "b": 0.3}, "a": {"b": 0.6, END: 0.4}, "b": {"a": 0.5, END: 0.5}}
+    chances = {"a": 0.28, "b": 0.15, "ab": 0.21, "ba": 0.06, "aba": 0.084, "bab": 0.045}
+    assert abs(surprise_at(Counter(texts(markov(after), DRAWS)), chances)) < 3.5
+
+
+@pytest.mark.parametrize("kind", ["babble", "halt", "length", "counts", "two"])
+def test_a_sample_is_the_same_alone_among_ten_and_among_hundreds(
+    kind: str, well_trained_bytes: bytes, tmp_path: Any
+) -> None:
+    model: Any = babbler(hidden=70)
+    if kind == "halt":
+        model = lively("gru", "halt", 2, 24)
+    elif kind == "length":
+        model = drawing_lengths()
+    elif kind == "two":
+        model = Predictor([babbler(), babbler(seed=1)])
+    elif kind == "counts":
+        model = load("dinosaurs").drawing()
+    prime = "ab" if kind == "length" else ""
+    hundreds = texts(model, 700, prime, max_characters=60, temperature=0.9)
+    assert texts(model, 10, prime, max_characters=60, temperature=0.9) == hundreds[:10]
+    sampler = Sampler(
+        model, SampleConfig(seed=1, max_characters=60, temperature=0.9), prime, may_be_empty=True
+    )
+    for number in (0, 9, 300, 699):
+        assert "".join(sampler.stream(number)) == hundreds[number]
+    assert len(set(hundreds)) > 30
+
+
+@pytest.mark.parametrize("make", [babbler, drawing_lengths])
+@pytest.mark.parametrize("prime", ["", "ab", "ab?d"])
+def test_nats_are_those_of_the_score(make: Any, prime: str) -> None:
+    model = make()
+    sampler = Sampler(model, SampleConfig(seed=1, temperature=0.8), prime, may_be_empty=True)
+    samples = [one for one in sampler.samples(range(40)) if one.ended == "end"]
+    scored = score_group(Predictor([model]), [prime + sample.text for sample in samples])
+    expected = [sampler.prime_nats + sample.nats for sample in samples]
+    np.testing.assert_allclose(scored.totals(scored.nats), expected, rtol=1e-9)
+
+
+def test_a_prime_is_read_first_and_unseen_characters_are_unknown() -> None:
+    after = {END: {"a": 1.0}, "a": {END: 1.0}, "x": {"y": 1.0}, "y": {END: 1.0}}
+    for prime, rest in {"x": "y", "ax": "y", "xa": "", "": "a"}.items():
+        assert texts(markov(after), 2, prime) == [rest, rest]
+    assert len(texts(babbler(), 3, "Ж\udcff", max_characters=9)) == 3
+
+
+@pytest.mark.parametrize(
+    "how", [{"temperature": 0}, {"temperature": 0.01}, {"top_k": 1}, {"top_p": 0.01}, {}]
+)
+def test_the_unknown_is_never_drawn(how: dict[str, Any]) -> None:
+    model = independent({"a": 0.001, END: 0.001, UNKNOWN: 0.998})
+    assert set("".join(texts(model, 300, **how))) <= {"a"}
+
+
+def test_a_sample_without_an_end_is_cut_at_the_limit() -> None:
+    for limit in (1, 2, 65):
+        for sample in drawn(independent({"a": 1.0}), 3, max_characters=limit):
+            assert (sample.text, sample.ended) == ("a" * limit, "limit")
+    whole = texts(babbler(), 5, max_characters=300)
+    assert texts(babbler(), 5, max_characters=5) == [text[:5] for text in whole]
+
+
+def test_no_sample_is_empty_unless_it_may_be() -> None:
+    for model in (independent({"a": 0.1, END: 0.9}), drawing_lengths()):
+        assert "" not in texts(model, 300, empty=False)
+        assert "" in texts(model, 300)
+        assert "" in texts(model, 300, "a", empty=False)
+
+
+def test_another_seed_or_attempt_draws_another_text() -> None:
+    seeds = {
+        tuple(texts(babbler(), 3, seed=seed, max_characters=50)) for seed in (*range(20), None)
+    }
+    sampler = Sampler(babbler(), SampleConfig(seed=1, max_characters=50))
+    attempts = {sample.text for sample in sampler.samples([3] * 5, range(5))}
+    assert (len(seeds), len(attempts)) == (21, 5)
+
+
+@pytest.mark.parametrize(
+    ("how", "range_is"),
+    [
+        ({"temperature": -1}, "from 0 to 1,000,000"),
+        ({"temperature": math.inf}, "from 0 to 1,000,000"),
+        ({"top_k": 0}, "whole number from 1 to"),
+        ({"top_k": 11}, "1 to 10"),
+        ({"top_p": math.nan}, "more than 0 and at most 1"),
+        ({"max_characters": 0}, "whole number from 1 to"),
+        ({"seed": 1 << 64}, "0 to 18,446,744,073,709,551,615"),
+    ],
+)
+def test_a_value_out_of_range_is_refused_with_the_range(how: dict[str, Any], range_is: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        Sampler(babbler(), SampleConfig(**how))
+    assert range_is in caught.value.hint
+
+
+@pytest.mark.parametrize("temperature", [0, 1e-300, 0.01, 1e6])
+def test_no_temperature_is_too_cold_or_too_hot(temperature: float) -> None:
+    model = babbler()
+    model.parameters.flat[...] *= 1e30
+    for sample in drawn(model, 3, temperature=temperature, max_characters=20):
+        assert math.isfinite(sample.nats)
+
+
+# Conditions
+
+
+def chosen(count: int, **conditions: Any) -> list[str]:
+    sampler = Sampler(independent(COIN), SampleConfig(seed=1), may_be_empty=True)
+    return [sample.text for sample in choose(sampler, range(count), Conditions(**conditions))]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "holds"),
+    [
+        ({"known": {"a", "ab", "bb"}}, lambda text: text not in ("a", "ab", "bb")),
+        ({"shortest": 2, "longest": 3}, lambda text: 2 <= len(text) <= 3),
+        ({"longest": 0}, lambda text: text == ""),
+    ],
+)
+def test_a_sample_that_fails_is_drawn_again(conditions: dict[str, Any], holds: Any) -> None:
+    found, plain = chosen(300, **conditions), chosen(300)
+    assert len(found) == 300
+    assert all(map(holds, found))
+    assert all(text == first for text, first in zip(found, plain, strict=True) if holds(first))
+    assert chosen(17, **conditions) == found[:17]
+
+
+def test_unique_texts_differ_and_do_not_depend_on_how_many_there_are() -> None:
+    found = chosen(200, unique=True)
+    assert len(set(found)) == len(found) > 150
+    assert chosen(30, unique=True) == found[:30]
+
+
+def test_known_texts_are_compared_with_the_prime_without_case_and_outer_spaces() -> None:
+    conditions = Conditions("A", known={"abc"})
+    reasons = [conditions.reason(Sample(0, text, 0.0, "end")) for text in ("BC ", "bd")]
+    assert reasons == ["copies", ""]
+
+
+def test_a_hopeless_case_is_given_up() -> None:
+    sampler = Sampler(speller("abc"), SampleConfig(seed=1))
+    conditions = Conditions(known={"abc"})
+    assert list(choose(sampler, range(10**9), conditions)) == []
+    assert conditions.rejected == {"copies": conditions.drawn}
+    assert conditions.drawn < 2000
+
+
+def test_the_best_are_the_likeliest_of_ten_times_as_many() -> None:
+    sampler = Sampler(babbler(), SampleConfig(seed=1, max_characters=200))
+    best = best_of(sampler, 4, Conditions(unique=True))
+    every = list(sampler.samples(range(40)))
+    means = [sample.nats / (len(sample.text) + (sample.ended == "end")) for sample in every]
+    assert [sample.number for sample in best] == sorted(range(40), key=means.__getitem__)[:4]
+
+
+# Lengths that are drawn first
+
+
+def test_lengths_are_as_frequent_as_they_are_likely() -> None:
+    model, count = drawing_lengths(), 20_000
+    choice = LengthChoice(Sampler(model, may_be_empty=True), 0)
+    found = choice.draw((np.arange(count) + 0.5) / count)
+    often = np.bincount(found[found < 12], minlength=12) / count
+    expected = np.exp(-Lengths.nats(model.parameters, np.arange(12)))
+    np.testing.assert_allclose(often, expected, atol=1e-4)
+
+
+def test_a_prime_says_how_long_its_text_may_be() -> None:
+    """By Bayes, against the scores of all texts that begin so."""
+    model = drawing_lengths("ab", 0.0)
+    sizes = range(2, 7)
+    begun = [["ba" + "".join(rest) for rest in product("ab?", repeat=n - 2)] for n in sizes]
+    totals = []
+    for same_length in begun:
+        scored = score_group(Predictor([model]), same_length)
+        ways = np.array([text.count("?") * model.vocabulary.unseen_nats for text in same_length])
+        totals.append(float(np.exp(ways - scored.totals(scored.nats)).sum()))
+    found = LengthChoice(Sampler(model, SampleConfig(seed=1), "ba"), 2).draw(
+        (np.arange(8000) + 0.5) / 8000
+    )
+    share = np.bincount(found[found < 7] - 2, minlength=5)
+    np.testing.assert_allclose(share / share.sum(), np.array(totals) / sum(totals), atol=2e-3)
+
+
+def test_the_coldest_length_is_the_likeliest_and_a_limit_cuts_only_longer_texts() -> None:
+    model = drawing_lengths()
+    likeliest = int(np.argmin(Lengths.nats(model.parameters, np.arange(100))))
+    assert {len(text) for text in texts(model, 5, temperature=0)} == {likeliest}
+    free = texts(model, 40)
+    for sample, whole in zip(drawn(model, 40, max_characters=2), free, strict=True):
+        assert sample.text == whole[:2]
+        assert sample.ended == ("end" if len(whole) <= 2 else "limit")
