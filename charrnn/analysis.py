@@ -20,7 +20,6 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.segmentation import END_CODE, texts_in, whole_examples
 from charrnn.network.architecture import read_before, still_to_come
 from charrnn.network.layer import Layer
 from charrnn.network.parameters import LanguageModel, Parameters
@@ -28,6 +27,8 @@ from charrnn.network.readout import Readout
 from charrnn.network.rounding import Array
 from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import State, Unfolded, Window, sum_by_symbol
+from charrnn.reading import END_CODE, texts_of
+from charrnn.scoring.streams import whole_examples
 from charrnn.vocabulary import END, Codes, Ids
 
 Places = NDArray[np.intp]
@@ -274,7 +275,7 @@ def embed(model: LanguageModel, blocks: Iterable[Codes]) -> Iterator[Embedded]:
         ends = np.flatnonzero(codes == END_CODE)
         if len(ends):
             ids = model.vocabulary.encode_codes(codes)
-            yield Embedded(texts_in(codes), vectors_of(stepper, ids, np.append(-1, ends)))
+            yield Embedded(texts_of(codes), vectors_of(stepper, ids, np.append(-1, ends)))
 
 
 def vectors_of(stepper: Stepper, ids: Ids, bounds: NDArray[np.intp]) -> Vectors:

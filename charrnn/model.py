@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
 from charrnn import model_file
 from charrnn.analysis import Vectors, embed
-from charrnn.corpus.corpus import Texts, check_texts, files_in
-from charrnn.corpus.segmentation import stream_of, texts_in, whole_examples
+from charrnn.corpus import Texts, check_texts, files_in
 from charrnn.counts import Ngrams
 from charrnn.display import model_card, plot
 from charrnn.errors import CharrnnError, ModelFileError
@@ -31,11 +30,13 @@ from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array, Integers
 from charrnn.network.stepper import Stepper
 from charrnn.predictor import Predictor as StepPredictor
+from charrnn.reading import texts_of
 from charrnn.sampler import Conditions, Sampler, best_of, choose, folded, limit_length
 from charrnn.scoring.heat_map import heat_map
 from charrnn.scoring.pieces import AS_THEY_COME, score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use, scorer_of
 from charrnn.scoring.score import Score
+from charrnn.scoring.streams import stream_of
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import OneOf, Text, Whole, check, documented, make_config
 from charrnn.settings.sampling import SampleConfig
@@ -370,7 +371,7 @@ def each_of(texts: Iterable[str]) -> Iterable[str]:
 
 def examples_in(codes: Iterable[Codes]) -> list[str]:
     """Return the examples of a stream of code points."""
-    return [text for block in whole_examples(codes) for text in texts_in(block)]
+    return [text for block in codes for text in texts_of(block)]
 
 
 def training_texts(model: Model) -> tuple[list[str], str]:
@@ -383,8 +384,8 @@ def training_texts(model: Model) -> tuple[list[str], str]:
         pieces = np.split(counted, np.flatnonzero(counted == END))
         return [model.vocabulary.decode(ids) for ids in pieces], ""
     check_files_exist(corpus)
-    kinds = corpus.config.kinds(len(corpus.sources))
-    texts = examples_in(codes_in(corpus.sources, kinds, corpus.reading))
+    kind: Any = corpus.examples_are
+    texts = examples_in(codes_in(corpus.sources, kind, corpus.reading))
     held_out = 0 if corpus.valid else corpus.held_out_examples
     has_changed = len(texts) != corpus.examples + held_out
     names = ", ".join(corpus.sources)

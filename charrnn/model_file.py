@@ -29,12 +29,12 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from charrnn import errors, saving
-from charrnn.corpus.corpus import Corpus
-from charrnn.corpus.files import MODELS, OURS, model_at, path_of
+from charrnn.corpus import Corpus
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Ending, Fitted, ending
+from charrnn.system import MODELS, OURS, model_at, path_of
 from charrnn.text import question
 from charrnn.training.optimizers import MOMENTS
 from charrnn.training.state import Best, TrainState, architecture_of
@@ -63,7 +63,7 @@ FACTS: Final[dict[str, Any]] = {  # the types of all values in the JSON text: se
     "vocabulary": {"characters": str, "novelty": float},
     "settings": {str: (None, bool, int, float, str)},  # these two check themselves
     "corpus": {
-        **{name: [str] for name in ("sources", "valid", "cuts")},
+        **{name: [str] for name in ("sources", "valid")},
         **dict.fromkeys(("fingerprint", "digest", "examples_are", "known"), str),
         **dict.fromkeys(("examples", "characters"), int),
         **dict.fromkeys(("held_out_examples", "held_out_characters"), int),
@@ -104,22 +104,20 @@ class CorpusRecord:
     held_out_examples: int
     held_out_characters: int
     baselines: dict[str, float] = field(default_factory=dict)  # held-out nats per character
-    cuts: tuple[str, ...] = ()  # how each file is cut into examples, if they differ
     known: str = ""  # the characters of the model that the run started from, if any
 
     @property
     def config(self) -> CorpusConfig:
         """The settings that make the same corpus of the same files."""
-        kind: Any = {"texts": "lines", "mixed": "auto"}.get(self.examples_are, self.examples_are)
-        cuts: Any = self.cuts
-        return CorpusConfig(kind, self.holdout, self.reading, cuts, self.known)
+        kind: Any = "lines" if self.examples_are == "texts" else self.examples_are
+        return CorpusConfig(kind, self.holdout, self.reading, self.known)
 
     def reading_of(self, source: str, typed: Mapping[str, Any]) -> Reading:
         """Return how to read a text: as the corpus, with what is typed.
 
-        Column and strip are those of the files of the corpus, and not of other texts.
+        The column is that of the files of the corpus, and not of other texts.
         """
-        others = {} if source in self.names and source != "-" else {"column": None, "strip": None}
+        others = {} if source in self.names and source != "-" else {"column": None}
         return replace(self.reading, **{**others, **typed})
 
     @property
@@ -147,7 +145,6 @@ def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, floa
         held_out_examples=len(corpus.held_out),
         held_out_characters=corpus.held_out.characters,
         baselines=dict(baselines),
-        cuts=tuple(cut.are for cut in corpus.cuts) if corpus.examples_are == "mixed" else (),
         known=config.known,
     )
 
@@ -414,9 +411,9 @@ def fits(value: Any, kind: Any) -> bool:
 def record_in(path: Path, facts: dict[str, Any], slim: bool) -> CorpusRecord:
     """Return the record of a corpus, its files as seen from the current folder."""
     folder = os.path.dirname(os.path.abspath(model_at(path)))
-    lists = {name: tuple(facts[name]) for name in ("sources", "valid", "cuts")}
+    lists = {name: tuple(facts[name]) for name in ("sources", "valid")}
     record = CorpusRecord(**{**facts, **lists, "reading": Reading(**facts["reading"])})
-    if record.examples_are not in ("lines", "paragraphs", "files", "texts", "mixed"):
+    if record.examples_are not in ("lines", "paragraphs", "files", "texts"):
         raise ValueError("its examples are of an unknown kind")
     _ = record.config, Vocabulary(record.known)  # both check their values
     if slim:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from charrnn.corpus.corpus import Corpus
+from charrnn.corpus import Corpus
 from charrnn.counts import COUNTED, READY, baselines
 from charrnn.errors import CorpusError, DivergedError, SettingError
 from charrnn.network.architecture import Architecture

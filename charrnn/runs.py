@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from charrnn import model_file, saving
-from charrnn.corpus.corpus import Corpus, Texts, corpus_of
-from charrnn.corpus.files import path_of
+from charrnn.corpus import Corpus, Texts, corpus_of
 from charrnn.counts import Baseline, baselines, sample_of
 from charrnn.display import show_progress
 from charrnn.errors import CharrnnError, ResumeError, SaveError, SettingError
@@ -36,12 +35,13 @@ from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import COUNT, check, check_agreement, in_words, make_config
 from charrnn.settings.training import TrainConfig
+from charrnn.system import path_of
 from charrnn.training.loop import Checkup, Event
 from charrnn.training.loop import train as learn
 from charrnn.training.state import check_patience, check_with_counts, sizes_of, start, take_sizes
 
 MAY_RISE = ("epochs", "minutes", "patience")
-CUTTING = ("examples", "holdout", "encoding", "newlines", "normalize", "errors", "column", "strip")
+CUTTING = ("examples", "holdout", "encoding", "normalize", "errors", "column")
 
 
 class Run(Iterator[Event]):

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.cluster import Executor, map_in_order
-from charrnn.corpus.corpus import Corpus
+from charrnn.corpus import Corpus
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError
 from charrnn.model_file import Checkpoint, CorpusRecord, save

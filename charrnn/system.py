@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -125,3 +125,27 @@ WEIGHTS: Final = 1
 REGULARIZATION: Final = 2  # then the step
 ORDER: Final = 3  # then the epoch
 OWN_INPUTS: Final = 4  # then the step
+
+
+# Corpora and models that come with the program
+NAMES: Final = ("dinosaurs", "given-names", "given-names-latin", "reber", "verses")  # corpora
+MODELS: Final = ("dinosaurs", "given-names", "latin", "reber", "verses")
+OURS: Final = f"{', '.join(MODELS[:-1])} or {MODELS[-1]}"
+HOMES: Final = list(Path(__file__).parents)[:2]  # of data, installed or in a checkout
+
+
+def path_of(source: str) -> str:
+    """Return the path of a corpus that comes with the program; any other name stays as it is."""
+    return _packaged(source, NAMES, f"data/{source}.txt")
+
+
+def model_at(path: str | os.PathLike[str]) -> str:
+    """Return the path of a model that comes with the program; any other path stays as it is."""
+    name = os.fspath(path)
+    return _packaged(name, MODELS, f"models/{name}.npz")
+
+
+def _packaged(name: str, known: Sequence[str], file: str) -> str:
+    if name in known and not os.path.lexists(name):  # a file of that name comes first
+        return next((str(home / file) for home in HOMES if (home / file).is_file()), name)
+    return name

@@ -6,31 +6,30 @@ examples can be held out again.
 
 from __future__ import annotations
 
-import codecs
 import os
-import sys
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from charrnn.corpus import corpus
-from charrnn.corpus.columns import column_of
-from charrnn.corpus.corpus import Corpus, read_draft, split
-from charrnn.corpus.files import blocks, name_of, path_of
-from charrnn.corpus.segmentation import (
-    LineNumbers,
-    codes_of_ids,
-    cut_file,
-    texts_in,
-    whole_examples,
-)
+from charrnn.corpus import Corpus, hold_out, read_files
 from charrnn.errors import CorpusError
 from charrnn.model_file import CorpusRecord
+from charrnn.reading import (
+    END_CODE,
+    choose_cut,
+    column_of,
+    cut,
+    line_numbers,
+    lines_of_input,
+    name_of,
+    text_of,
+    texts_of,
+)
 from charrnn.settings.corpus import Kind, Reading
-from charrnn.vocabulary import UNKNOWN, Codes, Vocabulary, codes_of
+from charrnn.system import path_of
+from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Vocabulary, codes_of
 
 NAME_A_TEXT: Final = "Name a text to read."
 
@@ -64,51 +63,30 @@ def examples_in(
                 number += len(lines)
             continue
         name, skipped = name_of(source), 0
-        text = "".join(blocks(source, replace(reading, column=None)))
+        text = text_of(source, replace(reading, column=None))
+        how: Kind = kind if reading.column is None else "lines"
         if reading.column is not None and text:
             try:
-                text = "".join(column_of([text], reading.column, name))
+                text = column_of(text, reading.column, name)
                 skipped = int(not reading.column.isdecimal())
             except CorpusError:
                 if "column" in typed:
                     raise
                 lacking(f"{name} has no column {reading.column}, which the model was trained on")
-        begins: list[Any] = [np.zeros(0, np.int64)]
-        cut = cut_file([text], reading.kind(kind), lines=LineNumbers(begins.append))[0]
-        texts = [one for codes in whole_examples(cut) for one in texts_in(codes)]
-        numbers = (np.concatenate(begins) + skipped).tolist()
+        if how == "auto":
+            how = choose_cut(text)
+        numbers = (line_numbers(text, how) + skipped).tolist()
+        texts = texts_of(cut(text, how))
         yield [Example(at, one, name) for at, one in zip(numbers, texts, strict=True)]
 
 
-def lines_of_input(reading: Reading) -> Iterator[list[str]]:
-    """Yield the lines of standard input as soon as they come, all that are there at once."""
-    decoder = codecs.getincrementaldecoder(reading.encoding)(reading.errors)
-    stream: Any = sys.stdin.buffer
-    begun, data = "", b"-"
-    while data:
-        data = stream.read1(1 << 20)
-        try:
-            *lines, begun = (begun + decoder.decode(data, not data)).split("\n")
-        except UnicodeError as error:
-            what = f"standard input is not {reading.encoding.upper()}: {error}"
-            raise CorpusError(what, "Name the encoding of the text with [encoding].") from None
-        lines += [begun] if begun and not data else []
-        lines = [line.removesuffix("\r").lstrip("\ufeff") for line in lines]
-        if reading.normalize != "none":
-            lines = [unicodedata.normalize(reading.normalize, line) for line in lines]
-        yield lines
-
-
 def codes_in(
-    sources: Sequence[str],
-    kind: Kind | Sequence[Kind],
-    reading: Reading | Sequence[Reading],
+    sources: Sequence[str], kind: Kind, reading: Reading | Sequence[Reading]
 ) -> Iterator[Codes]:
     """Yield the code points of files, read in one way or a way each; END_CODE ends an example."""
-    kinds: Sequence[Any] = [kind] * len(sources) if isinstance(kind, str) else kind
-    ways = [reading] * len(sources) if isinstance(reading, Reading) else reading
-    for source, own, way in zip(sources, kinds, ways, strict=True):
-        yield from cut_file(blocks(source, way), way.kind(own))[0]
+    readings = [reading] * len(sources) if isinstance(reading, Reading) else reading
+    for source, way in zip(sources, readings, strict=True):
+        yield cut(text_of(source, way), kind if way.column is None else "lines")
 
 
 def codes_like(
@@ -123,7 +101,7 @@ def rebuild_corpus(record: CorpusRecord, vocabulary: Vocabulary) -> Corpus:
     """Return the corpus of a model; raise CorpusError if it has moved or changed."""
     check_files_exist(record)
     try:
-        rebuilt = corpus.read_files(record.sources, record.config, record.valid)
+        rebuilt = read_files(record.sources, record.config, record.valid)
     except CorpusError as error:
         raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT) from error
     if rebuilt.fingerprint != record.fingerprint:
@@ -153,25 +131,23 @@ def check_files_exist(record: CorpusRecord) -> None:
             raise CorpusError(what, hint)
 
 
-def held_out_codes(rebuilt: Corpus, record: CorpusRecord) -> Iterator[Codes]:
+def held_out_codes(rebuilt: Corpus, record: CorpusRecord) -> Codes:
     """Return the code points that were held out, with those of characters unseen in training."""
     ids = rebuilt.held_out.ids
     if not len(ids):
         raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT)
     if not (ids == UNKNOWN).any():
-        return codes_of_ids(ids, codes_of(rebuilt.vocabulary.characters))
-    config, first = record.config, len(record.sources)
+        characters = np.append([END_CODE, REPLACEMENT], codes_of(rebuilt.vocabulary.characters))
+        return characters.astype(np.uint32)[ids]
+    # All unseen characters share one id, so read the files again.
+    kind: Any = rebuilt.examples_are
     if record.valid:
-        return codes_in(record.valid, config.kinds(len(record.valid), first), config.reading)
-    # All unseen characters share one id, so read again with a vocabulary of all characters.
-    texts = (blocks(source, config.reading) for source in record.sources)
-    draft, _ = read_draft(texts, config.kinds(first))
-    characters = np.array(draft.characters, np.uint32)
-    return codes_of_ids(split(draft, config.holdout)[1].ids, characters)
+        return np.concatenate([*codes_in(record.valid, kind, record.config.reading)])
+    codes = np.concatenate([*codes_in(record.sources, kind, record.config.reading)])
+    return hold_out(codes, record.config.holdout)[1]
 
 
 def held_out_examples(rebuilt: Corpus, record: CorpusRecord) -> list[Example]:
     """Return the examples that were held out, by number."""
-    blocks = whole_examples(held_out_codes(rebuilt, record))
-    texts = [text for codes in blocks for text in texts_in(codes)]
+    texts = texts_of(held_out_codes(rebuilt, record))
     return [Example(number, text) for number, text in enumerate(texts, 1)]

@@ -209,12 +209,6 @@ def saves_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe without a writer is given up soon."""
-    monkeypatch.setattr("charrnn.corpus.files.PATIENCE_SECONDS", 0.05)
-
-
-@pytest.fixture
 def temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the test, in which temporary files are made, too."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))

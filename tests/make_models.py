@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import charrnn
-from charrnn.corpus.files import MODELS, blocks
+from charrnn.reading import text_of
 from charrnn.settings.corpus import Reading
-from charrnn.system import set_threads
+from charrnn.system import MODELS, path_of, set_threads
 
 FOLDER = Path(charrnn.__file__).parent / "models"
 CORPORA = {"given-names": "given-names-latin"}  # if it has another name than the model
@@ -35,7 +35,7 @@ LATIN = ("given-names-latin", "dinosaurs", "verses")
 
 def lines_of(name: str) -> list[str]:
     """Return the lines of a corpus that comes along."""
-    return [line for line in "".join(blocks(name, Reading())).split("\n") if line]
+    return [line for line in text_of(path_of(name), Reading()).split("\n") if line]
 
 
 def latin_lines(names: list[str], genera: list[str], verses: list[str]) -> list[str]:

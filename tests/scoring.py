@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from charrnn.corpus.corpus import Examples
-from charrnn.corpus.segmentation import stream_of
+from charrnn.corpus import Examples
 from charrnn.scoring.pieces import Floats, Scorer, score_blocks
 from charrnn.scoring.score import Score, tally
+from charrnn.scoring.streams import stream_of
 
 
 def nats_of(scorer: Scorer, examples: Examples) -> Floats:

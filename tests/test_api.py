@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus.corpus import corpus_of
+from charrnn.corpus import corpus_of
 from charrnn.errors import MissingPackageError, ResumeError, SettingError
 from charrnn.runs import Run
 from tests.child import answer

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus.corpus import Examples
+from charrnn.corpus import Examples
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import initial
 from charrnn.network.unfolded import Unfolded, Window

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus.corpus import from_texts
+from charrnn.corpus import from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import Gru, Lstm
 from charrnn.network.layer import Layer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from charrnn.corpus.corpus import Examples
+from charrnn.corpus import Examples
 from charrnn.training.loop import SETTLING, part_of
 from charrnn.vocabulary import END
 

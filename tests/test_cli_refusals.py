@@ -133,7 +133,6 @@ TRAIN: list[Row] = [
             ("--holdout 0.5", "0.1", ANEW),
             ("--examples files", "lines", ANEW),
             ("--encoding latin-1", "utf-8", ANEW),
-            ("--newlines keep", "translate", ANEW),
             ("--normalize NFC", "none", ANEW),
         )
     ),

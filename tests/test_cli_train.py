@@ -27,13 +27,6 @@ def test_examples_are_what_they_are_said_to_be(
     assert (corpus["examples_are"], corpus["examples"]) == (are, examples)
 
 
-def test_auto_says_what_it_found(program: Program) -> None:
-    assert (
-        "each line is one example (no blank lines found; see --examples)"
-        in program.run("train", "names.txt", "--dry-run").out
-    )
-
-
 def test_files_are_examples(program: Program) -> None:
     Path("more.txt").write_text("x\n\ny\n")
     ran = program.run(
@@ -73,15 +66,6 @@ def test_the_encoding_is_taken_at_its_word(program: Program) -> None:
     Path("latin.txt").write_bytes("grün\nblöd\n".encode("latin-1") * 9)
     assert program.run("train", "latin.txt", "--dry-run").status == 1
     assert plan_of(program, "--encoding", "latin-1", corpus="latin.txt")["corpus"]["symbols"] == 10
-
-
-def test_newlines_are_translated_or_kept(program: Program) -> None:
-    Path("dos.txt").write_bytes(b"ab\r\ncd\r\n" * 9)
-    symbols = {
-        way: plan_of(program, "--newlines", way, corpus="dos.txt")["corpus"]["symbols"]
-        for way in ("translate", "keep")
-    }
-    assert symbols["keep"] == symbols["translate"] + 1
 
 
 def test_letters_are_normalised(program: Program) -> None:

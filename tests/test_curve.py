@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from charrnn.cli.console import Output
 from charrnn.cli.terminal.curve import HEIGHT, LABEL, learning_curve, picture
-from charrnn.corpus.corpus import from_texts
+from charrnn.corpus import from_texts
 from charrnn.display import Curve
 from charrnn.model_file import record_of
 from charrnn.settings.corpus import CorpusConfig

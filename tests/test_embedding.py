@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from charrnn import analysis
 from charrnn.analysis import embed
-from charrnn.corpus.segmentation import stream_of
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.stepper import Stepper
+from charrnn.scoring.streams import stream_of
 from charrnn.vocabulary import END, Codes, codes_of
 from tests.speaking import babbler, vocabulary_of
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus.files import NOWHERE, absolute_place, locate, place_of, relative_place
 from tests.program import Program
 from tests.runs import BRIEF
 
@@ -61,20 +60,3 @@ def test_another_text_of_that_name_in_this_folder_is_not_taken_for_it(program: P
     (program / "away/texts").mkdir()
     program.write("away/texts/names.txt", "something else\n")
     assert program.run("eval", "-m", "../models/n.npz", cwd=program / "away").status == 0
-
-
-def test_what_has_no_place_has_none(program: Program) -> None:
-    assert place_of("-") == place_of("dinosaurs") == NOWHERE
-    program.write("dinosaurs", "a text of that name\n")
-    assert place_of("dinosaurs") == str(program.folder.resolve() / "dinosaurs")
-    assert relative_place("m.npz", NOWHERE) == absolute_place("m.npz", NOWHERE) == NOWHERE
-    assert locate("dinosaurs", NOWHERE) == "dinosaurs"
-    assert locate("dinosaurs", str(program / "gone")) == "dinosaurs"
-
-
-def test_the_way_there_leads_back(program: Program) -> None:
-    place = place_of("texts/names.txt")
-    for model in ("m.npz", "models/m.npz", program / "away" / "m.npz"):
-        way = relative_place(model, place)
-        assert not Path(way).is_absolute()
-        assert absolute_place(model, way) == place

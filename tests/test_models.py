@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import charrnn
-from charrnn.corpus.files import MODELS, model_at
+from charrnn.system import MODELS, model_at
 from tests import make_models
 from tests.pages import HOME
 from tests.program import Program

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus.corpus import from_texts
+from charrnn.corpus import from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters, initial
 from charrnn.network.stepper import Stepper

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from charrnn.corpus.corpus import Corpus, Examples, from_texts
+from charrnn.corpus import Corpus, Examples, from_texts
 from charrnn.network.cells import CELLS
 from charrnn.plan import (
     FOREVER,

@@ -17,7 +17,7 @@ from charrnn import system
 from charrnn.cli.console import NARROW, Console, Output, wrap
 from charrnn.cli.terminal import progress, tables
 from charrnn.cli.terminal.progress import CheckupRows, Pace, preview
-from charrnn.corpus.corpus import from_texts
+from charrnn.corpus import from_texts
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
 from charrnn.score import Score

@@ -14,7 +14,7 @@ import pytest
 
 from charrnn.cli.app import COMMANDS
 from charrnn.cli.guide import topics
-from charrnn.corpus.files import NAMES, path_of
+from charrnn.system import NAMES, path_of
 from tests.pages import PAGES
 
 HOME = Path(__file__).parents[1]

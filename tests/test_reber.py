@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 import reber
 
-from charrnn.corpus import corpus
-from charrnn.corpus.files import path_of
+from charrnn.corpus import read_files
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.plan import fit_settings
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
+from charrnn.system import path_of
 from charrnn.training.loop import train
 from charrnn.training.state import start
 from tests.scoring import nats_of
@@ -28,7 +28,7 @@ from tests.scoring import nats_of
 @pytest.fixture(scope="module")
 def losses() -> tuple[Floats, Floats]:
     """What each held-out string costs: the network, and whoever knows the grammar."""
-    found = corpus.read_files([path_of("reber")], CorpusConfig())
+    found = read_files([path_of("reber")], CorpusConfig())
     size = TrainConfig(hidden=64, layers=1, batch=16, bptt=32, lr=0.005, epochs=20)
     learning = replace(size, dropout=0.0, dropconnect=0.0, blank=0.0)  # each string is new enough
     config = fit_settings(learning, found)

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus.corpus import Examples, from_texts
-from charrnn.corpus.segmentation import END_CODE, NEWLINE, cut
+from charrnn.corpus import Examples, from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import UNIT
+from charrnn.reading import END_CODE, NEWLINE, join
 from charrnn.scoring.pieces import Floats, Gatherer, score_blocks
 from charrnn.scoring.score import Score, bytes_of
 from charrnn.scoring.scorer import NetworkScorer
@@ -262,7 +262,7 @@ def test_rows_hold_every_example_once_in_order(blocks: list[str], symbols: int) 
     lines = "".join(blocks).split("\n")
     lines = lines if lines[-1] else lines[:-1]
     scorer = NetworkScorer(LanguageModel(network(Architecture(5, 8, 1)), ABC))
-    codes = list(cut(blocks, "lines", keep_blank=True))
+    codes = [join(lines)]
     gatherer = Gatherer()
     found = [gatherer.add(piece) for piece in score_blocks(scorer, codes, symbols)]
     rows = [batch for batch in found if batch is not None]

@@ -12,7 +12,7 @@ import pytest
 
 from charrnn import model_file
 from charrnn.cluster import open_executor
-from charrnn.corpus.corpus import from_texts
+from charrnn.corpus import from_texts
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, ResumeError, SaveError
 from charrnn.model_file import record_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from charrnn.corpus.corpus import corpus_of
+from charrnn.corpus import corpus_of
 from charrnn.errors import SettingError
 from charrnn.model import Model
 from charrnn.network.unfolded import Unfolded

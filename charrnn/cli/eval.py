@@ -42,14 +42,14 @@ from charrnn.cli import options
 from charrnn.cli.console import ABOVE, CYAN, Console
 from charrnn.cli.options import TextOptions, excludes, flag
 from charrnn.cli.terminal.tables import Line, count, lines_of
-from charrnn.corpus.files import NAMES
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
 from charrnn.settings import fields
 from charrnn.settings.fields import COUNT, Values, setting
+from charrnn.system import NAMES
 from charrnn.text import Raw, Visible, encodable, visible_json, visible_line
 
 if TYPE_CHECKING:
-    from charrnn.corpus.corpus import Corpus
+    from charrnn.corpus import Corpus
     from charrnn.counts import Baseline
     from charrnn.model import Model
     from charrnn.model_file import CorpusRecord
@@ -156,7 +156,7 @@ class Row(NamedTuple):
 
 def run(options: Options, cores: int, console: Console) -> None:
     """Score the text and show the result. Raise SystemExit if something is above --above."""
-    from charrnn.corpus.files import name_of
+    from charrnn.reading import name_of
     from charrnn.runs import load
     from charrnn.score import Score, score_of
     from charrnn.texts import held_out_examples
@@ -348,7 +348,7 @@ def rows_of(
 
 def place_width(options: Options) -> int:
     """Return the columns for the line of an example, and its file if there are several."""
-    from charrnn.corpus.files import name_of
+    from charrnn.reading import name_of
 
     names = [len(visible_line(name_of(source))) + 1 for source in options.sources]
     return 8 + (min(24, max(names)) if len(names) > 1 else 0)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from charrnn import saving
 from charrnn.cli.console import Console
 from charrnn.cli.options import TextOptions
-from charrnn.corpus.files import model_at, path_of
 from charrnn.errors import ModelBusyError, SaveError, SettingError
+from charrnn.system import model_at, path_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,6 +143,6 @@ def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
 
     record = model.corpus
     if not options.sources:
-        return texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)
+        return iter([texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)])
     examples: Any = options.examples
     return texts.codes_like(record, options.sources, options.reading, examples)

@@ -34,10 +34,10 @@ from charrnn.cli.options import OUTPUT, CommandOptions, ModelFile, flag, needs
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.tables import Fact, Report, count
-from charrnn.corpus.files import model_at, path_of
 from charrnn.errors import CorpusError
 from charrnn.settings.fields import setting, settings_of
 from charrnn.settings.training import Fitted
+from charrnn.system import model_at, path_of
 
 if TYPE_CHECKING:
     from charrnn.model import Model
@@ -115,10 +115,8 @@ def report_on(path: Path, model: Model) -> Report:
 def corpus_facts(model: Model) -> Iterator[Fact]:
     corpus, are = model.corpus, model.corpus.examples_are
     yield Fact(label="corpus", text=", ".join(corpus.sources) or "texts passed from Python")
-    how = {"column": corpus.reading.column, "strip": corpus.reading.strip}
-    ways = [f"{option_for(name)} {value}" for name, value in how.items() if value]
-    if ways:
-        yield Fact(text=f"read with {' '.join(ways)}")
+    if corpus.reading.column is not None:
+        yield Fact(text=f"read with {option_for('column')} {corpus.reading.column}")
     if corpus.known:
         yield Fact(text=f"fine-tuned from a model with {len(corpus.known):,} characters")
     examples = count(corpus.examples, "example", are=are)

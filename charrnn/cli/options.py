@@ -19,12 +19,12 @@ from typing import Annotated, Any, ClassVar, NamedTuple, cast
 import typer
 
 from charrnn.cli.console import Console
-from charrnn.corpus.files import MODELS, NAMES, OURS
 from charrnn.errors import SettingError
 from charrnn.settings import fields as setting_fields
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import CORPUS, File, Flag, OneOf, Setting, Text, Values, setting
 from charrnn.settings.training import TrainConfig
+from charrnn.system import MODELS, NAMES, OURS
 
 OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")

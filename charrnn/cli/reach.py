@@ -125,7 +125,7 @@ def measure(path: Path, options: Options, console: Console) -> Measured:
 def ids_of(model: Model, options: Options) -> Ids:
     import numpy as np
 
-    from charrnn.corpus.segmentation import END_CODE
+    from charrnn.reading import END_CODE
     from charrnn.vocabulary import END
 
     blocks = [np.zeros(0, model.vocabulary.dtype)]

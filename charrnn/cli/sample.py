@@ -40,11 +40,11 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.options import MODEL, CommandOptions, Source, flag, group
-from charrnn.corpus.files import path_of
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import COUNT, DRAWING, Text, Whole, of_drawing, setting
 from charrnn.settings.sampling import TEMPERATURE, SampleConfig
+from charrnn.system import path_of
 from charrnn.text import encodable
 
 if TYPE_CHECKING:
@@ -207,8 +207,8 @@ def as_json(sampler: Sampler, sample: Sample) -> dict[str, object]:
 
 def known_texts(models: Sequence[Model], options: Options, console: Console) -> set[str]:
     """Return the texts that samples may not be, folded."""
-    from charrnn.corpus.segmentation import texts_in, whole_examples
     from charrnn.model import training_texts
+    from charrnn.reading import texts_of
     from charrnn.sampler import folded
     from charrnn.texts import codes_like
 
@@ -225,8 +225,8 @@ def known_texts(models: Sequence[Model], options: Options, console: Console) -> 
                     raise CharrnnError(error.what, "Name the list with --not-in FILE.") from None
                 console.note(f"{error.what}: samples may be copies of it")
     console.note_if_waiting(options.not_in)
-    for codes in whole_examples(codes_like(models[0].corpus, options.not_in, {})):
-        known.update(map(folded, texts_in(codes)))
+    for codes in codes_like(models[0].corpus, options.not_in, {}):
+        known.update(map(folded, texts_of(codes)))
     return known
 
 

@@ -203,7 +203,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
 def read_material(options: Options, console: Console) -> Material:
     """Read the corpus and the model to start from."""
     from charrnn.cli.train.prepare import model_to_start_from
-    from charrnn.corpus.corpus import read_files
+    from charrnn.corpus import read_files
     from charrnn.model_file import record_of
     from charrnn.sweep import Material
 

@@ -62,7 +62,7 @@ def metadata(trained: Trained) -> dict[str, str]:
         "end": END,
         "unknown": UNKNOWN,
         "first_id": UNKNOWN + 1,  # of the characters
-        "newlines": corpus.reading.newlines,
+        "newlines": "translate",
         "normalize": corpus.reading.normalize,
     }
     return {"charrnn": json.dumps(facts, ensure_ascii=False)}

@@ -14,8 +14,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.segmentation import END_CODE, NEWLINE, text_of
+from charrnn.reading import END_CODE, NEWLINE
 from charrnn.scoring.score import BITS, Mean
+from charrnn.scoring.streams import text_of
 from charrnn.text import FIRST_MARK, JOINER, is_half_a_flag, joins, visible_in_html
 from charrnn.vocabulary import Codes, codes_of
 

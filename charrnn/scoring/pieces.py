@@ -18,10 +18,10 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.columns import Records
-from charrnn.corpus.segmentation import END_CODE, LineNumbers, text_of, whole_examples
 from charrnn.network.rounding import UNIT
+from charrnn.reading import END_CODE
 from charrnn.scoring.score import BITS, Score, sum_of_units, sums_of_units, tally, tally_examples
+from charrnn.scoring.streams import text_of, whole_examples
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary
 
 Floats = NDArray[np.float64]
@@ -230,21 +230,16 @@ class Origins:
     """
 
     def __init__(self, *readers: str) -> None:
-        self.records = Records()  # of tables of which a column is read
         self._files = 0
         self._taken = dict.fromkeys(readers, 0)  # examples that come from no file
         # a file and lines in it, for each reader
         self._noted: dict[str, deque[tuple[int, Numbers]]] = {name: deque() for name in readers}
 
-    def of_next_file(self) -> LineNumbers:
-        number = self._files
-        self._files += 1
-
-        def note(lines: Numbers) -> None:
-            for noted in self._noted.values():
-                noted.append((number, lines))
-
-        return LineNumbers(note)
+    def note(self, file: int, lines: Numbers) -> None:
+        """Note the lines on which examples of a file begin."""
+        self._files = file + 1
+        for noted in self._noted.values():
+            noted.append((file, lines))
 
     def take(self, reader: str, count: int) -> tuple[Numbers, Numbers]:
         """Return the files, from 0, and the lines, from 1, of the next examples of a reader."""

@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from charrnn.corpus.segmentation import END_CODE
 from charrnn.network.rounding import UNIT
+from charrnn.reading import END_CODE
 from charrnn.text import visible_in_html
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids
 

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.corpus import Examples
+from charrnn.corpus import Examples
 from charrnn.network.architecture import Counts, read_after, read_before, still_to_come
 from charrnn.network.layer import SMALL
 from charrnn.network.parameters import LanguageModel, Parameters

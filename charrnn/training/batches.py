@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.corpus import Examples
+from charrnn.corpus import Examples
 from charrnn.network.unfolded import Window
 from charrnn.system import ORDER
 from charrnn.vocabulary import END, Ids

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.corpus import Corpus, Examples
+from charrnn.corpus import Corpus, Examples
 from charrnn.counts import Ngrams
 from charrnn.errors import DivergedError, ResumeError
 from charrnn.network.parameters import LanguageModel, Parameters

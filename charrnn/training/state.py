@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from charrnn.corpus.corpus import Corpus
+from charrnn.corpus import Corpus
 from charrnn.errors import SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial

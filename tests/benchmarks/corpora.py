@@ -13,7 +13,7 @@ LINES = b"".join(b"%s\n" % word for word in (b"banana", b"cherry", b"quince", b"
 
 CHILD = """
 import json, resource, sys, time
-from charrnn.corpus.corpus import read_files
+from charrnn.corpus import read_files
 from charrnn.plan import fit_settings
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import train

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from charrnn.corpus.corpus import Corpus, Examples, from_texts
-from charrnn.corpus.files import path_of
+from charrnn.corpus import Corpus, Examples, from_texts
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
+from charrnn.system import path_of
 from charrnn.training.loop import part_of, train
 from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio

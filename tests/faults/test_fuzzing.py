@@ -30,7 +30,6 @@ NUMBERS = st.one_of(
 WORDS = {
     "--examples": ["auto", "lines", "paragraphs", "files"],
     "--normalize": ["none", "NFC", "NFKC"],
-    "--newlines": ["translate", "keep"],
     "--optimizer": ["adam", "rmsprop", "adagrad", "sgd"],
     "--schedule": ["cosine", "linear", "constant"],
     "--cell": ["tanh", "gru", "lstm", "output"],

@@ -31,7 +31,6 @@ OUT_OF_RANGE = {
         "--optimizer": ["lion", ""],
         "--schedule": ["step"],
         "--examples": ["pages"],
-        "--newlines": ["crlf"],
         "--normalize": ["NFD"],
     },
     "eval names.txt": {

@@ -41,10 +41,10 @@ from typing import Any, ClassVar
 from charrnn.cli import options
 from charrnn.cli.files import check_not_an_input
 from charrnn.cli.options import OUTPUT, CommandOptions, Rule, Source, excludes, flag, group
-from charrnn.corpus.files import NAMES, OURS
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import File, Whole, of_corpus, of_learning, setting
 from charrnn.settings.training import TrainConfig
+from charrnn.system import NAMES, OURS
 
 
 @dataclass(frozen=True, kw_only=True)

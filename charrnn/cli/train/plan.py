@@ -14,14 +14,13 @@ from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.tables import Entry, bits, bytes_in_words, clock, count, counted, entries
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.summary import line_with
-from charrnn.corpus.checks import Warned
-from charrnn.corpus.corpus import Corpus
-from charrnn.corpus.files import path_of
+from charrnn.corpus import Corpus, Warned
 from charrnn.counts import Baseline
 from charrnn.display import best_of
 from charrnn.model_file import Trained
 from charrnn.plan import FITTED, FOREVER, Plan, rule_of
 from charrnn.settings.training import Fitted
+from charrnn.system import path_of
 from charrnn.text import script_of
 from charrnn.vocabulary import UNKNOWN
 
@@ -38,8 +37,7 @@ def corpus_in_words(corpus: Corpus, doubts: Iterable[Warned]) -> Iterator[Entry]
     yield "corpus", names
     symbols = f"{corpus.vocabulary.symbols:,} symbols"
     yield "", f"{examples}, {count(train.characters, 'character')}, {symbols}"
-    for line in examples_in_words(corpus):
-        yield "", line
+    yield "", f"each {are.removesuffix('s')} is one example (see --examples)"
     if len(held_out):
         kept = (
             f": {', '.join(corpus.valid)}" if corpus.valid else " (--holdout), to measure the loss"
@@ -54,9 +52,6 @@ def corpus_in_words(corpus: Corpus, doubts: Iterable[Warned]) -> Iterator[Entry]
 
 def doubt_in_words(doubt: Warned, source: str) -> str:
     match doubt.kind:
-        case "much held out":
-            share = f"{100 * doubt.count / doubt.of:.0f}% of the characters"
-            return f"{share} are held out; see --holdout and --examples"
         case "few examples":
             return f"only {count(doubt.count, 'example')} to train on; see --examples"
         case "repeated":
@@ -80,32 +75,6 @@ def doubt_in_words(doubt: Warned, source: str) -> str:
             advice = "given-names-latin has Latin names alone"
         return f"{doubt.kind}; {share} {doubt.what.title()}: {advice}"
     return f"{some} have a {doubt.kind.split()[0]} inside: {column} reads one column of the table"
-
-
-def examples_in_words(corpus: Corpus) -> Iterator[str]:
-    """Yield how texts were cut into examples, and the alternative."""
-    for kind in ("lines", "paragraphs"):
-        files = [
-            (name, cut)
-            for name, cut in zip(corpus.sources, corpus.cuts, strict=False)
-            if cut.are == kind and cut.lines
-        ]
-        if not files:
-            continue
-        lines = sum(cut.lines for _, cut in files)
-        blank = sum(cut.blank_lines for _, cut in files)
-        paragraphs = sum(cut.paragraphs for _, cut in files)
-        names = ", ".join(name for name, _ in files)
-        where = f" of {names}" if corpus.examples_are == "mixed" else ""
-        if kind == "paragraphs":
-            other = f"(--examples lines would give {lines:,})"
-            yield f"each paragraph{where} is one example; blank lines separate them {other}"
-        elif paragraphs > len(files):
-            skipped = f"{count(blank, 'blank line')} {'is' if blank == 1 else 'are'} skipped"
-            other = f"(--examples paragraphs would give {paragraphs:,})"
-            yield f"each line{where} is one example; {skipped} {other}"
-        else:
-            yield f"each line{where} is one example (no blank lines found; see --examples)"
 
 
 def start_in_words(options: Options, start: Trained | None, corpus: Corpus) -> Iterator[Entry]:

@@ -19,9 +19,7 @@ from charrnn.cli.train import plan as words
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.plan import PlanDisplay
 from charrnn.cli.train.summary import corpus_json, in_order, settings_json
-from charrnn.corpus.checks import Warned, warnings
-from charrnn.corpus.corpus import Corpus, read_files
-from charrnn.corpus.files import OURS
+from charrnn.corpus import Corpus, Warned, read_files, warnings
 from charrnn.counts import Baseline
 from charrnn.errors import CorpusError, ModelFileError, OtherVersionError, ResumeError, SettingError
 from charrnn.model_file import LARGEST, Checkpoint, Trained, load_trained, room_needed
@@ -30,6 +28,7 @@ from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.saving import check_writable
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted
+from charrnn.system import OURS
 
 CHECKUP = 210  # bytes in the history of a model file, at most
 MOST_CHECKUPS = LARGEST // CHECKUP

@@ -14,7 +14,6 @@ from charrnn.cli.train.metrics import Metrics, check_place
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
-from charrnn.corpus.files import check_source
 from charrnn.counts import baselines
 from charrnn.errors import CharrnnError, DivergedError, ResumeError
 from charrnn.model_file import is_model
@@ -57,9 +56,6 @@ def check_model_file(options: Options) -> None:
 
 def run(options: Options, _cores: int, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
-    if os.path.exists(options.model) and not options.resume:
-        for source in (*options.sources, *options.valid):
-            check_source(source)  # a missing corpus is reported before --force is suggested
     with lock_model_file(options):
         ready = prepare_run(options, console)
         if options.dry_run:

@@ -16,14 +16,14 @@ from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.progress import Pace
 from charrnn.cli.terminal.tables import Entry, Fact, Report, clock, count, counted, of_bits
 from charrnn.cli.train.options import Options
-from charrnn.corpus.checks import Warned
-from charrnn.corpus.files import is_stream, path_of
+from charrnn.corpus import Warned
 from charrnn.display import best_of, training_loss
 from charrnn.model_file import Checkpoint, CorpusRecord
 from charrnn.plan import FOREVER
 from charrnn.predictor import MIXABLE_HEADS
 from charrnn.score import Difference, Mean, Score, json_of
 from charrnn.settings.training import Ending, Fitted
+from charrnn.system import path_of
 from charrnn.text import Visible
 
 
@@ -53,12 +53,12 @@ def in_order(losses: Mapping[str, float]) -> dict[str, float]:
 
 def typed_again(sources: Sequence[str], valid: Sequence[str]) -> list[str]:
     """Return the texts to type to resume a run, or nothing if all can be read again."""
-    return texts_again(sources, valid) if any(map(is_stream, (*sources, *valid))) else []
+    return texts_again(sources, valid) if "-" in (*sources, *valid) else []
 
 
 def texts_again(sources: Sequence[str], valid: Sequence[str]) -> list[str]:
     """Return the words of a command that name these texts."""
-    is_fed = (*sources, *valid).count("-") == 1  # with more, they were pipes
+    is_fed = (*sources, *valid).count("-") == 1  # it is read once
     return [
         *(placeholder(name, "CORPUS", is_fed) for name in sources),
         *(part for name in valid for part in ("--valid", placeholder(name, "FILE", is_fed))),
@@ -77,8 +77,8 @@ def fed(line: str, again: Sequence[str], sources: Sequence[str]) -> str:
 
 def placeholder(name: str, word: str, is_fed: bool = True) -> str:
     """Return the name to type again, or the word for a pipe of the shell."""
-    if is_stream(name):
-        return name if name == "-" and is_fed else word
+    if name == "-":
+        return name if is_fed else word
     return f"./{name}" if name.startswith("-") else name
 
 

@@ -1,1 +1,0 @@
-"""Files to numbered examples: opening, decoding, cutting, holding some out, and checks."""
