@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from itertools import chain
@@ -36,6 +36,7 @@ Integers = NDArray[np.intp]
 Words = NDArray[np.uint64]
 Lengths = NDArray[np.int64]
 Ending = Literal["end", "limit"]
+Group = tuple[Sequence[int], Sequence[int]]  # numbers of samples, and an attempt for each
 
 LANES: Final = 1024  # samples drawn side by side, at most
 FIRST_LANES: Final = 64  # in the first group, so that the first texts appear soon
@@ -85,6 +86,9 @@ class Sample(NamedTuple):
     ended: Ending
 
 
+Share = Callable[[Iterable[Group]], Iterator[list[Sample]]]
+
+
 class Sampler:
     """A model and a prime that draw samples."""
 
@@ -128,15 +132,27 @@ class Sampler:
         for _, symbols, _ in self._draw([number], [0]):
             yield self._text_of(symbols)
 
-    def samples(self, numbers: Sequence[int], attempts: Sequence[int] = (0,)) -> Iterator[Sample]:
-        """Yield the samples of these numbers, with one attempt for each or for all."""
+    def samples(
+        self, numbers: Sequence[int], attempts: Sequence[int] = (0,), share: Share | None = None
+    ) -> Iterator[Sample]:
+        """Yield the samples of these numbers, with one attempt for each or for all.
+
+        ``share`` calls draw_group for each group elsewhere, and yields the results in order.
+        """
+        groups = self._groups(numbers, attempts)
+        drawn = share(groups) if share else (draw_group(self, group) for group in groups)
+        return chain.from_iterable(drawn)
+
+    def _groups(self, numbers: Sequence[int], attempts: Sequence[int]) -> Iterator[Group]:
         tried = attempts if len(attempts) == len(numbers) else [*attempts] * len(numbers)
         at, lanes = 0, min(FIRST_LANES, self.lanes)
         while at < len(numbers):
-            yield from self._group(numbers[at : at + lanes], tried[at : at + lanes])
+            yield numbers[at : at + lanes], tried[at : at + lanes]
             at, lanes = at + lanes, min(4 * lanes, self.lanes)
 
-    def _group(self, numbers: Sequence[int], attempts: Sequence[int]) -> Iterator[Sample]:
+    def draw_side_by_side(
+        self, numbers: Sequence[int], attempts: Sequence[int]
+    ) -> Iterator[Sample]:
         steps = list(self._draw(numbers, attempts))
         rows, symbols, nats = (np.concatenate(part) for part in zip(*steps, strict=True))
         costs = np.bincount(rows, nats, len(numbers))
@@ -231,6 +247,11 @@ class Sampler:
                 nats = vocabulary.unseen_nats - np.logaddexp(-nats, new)
             total += nats
         return total
+
+
+def draw_group(sampler: Sampler, group: Group) -> list[Sample]:
+    """Return the samples of a group; a worker calls this."""
+    return list(sampler.draw_side_by_side(*group))
 
 
 MOST: Final = 512  # lengths and ranges of lengths
@@ -367,14 +388,16 @@ def folded(text: str) -> str:
     return text.strip().casefold()
 
 
-def choose(sampler: Sampler, numbers: Sequence[int], conditions: Conditions) -> Iterator[Sample]:
+def choose(
+    sampler: Sampler, numbers: Sequence[int], conditions: Conditions, share: Share | None = None
+) -> Iterator[Sample]:
     """Yield the samples of these numbers, each drawn until it meets the conditions.
 
     A sample that fails ATTEMPTS times is left out; after IN_VAIN of these in a row drawing stops.
     """
     later = range(1, 1 if sampler.is_deterministic else ATTEMPTS)
     in_vain = 0
-    for first in sampler.samples(numbers):
+    for first in sampler.samples(numbers, share=share):
         attempts = chain([first], sampler.samples([first.number] * len(later), later))
         sample = next(filter(conditions.accept, attempts), None)
         if sample is not None:
@@ -384,10 +407,12 @@ def choose(sampler: Sampler, numbers: Sequence[int], conditions: Conditions) -> 
             return
 
 
-def best_of(sampler: Sampler, count: int, conditions: Conditions) -> list[Sample]:
+def best_of(
+    sampler: Sampler, count: int, conditions: Conditions, share: Share | None = None
+) -> list[Sample]:
     """Return the samples with the fewest nats a character, of ten times as many that pass."""
     accepted: list[Sample] = []
-    for sample in sampler.samples(range(MOST_DRAWN * count)):
+    for sample in sampler.samples(range(MOST_DRAWN * count), share=share):
         if conditions.accept(sample):
             accepted.append(sample)
         if len(accepted) == BEST_OF * count:

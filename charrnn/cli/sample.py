@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 CHOOSING = "Choosing samples"  # a panel of help
 USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
+MANY = 20_000  # samples for which processes are worth their start
 NAMED = 12  # unknown characters of a prime that a note names
 SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
 of_choosing = partial(setting, panel=CHOOSING)
@@ -103,6 +104,10 @@ class Options(CommandOptions):
         default_in_words=f"{MODEL} if that exists, else {USUAL}",
     )
     use: str | None = options.use(DRAWING)
+    cores: int | None = options.cores()
+    scheduler: str | None = options.scheduler()
+
+    RULES = (options.excludes("cores", "scheduler"),)
 
     @property
     def chooses(self) -> bool:
@@ -111,10 +116,18 @@ class Options(CommandOptions):
         return self.novel or bool(self.not_in) or self.unique or self.best or lengths != (0, None)
 
 
-def run(options: Options, _threads: int, console: Console) -> None:
+def run(options: Options, cores: int, console: Console) -> None:
     from charrnn.predictor import combine
     from charrnn.runs import load
-    from charrnn.sampler import Conditions, Sampler, best_of, choose, limit_length, random_seed
+    from charrnn.sampler import (
+        Conditions,
+        Sampler,
+        best_of,
+        choose,
+        draw_group,
+        limit_length,
+        random_seed,
+    )
 
     paths = options.models
     if not paths:
@@ -137,7 +150,11 @@ def run(options: Options, _threads: int, console: Console) -> None:
     is_unique = options.unique or options.best
     conditions = Conditions(prime, known, is_unique, options.shortest, options.longest)
     has_newlines = "\n" in vocabulary.characters or "\n" in prime
+    if options.cores is None and options.count < MANY:
+        cores = 1  # processes take longer to start
     is_streamed = options.count == 1 and not options.as_json and not options.chooses
+
+    from charrnn.cluster import map_in_order, open_executor  # slow to import
 
     texts: list[str] = []
     limited = 0  # samples without an end
@@ -155,19 +172,21 @@ def run(options: Options, _threads: int, console: Console) -> None:
             limited += pieces[-1] != ""
             console.result("\n")
             continue
-        if options.best:
-            samples: Iterable[Sample] = best_of(sampler, options.count, conditions)
-        else:
-            samples = choose(sampler, range(options.count), conditions)
-        for sample in samples:
-            text = prime + sample.text
-            between = "\n" if texts and has_newlines else ""
-            if options.as_json:
-                console.json("sample", as_json(sampler, sample))
+        with open_executor(sampler, cores, options.scheduler) as executor:
+            share = partial(map_in_order, executor, draw_group)
+            if options.best:
+                samples: Iterable[Sample] = best_of(sampler, options.count, conditions, share)
             else:
-                console.result(f"{between}{text}\n")
-            texts.append(text)
-            limited += sample.ended == "limit"
+                samples = choose(sampler, range(options.count), conditions, share)
+            for sample in samples:
+                text = prime + sample.text
+                between = "\n" if texts and has_newlines else ""
+                if options.as_json:
+                    console.json("sample", as_json(sampler, sample))
+                else:
+                    console.result(f"{between}{text}\n")
+                texts.append(text)
+                limited += sample.ended == "limit"
 
     if limited:
         which = "the sample" if len(texts) == 1 else f"{limited:,} of {len(texts):,} samples"
