@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from charrnn.errors import CorpusError, SettingError
 from charrnn.reading import END_CODE, SEPARATORS, choose_cut, cut, join, name_of, text_of
 from charrnn.settings.corpus import CorpusConfig, Kind
+from charrnn.tidy import Tidied, in_words, untidy
 from charrnn.vocabulary import END, Codes, Ids, Vocabulary, is_surrogate
 
 Starts = NDArray[np.unsignedinteger[Any]]
@@ -79,6 +80,7 @@ class Corpus:
     sources: tuple[str, ...]
     valid: tuple[str, ...]
     fingerprint: str  # SHA-256 of the text that was read: it identifies the corpus
+    tidied: Tidied = field(default_factory=Tidied)
 
     @cached_property
     def digest(self) -> str:
@@ -110,13 +112,15 @@ def read_files(
 ) -> Corpus:
     """Read the corpus from files; validation files are held out, and everything else trains."""
     config, digest = config or CorpusConfig(), hashlib.sha256()
-    kind: Kind = config.examples if config.reading.column is None else "lines"
+    is_list = config.reading.column is not None or config.reading.tidy
+    kind: Kind = "lines" if is_list else config.examples
+    tidied = Tidied()
 
     def read(names: Sequence[str]) -> Codes:
         nonlocal kind
         parts = []
         for name in names:
-            text = text_of(name, config.reading)
+            text = text_of(name, config.reading, tidied)
             digest.update(text.encode("utf-8", "surrogatepass") + TEXT_ENDS)
             if kind == "auto" and text.strip():
                 kind = choose_cut(text)  # of the first file for all
@@ -134,7 +138,7 @@ def read_files(
         digest.update(VALID_FOLLOWS)
         held_out = read(valid)
     parts = _encode(train, held_out, config.known)
-    return Corpus(*parts, kind, tuple(sources), tuple(valid), digest.hexdigest())
+    return Corpus(*parts, kind, tuple(sources), tuple(valid), digest.hexdigest(), tidied)
 
 
 def from_texts(texts: Iterable[str], config: CorpusConfig | None = None) -> Corpus:
@@ -274,6 +278,9 @@ def warnings(corpus: Corpus) -> list[Warned]:
             for part, most in ((train, LINES), (held_out, 1))
         )
         doubts += table_in([*lines[:1], *firsts], lines)
+        counts = untidy(lines)
+        if counts:
+            doubts.append(Warned("untidy", counts.total(), len(lines), in_words(counts)))
     return doubts
 
 

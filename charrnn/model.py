@@ -42,6 +42,7 @@ from charrnn.settings.fields import OneOf, Text, Whole, check, documented, make_
 from charrnn.settings.sampling import SampleConfig
 from charrnn.settings.training import Fitted
 from charrnn.texts import check_files_exist, codes_in, codes_like
+from charrnn.tidy import Tidied
 from charrnn.vocabulary import END, Codes, Vocabulary
 
 if TYPE_CHECKING:
@@ -385,7 +386,7 @@ def training_texts(model: Model) -> tuple[list[str], str]:
         return [model.vocabulary.decode(ids) for ids in pieces], ""
     check_files_exist(corpus)
     kind: Any = corpus.examples_are
-    texts = examples_in(codes_in(corpus.sources, kind, corpus.reading))
+    texts = examples_in(codes_in(corpus.sources, kind, corpus.reading, Tidied()))
     held_out = 0 if corpus.valid else corpus.held_out_examples
     has_changed = len(texts) != corpus.examples + held_out
     names = ", ".join(corpus.sources)

@@ -30,6 +30,7 @@ from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Kind, Reading
 from charrnn.system import NAMES, path_of
 from charrnn.text import question
+from charrnn.tidy import Tidied, clean, clean_lines
 from charrnn.vocabulary import Codes, codes_of
 
 SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}  # of tables
@@ -50,8 +51,11 @@ def name_of(source: str) -> str:
     return "standard input" if source == "-" else source
 
 
-def text_of(source: str, reading: Reading) -> str:
-    """Return the text of a file, or of standard input for "-"."""
+def text_of(source: str, reading: Reading, tidied: Tidied | None = None) -> str:
+    """Return the text of a file, or of standard input for "-".
+
+    If the reading is tidy, lines are cleaned; with ``tidied``, some are also dropped.
+    """
     name, data = name_of(source), _bytes_of(source)
     if data.startswith(b"PK\3\4"):
         raise CorpusError(
@@ -77,7 +81,11 @@ def text_of(source: str, reading: Reading) -> str:
         raise CorpusError(what, "If it is UTF-16 without a mark, try [encoding] utf-16-le.")
     if reading.column is not None:
         text = column_of(text, reading.column, name)
-    return text if reading.normalize == "none" else unicodedata.normalize(reading.normalize, text)
+    if reading.normalize != "none":
+        text = unicodedata.normalize(reading.normalize, text)
+    if reading.tidy:
+        text = clean_lines(text) if tidied is None else tidied.tidy(text)
+    return text
 
 
 def _bytes_of(source: str) -> bytes:
@@ -140,6 +148,8 @@ def lines_of_input(reading: Reading) -> Iterator[list[str]]:
         lines = [line.removesuffix("\r").lstrip("\ufeff") for line in lines]
         if reading.normalize != "none":
             lines = [unicodedata.normalize(reading.normalize, line) for line in lines]
+        if reading.tidy:
+            lines = [clean(line)[0] for line in lines]
         yield lines
 
 

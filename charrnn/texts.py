@@ -29,6 +29,7 @@ from charrnn.reading import (
 )
 from charrnn.settings.corpus import Kind, Reading
 from charrnn.system import path_of
+from charrnn.tidy import Tidied, clean_lines
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Vocabulary, codes_of
 
 NAME_A_TEXT: Final = "Name a text to read."
@@ -63,8 +64,8 @@ def examples_in(
                 number += len(lines)
             continue
         name, skipped = name_of(source), 0
-        text = text_of(source, replace(reading, column=None))
-        how: Kind = kind if reading.column is None else "lines"
+        text = text_of(source, replace(reading, column=None, tidy=False))
+        how: Kind = kind if reading.column is None and not reading.tidy else "lines"
         if reading.column is not None and text:
             try:
                 text = column_of(text, reading.column, name)
@@ -73,6 +74,8 @@ def examples_in(
                 if "column" in typed:
                     raise
                 lacking(f"{name} has no column {reading.column}, which the model was trained on")
+        if reading.tidy:
+            text = clean_lines(text)
         if how == "auto":
             how = choose_cut(text)
         numbers = (line_numbers(text, how) + skipped).tolist()
@@ -81,12 +84,15 @@ def examples_in(
 
 
 def codes_in(
-    sources: Sequence[str], kind: Kind, reading: Reading | Sequence[Reading]
+    sources: Sequence[str],
+    kind: Kind,
+    reading: Reading | Sequence[Reading],
+    tidied: Tidied | None = None,
 ) -> Iterator[Codes]:
     """Yield the code points of files, read in one way or a way each; END_CODE ends an example."""
     readings = [reading] * len(sources) if isinstance(reading, Reading) else reading
     for source, way in zip(sources, readings, strict=True):
-        yield cut(text_of(source, way), kind if way.column is None else "lines")
+        yield cut(text_of(source, way, tidied), kind if way.column is None else "lines")
 
 
 def codes_like(
@@ -141,10 +147,10 @@ def held_out_codes(rebuilt: Corpus, record: CorpusRecord) -> Codes:
         return characters.astype(np.uint32)[ids]
     # All unseen characters share one id, so read the files again.
     kind: Any = rebuilt.examples_are
+    parts = [*codes_in(record.names, kind, record.config.reading, Tidied())]
     if record.valid:
-        return np.concatenate([*codes_in(record.valid, kind, record.config.reading)])
-    codes = np.concatenate([*codes_in(record.sources, kind, record.config.reading)])
-    return hold_out(codes, record.config.holdout)[1]
+        return np.concatenate(parts[len(record.sources) :])
+    return hold_out(np.concatenate(parts), record.config.holdout)[1]
 
 
 def held_out_examples(rebuilt: Corpus, record: CorpusRecord) -> list[Example]:

@@ -168,7 +168,10 @@ NAMES = [f"name{number}" for number in range(40)]
         (["First Name", *NAMES], [Warned("header", 1, 37, "First Name")]),
         ([f"{name},1" for name in NAMES], [Warned("comma in lines", 36, 36, "1")]),
         (["id;name", *(f"1;{n}" for n in NAMES)], [Warned("semicolon in lines", 37, 37, "name")]),
-        ([f"{name}," for name in NAMES], []),
+        (
+            [f"{name}," for name in NAMES],
+            [Warned("untidy", 36, 36, "36 end in a comma or semicolon")],
+        ),
         (["same"] * 40, [Warned("repeated", 4, 4)]),
     ],
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from charrnn.errors import SettingError
-from charrnn.settings.fields import Checked, OneOf, Real, Text, of_corpus
+from charrnn.settings.fields import Checked, Flag, OneOf, Real, Text, of_corpus
 
 Kind = Literal["auto", "lines", "paragraphs", "files"]
 Normalization = Literal["none", "NFC", "NFKC"]
@@ -41,6 +41,13 @@ class Reading(Checked):
         default_in_words="whole lines",
     )
 
+    tidy: bool = of_corpus(
+        Flag(),
+        "Clean the lines of a list: bullets, numbers, quotes and commas go, and comments, a heading"
+        " and repeats are dropped.",
+        default=False,
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         try:
@@ -72,6 +79,9 @@ class CorpusConfig(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.examples not in ("auto", "lines") and self.reading.tidy:
+            what = f"tidy is for lines, and examples are {self.examples}"
+            raise SettingError(what, "Leave out [examples] or [tidy].", "tidy")
         if self.examples not in ("auto", "lines") and self.reading.column is not None:
             what = f"column excludes examples {self.examples}"
             raise SettingError(what, "With [column], each row is an example.", "column")

@@ -58,6 +58,8 @@ def doubt_in_words(doubt: Warned, source: str) -> str:
             some = f"{doubt.count:,} of {doubt.of:,} held-out examples"
             occur = "occurs" if doubt.count == 1 else "occur"
             return f"{some} also {occur} in the training text: the held-out loss is too optimistic"
+    if doubt.kind == "untidy":
+        return f"of {doubt.of:,} lines, {doubt.what}: add --tidy"
     some = f"{doubt.count:,} of {doubt.of:,} lines"
     what = shlex.quote(doubt.what)
     column, strip = option("column", what), option("strip", what)
