@@ -12,7 +12,7 @@ from tests.child import PYTHON
 from tests.program import Program
 
 # What a file for others needs, its assets among them, and nobody else.
-EXPORTERS = {"charrnn.export.html", "charrnn.export.js", "importlib.resources", "onnx"}
+EXPORTERS = {"charrnn.export.html", "charrnn.export.js", "importlib.resources"}
 
 
 @pytest.mark.parametrize(

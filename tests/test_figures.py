@@ -179,13 +179,13 @@ def test_no_window_is_looked_for(well_trained: Program) -> None:
         ["-c", "import charrnn; charrnn.load().sample()"],
     ],
 )
-def test_matplotlib_and_onnx_are_loaded_by_nobody_who_does_not_draw(
+def test_matplotlib_is_loaded_by_nobody_who_does_not_draw(
     well_trained: Program, line: list[str]
 ) -> None:
     timed = well_trained.run("-X", "importtime", *line, by=PYTHON).err
     imported = {row.rpartition("|")[2].strip().partition(".")[0] for row in timed.splitlines()}
     assert "charrnn" in imported
-    assert not imported & {"matplotlib", "onnx", "safetensors", "IPython"}
+    assert not imported & {"matplotlib", "safetensors", "IPython"}
     assert "charrnn.export.c_header" not in timed
 
 
