@@ -13,23 +13,21 @@ faster than the spectral radius of W implies, the units are saturated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.network import Array
 from charrnn.network.architecture import read_before, still_to_come
 from charrnn.network.layer import Layer
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import Readout
-from charrnn.network.rounding import Array
-from charrnn.network.stepper import Stepper
+from charrnn.network.step import Network
 from charrnn.network.unfolded import State, Unfolded, Window, sum_by_symbol
-from charrnn.reading import END_CODE, texts_of
-from charrnn.scoring.streams import whole_examples
-from charrnn.vocabulary import END, Codes, Ids
+from charrnn.vocabulary import END, Ids
 
 Places = NDArray[np.intp]
 Gradients = list[list[Array]]  # (R, H) for each state of each layer
@@ -263,42 +261,22 @@ Vectors = NDArray[np.float32]
 EMBEDDING_LANES: Final = 512  # texts read side by side
 
 
-class Embedded(NamedTuple):
-    texts: list[str]
-    vectors: Vectors  # (n, H)
-
-
-def embed(model: LanguageModel, blocks: Iterable[Codes]) -> Iterator[Embedded]:
-    """Yield the examples of a stream with their vectors, as soon as their ENDs are read."""
-    stepper = Stepper(model.parameters, EMBEDDING_LANES)
-    for codes in whole_examples(blocks):
-        ends = np.flatnonzero(codes == END_CODE)
-        if len(ends):
-            ids = model.vocabulary.encode_codes(codes)
-            yield Embedded(texts_of(codes), vectors_of(stepper, ids, np.append(-1, ends)))
-
-
-def vectors_of(stepper: Stepper, ids: Ids, bounds: NDArray[np.intp]) -> Vectors:
-    """Return the vectors of the texts between these bounds: (n, H)."""
-    starts, lengths = bounds[:-1] + 1, np.diff(bounds) - 1
-    vectors: Vectors = np.empty((len(starts), stepper.architecture.hidden), np.float32)
-    # Long texts first: lanes whose text has ended are the last ones, and are left out.
-    order = np.argsort(-lengths, kind="stable")
-    for at in range(0, len(order), EMBEDDING_LANES):
+def embed(model: LanguageModel, texts: Sequence[str]) -> Vectors:
+    """Return the top state after the last character of each text: (n, H)."""
+    network, a = Network(model.parameters), model.architecture
+    top = len(a.state_names) - len(a.cell.states)
+    ids = model.vocabulary.encode("".join(texts)).astype(np.intp)
+    sizes = np.array([len(text) for text in texts], np.int64)
+    starts = np.cumsum(sizes) - sizes
+    order = np.argsort(-sizes, kind="stable")  # lanes that have ended come last
+    vectors: Vectors = np.empty((len(texts), a.hidden), np.float32)
+    for at in range(0, len(texts), EMBEDDING_LANES):
         lanes = order[at : at + EMBEDDING_LANES]
-        vectors[lanes] = last_states(stepper, ids, starts[lanes], lengths[lanes])
+        size, start = sizes[lanes], starts[lanes]
+        state = network.zeros(len(lanes), left=size)
+        network.read(np.full(len(lanes), END), state)
+        for t in range(int(size[0])):
+            longer = int(np.searchsorted(-size, -t))  # lanes with a symbol here
+            network.read(ids[start[:longer] + t], [h[:longer] for h in state])
+        vectors[lanes] = state[top]
     return vectors
-
-
-def last_states(stepper: Stepper, ids: Ids, starts: Places, lengths: Places) -> Vectors:
-    """Return the top state of each lane after its last symbol; the longest texts come first."""
-    state = stepper.zeros(len(starts))
-    left = {"left": lengths.astype(np.intp)}
-    stepper.read(np.full(len(starts), END), state, 0, left)
-    for step in range(int(lengths[0])):
-        going = int(np.searchsorted(-lengths, -step))  # lanes whose text is longer than this
-        x = ids[starts[:going] + step].astype(np.intp)
-        left = {"left": lengths[:going] - step - 1}
-        stepper.read(x, [h[:going] for h in state], step + 1, left)
-    top = stepper.architecture.layers - 1
-    return state[top * len(stepper.architecture.cell.states)].astype(np.float32)

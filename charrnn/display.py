@@ -1,4 +1,4 @@
-"""Figures by matplotlib, an extra, and what a notebook shows: a table, a curve, a progress bar.
+"""Figures by matplotlib, an extra, and what a notebook shows: a coloured text, a progress bar.
 
 Files are drawn without pyplot, so they need no window system; the same run gives the same bytes.
 """
@@ -6,18 +6,21 @@ Files are drawn without pyplot, so they need no window system; the same run give
 from __future__ import annotations
 
 import io
+import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from charrnn.analysis import Reach
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
+from charrnn.export.html import LIGHT
 from charrnn.model_file import Checkpoint, CorpusRecord, Trained
-from charrnn.score import Mean
-from charrnn.text import visible_in_html, visible_line
+from charrnn.score import BITS, Mean, band_of
+from charrnn.text import clusters, visible_in_html, visible_line
 from charrnn.training.loop import LOSSES, Checkup, Event
 from charrnn.training.state import progress
 
@@ -234,80 +237,32 @@ def matplotlib_needed() -> Iterator[None]:
         raise MissingPackageError("matplotlib", "matplotlib") from None
 
 
-WIDTH, HEIGHT = 480, 160  # of the curve
-LEFT, RIGHT, TOP, BOTTOM = 44, 10, 8, 22  # margins
-LEARNING: Final = 'stroke="#56B4E9" stroke-dasharray="2 2"'
-HELD_OUT: Final = 'stroke="#0072B2" stroke-width="2"'
-BASELINE: Final = 'stroke="#999999" stroke-dasharray="6 3"'
+LONGEST: Final = 20_000  # characters shown in a notebook, whose file stores them
+INK: Final = "#23262b"  # in a notebook
 
 
-def model_card(trained: Trained) -> str:
-    """Return a table of the model and its learning curve as HTML."""
-    model, corpus = trained.model, trained.corpus
-    size = model.architecture
-    layers = f"{size.layers} × {size.hidden} {size.cell_name} units"
-    rows = [
-        ("network", f"{layers}, {size.parameter_count:,} parameters"),
-        ("vocabulary", f"{size.symbols:,} symbols"),
-        ("trained on", f"{corpus.examples:,} {corpus.examples_are}"),
-        ("trained for", f"{trained.counters['step']:,} steps"),
-    ]
-    if trained.counted is not None:
-        rows.append(("counts", "the model holds its training text"))
-    curve = curve_of(trained)
-    if trained.best is not None and corpus.held_out_characters:
-        rows.append(("held out", nats_and_bits(trained.best[1])))
-    if curve is not None and curve.baseline is not None:
-        name, nats = curve.baseline
-        rows.append((name, nats_and_bits(nats)))
-    picture = "" if curve is None or len(curve.steps) < 2 else svg(curve)
-    return f"<div>{table(rows)}{picture}</div>"
-
-
-def nats_and_bits(nats: float) -> str:
-    return f"{nats:.3f} nats, {Mean(nats, 1).bits_per_character:.3f} bits per character"
-
-
-def svg(curve: Curve) -> str:
-    """Return the curve as SVG; the high start of training is cut off."""
-    low, high = min(curve.shown), max(curve.shown)
-    first, last = curve.steps[0], curve.steps[-1]
-    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
-
-    def x(step: float) -> float:
-        return LEFT + (right - LEFT) * (step - first) / (last - first)
-
-    def y(nats: float) -> float:
-        return TOP + (bottom - TOP) * (high - min(nats, high)) / ((high - low) or 1)
-
-    def line(values: list[float], style: str) -> str:
-        points = list(zip(curve.steps, values, strict=True))
-        points = points[:: -(-len(points) // 500)]
-        places = " ".join(f"{x(step):.1f},{y(nats):.1f}" for step, nats in points)
-        return f'<polyline fill="none" {style} points="{places}"/>'
-
-    def text(x: float, y: float, words: str, anchor: str = "start") -> str:
-        place = f'x="{x:g}" y="{y:g}" text-anchor="{anchor}"'
-        return f'<text {place} font-size="11" fill="currentColor">{escape(words)}</text>'
-
-    parts = [line(curve.learning, LEARNING)]
-    if curve.baseline is not None:
-        parts.append(f'<path d="M{LEFT} {y(curve.baseline[1]):.1f}H{right}" {BASELINE}/>')
-    name, values = f"{curve.learning_name} loss", curve.learning
-    if curve.held_out:
-        parts.append(line(curve.held_out, HELD_OUT))
-        name, values = "held-out loss", curve.held_out
-    parts += [
-        text(LEFT - 4, TOP + 8, f"{high:.2f}", "end"),
-        text(LEFT - 4, bottom, f"{low:.2f}", "end"),
-        text(LEFT, HEIGHT - 4, f"{first:,.0f}"),
-        text(right, HEIGHT - 4, f"{last:,.0f} steps", "end"),
-    ]
-    about = f"{name} from {values[0]:.2f} to {min(values):.2f} nats per character"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}"'
-        f' height="{HEIGHT}" role="img" aria-label="{escape(about)}">{"".join(parts)}</svg>'
-    )
+def heat_map(text: str, nats: Sequence[float]) -> str:
+    """Return the coloured text and its sums for a notebook; the last of the nats is END's."""
+    shown = clusters(text[:LONGEST], nats[: min(len(text), LONGEST)])
+    shown = [(cluster.replace("\n", "↵\n"), cost) for cluster, cost in shown]
+    rest = f" The first {LONGEST:,} are shown."
+    if len(text) <= LONGEST:
+        shown, rest = [*shown, ("■\n", nats[-1])], ""
+    parts = []
+    for band, group in groupby(shown, lambda cluster: band_of(cluster[1])):
+        run = list(group)
+        words = escape(visible_in_html("".join(cluster for cluster, _ in run)), quote=False)
+        if band:
+            ink, ground = LIGHT[band - 1].replace("var(--ink)", INK).split()
+            bits = " ".join(f"{cost * BITS:.1f}" for _, cost in run)
+            style = f"color:{ink};background-color:{ground}"
+            words = f'<span style="{style}" title="{bits}">{words}</span>'
+        parts.append(words)
+    mean = Mean(math.fsum(nats), len(nats))
+    bits, each = f"{mean.nats * BITS:,.1f}", f"{mean.bits_per_character:.2f}"
+    sums = f"{len(text):,} characters and the end: {bits} bits, {each} for each.{rest}"
+    style = "white-space:pre-wrap;overflow-wrap:anywhere"
+    return f'<pre style="{style}">{"".join(parts)}</pre><p>{sums}</p>'
 
 
 def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
@@ -330,16 +285,3 @@ def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
                 bar.set_postfix_str(words, refresh=False)
             bar.update(progress(run.state, run.config, symbols) - bar.n)
             yield event
-
-
-def table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
-    """Return an HTML table; the first cell of each row is its heading."""
-
-    def cell(text: str) -> str:
-        return escape(visible_in_html(text))
-
-    lines = ["".join(f"<th>{cell(name)}</th>" for name in head)] if head else []
-    for name, *cells in rows:
-        columns = "".join(f"<td>{cell(text)}</td>" for text in cells)
-        lines.append(f'<th style="text-align:left">{cell(name)}</th>{columns}')
-    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
-from charrnn.network.step import Array64
+from charrnn.network import Array64
 from charrnn.predictor import Predictor
 from charrnn.settings.sampling import FillConfig as FillConfig
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary

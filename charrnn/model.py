@@ -20,23 +20,20 @@ from charrnn import model_file
 from charrnn.analysis import Vectors, embed
 from charrnn.corpus import Texts, check_texts, files_in
 from charrnn.counts import Ngrams
-from charrnn.display import model_card, plot
+from charrnn.display import heat_map, plot
 from charrnn.errors import CharrnnError, ModelFileError
 from charrnn.export import ExportOptions, export_to
 from charrnn.filler import FillConfig, Filled, fill
 from charrnn.model_file import Checkpoint, CorpusRecord, Trained
-from charrnn.network.architecture import read_after, read_before, still_to_come
+from charrnn.network import Array64, Integers
+from charrnn.network.architecture import still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.network.rounding import Array, Integers
-from charrnn.network.stepper import Stepper
-from charrnn.predictor import Predictor as StepPredictor
+from charrnn.network.step import Network
+from charrnn.predictor import Predictor, Use
 from charrnn.reading import texts_of
 from charrnn.sampler import Conditions, Sampler, best_of, choose, folded, limit_length
-from charrnn.scoring.heat_map import heat_map
-from charrnn.scoring.pieces import AS_THEY_COME, score_blocks, score_examples
-from charrnn.scoring.predictor import Predictor, Use, scorer_of
-from charrnn.scoring.score import Score
-from charrnn.scoring.streams import stream_of
+from charrnn.score import Score, score_of, scores_of
+from charrnn.scorer import groups_of, score_group
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import OneOf, Text, Whole, check, documented, make_config
 from charrnn.settings.sampling import SampleConfig
@@ -109,9 +106,6 @@ class Model:
         counts = "" if self.trained.counted is None else ", and counts"
         return f"<charrnn.Model: {layers}{counts}, {size.symbols} symbols{loss}>"
 
-    def _repr_html_(self) -> str:
-        return model_card(self.trained)
-
     @property
     def language_model(self) -> LanguageModel:
         """The network and its vocabulary."""
@@ -128,19 +122,11 @@ class Model:
 
         use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
         """
-        networks = (self.trained.model,)
-        if use is None:
-            return Predictor(networks, self.counts)
-        chosen: Use = check("use", use, USES)
-        if chosen != "network" and self.trained.counted is None:
+        chosen: Use = "both" if use is None else check("use", use, USES)
+        if use is not None and chosen != "network" and self.counts is None:
             what = f"use {chosen} needs counts, and the model has none"
             raise ModelFileError(what, "Train a model with [counts], or leave [use] out.", "use")
-        return Predictor(networks, self.counts, chosen)
-
-    def drawing(self, use: str | None = None) -> StepPredictor:
-        """Return what draws the next symbol; ``use`` as in ``predictor``."""
-        chosen: Use = self.predictor(use).use
-        return StepPredictor([self.language_model], self.counts, chosen)
+        return Predictor([self.language_model], self.counts, chosen)
 
     @property
     def parameters(self) -> Parameters:
@@ -218,7 +204,7 @@ class Model:
             texts = examples_in(codes_like(self.corpus, files, {})) if files else not_in
             known.update(map(folded, check_texts(texts, "not_in")))
         conditions = Conditions(prime, known, unique or best, shortest, longest)
-        sampler = Sampler(self.drawing(use), config, prime, may_be_empty=shortest == 0)
+        sampler = Sampler(self.predictor(use), config, prime, may_be_empty=shortest == 0)
         if best:
             samples = best_of(sampler, count, conditions)
         else:
@@ -239,7 +225,7 @@ class Model:
         """
         prime = check("prime", prime, Text())
         config = make_config(SampleConfig, drawing, "prime", "use")
-        stream = Sampler(self.drawing(use), config, prime).stream()
+        stream = Sampler(self.predictor(use), config, prime).stream()
         return (character for character in stream if character)
 
     def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:
@@ -248,8 +234,9 @@ class Model:
         texts: The texts, an iterable of str; a str alone is one text.
         use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
         """
-        blocks = score_blocks(scorer_of(self.predictor(use)), stream_of(each_of(texts)))
-        return sum((block.score() for block in blocks), Score())
+        predictor = self.predictor(use)
+        groups = groups_of(each_of(texts))
+        return sum((score_of(score_group(predictor, group)) for group in groups), Score())
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
         """Return the score of each text; all are read side by side.
@@ -257,20 +244,9 @@ class Model:
         texts: The texts, an iterable of str; a str alone is one text.
         use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
         """
-        scorer = scorer_of(self.predictor(use))
-        return list(score_examples(scorer, stream_of(each_of(texts))))
-
-    def iter_scores(self, texts: Iterable[str], *, use: str | None = None) -> Iterator[Score]:
-        """Yield the score of each text as soon as the text comes, in constant memory.
-
-        The scores are those of ``scores``, which reads texts side by side and is faster.
-
-        texts: The texts, an iterable of str; a str alone is one text.
-        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
-        """
-        scorer = scorer_of(self.predictor(use))
-        blocks = (block for text in each_of(texts) for block in stream_of([text]))
-        return score_examples(scorer, blocks, AS_THEY_COME)
+        predictor = self.predictor(use)
+        groups = groups_of(each_of(texts))
+        return [score for group in groups for score in scores_of(score_group(predictor, group))]
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
         """Return the loss of each character of a text, and of its END.
@@ -279,20 +255,16 @@ class Model:
         use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
         """
         text = check("text", text, Text())
-        reader = scorer_of(self.predictor(use), ranking=True)
-        found = list(score_blocks(reader, stream_of([text])))
-        nats = [cost for piece in found for cost in piece.nats.tolist()]
-        ranks = [place for piece in found if piece.ranks is not None for place in piece.ranks]
-        return Surprisal(text, nats, [int(place) for place in ranks])
+        scored = score_group(self.predictor(use), [text], ranking=True)
+        assert scored.ranks is not None
+        return Surprisal(text, scored.nats.tolist(), scored.ranks.tolist())
 
     def embed(self, texts: Iterable[str]) -> Vectors:
         """Return a vector for each text, (N, H): the last state of the top layer.
 
         texts: The texts, an iterable of str; a str alone is one text.
         """
-        blank: Vectors = np.empty((0, self.parameters.architecture.hidden), np.float32)
-        some = embed(self.language_model, stream_of(each_of(texts)))
-        return np.concatenate([blank, *(one.vectors for one in some)])
+        return embed(self.language_model, list(each_of(texts)))
 
     @documented(FillConfig)
     def fill(self, text: str, **how: Unpack[Missing]) -> Filled:
@@ -301,9 +273,9 @@ class Model:
         text: The text, where _ is a missing character and * a gap of some characters.
         """
         text = check("text", text, Text())
-        return fill(self.drawing(), text, make_config(FillConfig, how))
+        return fill(self.predictor(), text, make_config(FillConfig, how))
 
-    def logits(self, ids: Sequence[int] | Integers) -> Array:
+    def logits(self, ids: Sequence[int] | Integers) -> Array64:
         """Return the outputs o (T, K) after each of these ids, read from a zero state.
 
         ids: A row of symbols of the vocabulary, each a whole number from 0 to K - 1.
@@ -315,17 +287,14 @@ class Model:
         ):
             raise ValueError(f"ids are a row of whole numbers from 0 to {known - 1}")
         x = x.astype(np.intp)
-        read, left = read_before(x[1:]), still_to_come(x[1:])
-        clock, left = np.append(read, read_after(x[1:], 0))[: len(x)], np.append(left, 0)[: len(x)]
-        stepper = Stepper(self.parameters, 1)
-        state, index = stepper.zeros(1), 0
-        o: Array = np.empty((len(x), known))
+        left = np.append(still_to_come(x[1:]), 0)
+        network = Network(self.parameters)
+        o: Array64 = np.empty((len(x), known))
+        state = network.zeros(1)
         for t, symbol in enumerate(x):
-            if symbol == END:
-                state, index = stepper.zeros(1), 0
-            counts = {"clock": clock[t : t + 1], "left": left[t : t + 1]}
-            o[t] = stepper.step(x[t : t + 1], state, index, counts)[0]
-            index += 1
+            if symbol == END or t == 0:
+                state = network.zeros(1, left=int(left[t]))
+            o[t] = network.step(x[t : t + 1], state)[0]
         return o
 
     def plot(self, ax: Axes | None = None) -> Axes:

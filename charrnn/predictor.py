@@ -18,8 +18,9 @@ from numpy.typing import DTypeLike
 
 from charrnn.counts import Ngrams
 from charrnn.errors import ModelFileError, SettingError
+from charrnn.network import Array64, Integers
 from charrnn.network.parameters import LanguageModel
-from charrnn.network.step import Array64, Count, Integers, Network, State
+from charrnn.network.step import Count, Network, State
 
 Use = Literal["network", "counts", "both"]
 Mixture = tuple[float, float]

@@ -10,8 +10,10 @@ the part of the surprisal that both predictors share.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -30,6 +32,7 @@ CLEAR: Final = 2.0  # standard errors
 UNCLEAR: Final = "no clear difference (less than two standard errors)"
 BLOCKS: Final = 64  # of a text whose costs are kept
 DIGITS: Final = 4  # of those costs
+BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band of colour begins
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,17 @@ def scores_of(group: Scored) -> list[Score]:
 def whole(column: NDArray[np.bool_] | NDArray[np.float64]) -> NDArray[np.generic]:
     """Return marks as numbers, so that they can be summed."""
     return column.astype(np.int64) if column.dtype == np.bool_ else column
+
+
+def band_of(nats: float) -> int:
+    """Return the number of the band of colour of a surprisal, from 0."""
+    return bisect_right(BOUNDS, nats * BITS)
+
+
+def band_names() -> list[str]:
+    """Return the legend of each band, in bits."""
+    inner = [f"{low:g}-{high:g}" for low, high in pairwise(BOUNDS)]
+    return [f"<{BOUNDS[0]:g}", *inner, f">{BOUNDS[-1]:g}"]
 
 
 class Difference(NamedTuple):

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.step import Array64
+from charrnn.network import Array64
 from charrnn.predictor import Predictor, Use
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 

@@ -85,6 +85,17 @@ def goes_on(before: str, character: str) -> bool:
     )
 
 
+def clusters(characters: Iterable[str], costs: Iterable[float]) -> list[tuple[str, float]]:
+    """Return the clusters of some characters, each with the cost of its first character."""
+    found: list[tuple[str, float]] = []
+    for character, cost in zip(characters, costs, strict=True):
+        if found and goes_on(found[-1][0], character):
+            found[-1] = found[-1][0] + character, found[-1][1]
+        else:
+            found.append((character, cost))
+    return found
+
+
 def joins(character: str) -> bool:
     """Return whether the character continues any cluster."""
     return character >= FIRST_MARK and (

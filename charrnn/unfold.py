@@ -1,6 +1,6 @@
 """The unfolded network of figure 10.3 on one text: every value of every step, and its equation.
 
-Losses and states are those of scoring, to the last bit. Gradients come from the code that trains:
+Losses are those of scoring. Gradients come from the code that trains:
 the cells of its layers note dL/dh on the way back. An equation is a template such as "tanh {a}(t)".
 """
 
@@ -15,11 +15,11 @@ import numpy as np
 
 from charrnn.analysis import LENGTH, stretches
 from charrnn.errors import SettingError
+from charrnn.network import Array, Integers, States
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.network.rounding import OFTEN, Array, Integers, States
 from charrnn.network.unfolded import Unfolded, Window
-from charrnn.scoring.predictor import softmax
-from charrnn.scoring.scorer import NetworkScorer
+from charrnn.predictor import Predictor, softmax
+from charrnn.scorer import score_ids
 from charrnn.vocabulary import END, REPLACEMENT
 
 BACKWARD: Final = "dL/"  # begins the names of gradients
@@ -111,14 +111,13 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
         raise SettingError(what, "Give a shorter text.")
     vocabulary, head = model.vocabulary, model.architecture.head
     own = Parameters(model.architecture, model.parameters.flat.astype(np.float64))
-    p, of_plain, gradient = model.parameters.exact(), own.plain().like(), own.like()
+    p, gradient = own.plain(), own.like()
+    of_plain = p.like()
     ids = np.append(vocabulary.encode(text), np.array(END, vocabulary.dtype))
     steps = np.arange(len(ids))
-    scorer = NetworkScorer(model, keep_logits=True)
-    nats, _ = scorer.read(ids)
-    settles = (steps % OFTEN == OFTEN - 1)[:, None]
-    window = replace(stretches(ids), settles=settles)
-    unfolded = Unfolded(p.architecture, len(ids), 1, np.float64, model.architecture.grid)
+    nats = score_ids(Predictor([model]), ids)[0]["network"]
+    window = stretches(ids)
+    unfolded = Unfolded(p.architecture, len(ids), 1, np.float64)
     unfolded.read(p, window)
     for state in unfolded.states:
         state[0] = 0  # reading has moved it on
@@ -128,9 +127,10 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
     for layer, part in zip(unfolded.layers, layers, strict=True):
         part.values["dL/da"] = np.concatenate(layer.d_ux(len(ids)), 1)
 
-    logits, y = scorer.logits, window.y[:, 0]
-    assert logits is not None
-    o, y_hat = layers[-1].values["h"] @ p["V"].T + own["c"], softmax(logits)
+    o, y = layers[-1].values["h"] @ p["V"].T + own["c"], window.y[:, 0]
+    logits = o.copy()
+    head.logits(logits)
+    y_hat = softmax(logits)
     d_o, chance = y_hat.copy(), np.maximum(y_hat[steps, y], 1e-300)
     head.gradient(d_o, steps * y_hat.shape[1] + y, 1.0)
     if head.lengths is not None:  # END costs what the length costs

@@ -190,16 +190,6 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def threads_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads get work, however little there is."""
-    from charrnn.network import stepper, threads
-    from charrnn.scoring import scorer
-
-    for module in (threads, stepper, scorer):
-        monkeypatch.setattr(module, "WORTHWHILE", 1)
-
-
-@pytest.fixture
 def saves_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run is saved at every check-up."""
     from charrnn import model_file as checkpoint

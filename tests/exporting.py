@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from charrnn.model import Model
-from charrnn.network.rounding import Integers
+from charrnn.network import Integers
 from charrnn.runs import train
 from charrnn.settings.training import TrainConfig
 

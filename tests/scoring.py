@@ -1,26 +1,22 @@
-"""Scores by one scorer, for tests: of examples that are ids, and of texts."""
+"""Scores of networks, for tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from charrnn.corpus import Examples
-from charrnn.scoring.pieces import Floats, Scorer, score_blocks
-from charrnn.scoring.score import Score, tally
-from charrnn.scoring.streams import stream_of
-
-
-def nats_of(scorer: Scorer, examples: Examples) -> Floats:
-    """Return the surprisal of every symbol, read from the beginning."""
-    scorer.begin()
-    return scorer.read(examples.ids)[0]
+from charrnn.network import Array64
+from charrnn.network.parameters import LanguageModel
+from charrnn.predictor import Predictor
+from charrnn.score import Score, score_of
+from charrnn.scorer import score_group, score_ids
+from charrnn.vocabulary import Ids
 
 
-def score_examples(scorer: Scorer, examples: Examples) -> Score:
-    """Return the sums over these examples."""
-    return tally(examples.ids, nats_of(scorer, examples))
+def nats_of(model: LanguageModel, ids: Ids) -> Array64:
+    """Return the surprisal of each symbol."""
+    return score_ids(Predictor([model]), ids)[0]["network"]
 
 
-def score_texts(scorer: Scorer, texts: Iterable[str]) -> Score:
-    """Return the sums, with bytes, over texts that are an example each."""
-    return sum((block.score() for block in score_blocks(scorer, stream_of(texts))), Score())
+def score_texts(model: LanguageModel, texts: Sequence[str]) -> Score:
+    """Return the sums over texts that are an example each."""
+    return score_of(score_group(Predictor([model]), texts))

@@ -13,11 +13,9 @@ import charrnn
 from charrnn.errors import SettingError
 from charrnn.network.architecture import INPUTS, KNOWN, Architecture, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.scoring.pieces import score_blocks
-from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, Vocabulary
 from tests.program import Program
-from tests.scoring import score_texts
+from tests.scoring import nats_of
 from tests.test_gradients import assert_gradient_is_right, counted, masks, state, window
 
 
@@ -44,7 +42,7 @@ def test_its_gradient_is_what_central_differences_say(cell: str, head: str, drop
 
 def test_characters_are_counted_from_the_end_before_and_to_the_end_after() -> None:
     ids = np.array([5, 4, END, END, 3, 2, 2, END, 6])
-    assert read_before(ids, 3).tolist() == [3, 4, 5, 0, 0, 1, 2, 3, 0]
+    assert read_before(ids).tolist() == [0, 1, 2, 0, 0, 1, 2, 3, 0]
     assert still_to_come(ids).tolist() == [2, 1, 0, 0, 3, 2, 1, 0, 1]
 
 
@@ -65,17 +63,6 @@ def test_the_clock_goes_on_where_its_table_ends() -> None:
     )
 
 
-@pytest.mark.parametrize("symbols", [1, 5, 1 << 20])
-def test_a_text_has_one_score_however_it_arrives(symbols: int) -> None:
-    one, rng = model(), np.random.default_rng(0)
-    texts = ["".join(rng.choice(list("abcd?"), size)) for size in (0, 1, 3, 900, 2, 5)]
-    codes = [np.array([ord(c) for c in text] + [0x110000], np.uint32) for text in texts]
-    found = [piece.score() for piece in score_blocks(NetworkScorer(one), codes, symbols)]
-    assert (
-        sum(piece.nats for piece in found) == score_texts(NetworkScorer(one, threads=2), texts).nats
-    )
-
-
 def test_a_step_at_a_time_is_what_a_window_at_once_is() -> None:
     for one in (model(),):
         ids = np.array([2, 3, END, END, 4, 5, 2, END, 3], np.uint8)
@@ -84,7 +71,7 @@ def test_a_step_at_a_time_is_what_a_window_at_once_is() -> None:
         o = full.logits([END, *ids[:-1].tolist()])
         nats = np.log(np.exp(o).sum(1)) - o[np.arange(len(ids)), ids]
         novelty = -np.log1p(-one.vocabulary.novelty)
-        np.testing.assert_allclose(NetworkScorer(one).read(ids)[0], nats + novelty, rtol=1e-9)
+        np.testing.assert_allclose(nats_of(one, ids), nats + novelty, rtol=1e-9)
 
 
 @pytest.mark.parametrize("clock", [True, False])

@@ -20,7 +20,6 @@ from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.sampler import SampleConfig, Sampler
-from charrnn.scoring.scorer import NetworkScorer
 from charrnn.training.loop import Step
 from tests.scoring import score_texts
 
@@ -106,7 +105,7 @@ def test_it_is_learned_kept_gone_on_with_drawn_from_and_scored(
     assert together[2:3] == list(sampler.samples([2]))
     for sample in together:
         if sample.ended == "end":
-            scored = score_texts(NetworkScorer(model.language_model), [sample.text])
+            scored = score_texts(model.language_model, [sample.text])
             assert sample.nats == pytest.approx(scored.nats, rel=1e-3)
     assert math.isfinite(model.score([*NAMES, "Ж?"]).nats)
 

@@ -10,20 +10,18 @@ import pytest
 
 from charrnn.corpus import Corpus, Warned, check_texts, draw, from_texts, read_files, warnings
 from charrnn.errors import CorpusError, SettingError
-from charrnn.reading import texts_of
-from charrnn.scoring.streams import codes_of_ids
+from charrnn.reading import END_CODE, texts_of
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.system import path_of
-from charrnn.vocabulary import UNKNOWN, codes_of
+from charrnn.vocabulary import REPLACEMENT, UNKNOWN, codes_of
 
 WHOLE = CorpusConfig(holdout=0.0)
 
 
 def parts_of(corpus: Corpus) -> tuple[list[str], list[str]]:
     """Return the texts to learn from, and those held out."""
-    characters = codes_of(corpus.vocabulary.characters)
-    parts = (corpus.train, corpus.held_out)
-    train, held_out = (texts_of(codes_of_ids(part.ids, characters)) for part in parts)
+    codes = np.append([END_CODE, REPLACEMENT], codes_of(corpus.vocabulary.characters))
+    train, held_out = (texts_of(codes[part.ids]) for part in (corpus.train, corpus.held_out))
     return train, held_out
 
 

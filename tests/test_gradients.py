@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from charrnn.network import Array
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import Tanh
 from charrnn.network.layer import Layer, Product
 from charrnn.network.parameters import Parameters, initial
-from charrnn.network.rounding import Array
 from charrnn.network.unfolded import Masks, State, Unfolded, Window, sum_by_symbol
 
 STEPS, LANES = 6, 3

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
 from charrnn.network.architecture import Architecture
 from charrnn.network.heads import PARTS, Lengths
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.scoring.pieces import score_blocks
-from charrnn.scoring.scorer import MOST_LENGTHS, NetworkScorer, likelier_lengths
-from charrnn.vocabulary import END, SCALARS, Vocabulary
+from charrnn.predictor import Predictor
+from charrnn.scorer import score_ids
+from charrnn.vocabulary import END, Vocabulary
 from tests.program import Program
 from tests.rows import seldom
 from tests.scoring import score_texts
@@ -70,36 +69,12 @@ def test_lengths_of_any_corpus_add_up_to_1(lengths: list[int], seed: int) -> Non
     assert counted_up + beyond == pytest.approx(1, rel=1e-9)
 
 
-def test_the_probabilities_of_all_texts_are_1() -> None:
-    """Of those of up to three characters, and of all that are longer."""
-    one = model("ab", 0.03)
-    unseen = SCALARS - 2  # each costs the same, so one of them stands for all
-    total = 0.0
-    for length in range(4):
-        for text in map("".join, product("abЖ", repeat=length)):
-            ways = math.log(unseen) * text.count("Ж")
-            total += math.exp(ways - score_texts(NetworkScorer(one), [text]).nats)
-    total += math.exp(Lengths.log_at_least(one.parameters, np.array([4.0]))[0])
-    assert total == pytest.approx(1, rel=1e-9)
-
-
 def test_the_end_costs_what_the_length_costs() -> None:
     one = model()
     for text in ("", "a", "abcab"):
-        score = score_texts(NetworkScorer(one), [text])
+        score = score_texts(one, [text])
         length = Lengths.nats(one.parameters, np.array([len(text)]))[0]
-        assert score.ending.nats == pytest.approx(length, abs=1e-10)
-
-
-@pytest.mark.parametrize("symbols", [1, 7, 1 << 20])
-def test_a_text_has_one_score_however_it_arrives(symbols: int) -> None:
-    one, rng = model(), np.random.default_rng(0)
-    texts = ["".join(rng.choice(list("abcd?"), size)) for size in (0, 1, 3, 700, 2, 5)]
-    codes = [np.array([ord(c) for c in text] + [0x110000], np.uint32) for text in texts]
-    found = [piece.score() for piece in score_blocks(NetworkScorer(one), codes, symbols)]
-    assert sum(one.nats for one in found) == sum(
-        score_texts(NetworkScorer(one, threads=2), [text]).nats for text in texts
-    )
+        assert score.nats_of_ends == pytest.approx(length, abs=1e-10)
 
 
 @pytest.mark.parametrize("ends", [seldom("symbol"), "halt", "length"])
@@ -134,24 +109,10 @@ def test_it_learns_how_near_the_end_is() -> None:
 def test_the_rank_of_an_end_counts_likelier_lengths() -> None:
     one = model()
     costs = Lengths.nats(one.parameters, np.arange(50))
-    _, ranks = NetworkScorer(one, ranking=True).read(np.array([2, 3, 2, END, END], np.uint8))
+    _, ranks = score_ids(Predictor([one]), np.array([2, 3, 2, END, END], np.uint8), ranking=True)
     assert ranks is not None
     assert ranks[3] == 1 + np.count_nonzero(costs < costs[3])
     assert ranks[4] == 1 + np.count_nonzero(costs < costs[0])
-
-
-@settings(max_examples=8)
-@given(st.integers(0, 99), st.floats(0.1, 3))
-def test_likelier_lengths_are_counted_as_far_as_there_are_any(seed: int, spread: float) -> None:
-    rng = np.random.default_rng(seed)
-    p = network()
-    for name in Lengths.shapes:
-        p[name][...] = spread * rng.standard_normal(len(p[name]))
-    p["tau.place"][...] += rng.uniform(0, 7)
-    tau = np.array([0, 1, 30, 5000, 65_000])[: rng.integers(1, 6)]
-    every = np.sort(Lengths.nats(p, np.arange(MOST_LENGTHS)))
-    expected = every.searchsorted(Lengths.nats(p, tau))
-    np.testing.assert_array_equal(likelier_lengths(p, tau), expected)
 
 
 def test_the_commands_take_it(program: Program) -> None:

@@ -36,10 +36,9 @@ def test_the_notebook_runs_from_top_to_bottom(
     names: dict[str, Any] = {}
     model, samples, surprisal, score, ax, row, is_same = (run(cell, names) for cell in cells())
     plt.close("all")
-    assert "<svg" in model._repr_html_()
     assert samples == model.sample(count=5, temperature=0.7, seed=1)
     assert surprisal._repr_html_().startswith("<pre")
-    assert "<table>" in score._repr_html_()
+    assert score.characters
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         "tanh, held out",
         "lstm, held out",

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from charrnn.network import Array
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
-from charrnn.network.rounding import Array
 from charrnn.settings.training import Rule
 from charrnn.training.optimizers import Optimizer, clip, initial_moments
 

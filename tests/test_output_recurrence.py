@@ -10,13 +10,13 @@ import pytest
 
 import charrnn
 from charrnn.analysis import Walk, gradient_of
+from charrnn.network import Array64
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.network.rounding import Array64
-from charrnn.network.stepper import Stepper
+from charrnn.network.step import Network
 from charrnn.network.unfolded import State, Window
-from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import Vocabulary
+from tests.scoring import nats_of
 from tests.test_gradients import (
     LANES,
     assert_gradient_is_right,
@@ -124,19 +124,10 @@ def model(*, forced: bool = False, gain: float = 1.0) -> LanguageModel:
     return LanguageModel(p, vocabulary)
 
 
-@pytest.mark.parametrize("gain", [0.7, 3.0])
-def test_a_long_text_has_one_score(gain: float) -> None:
-    ids = np.random.default_rng(1).integers(1, 10, 3000).astype(np.uint8)
-    whole = NetworkScorer(model(gain=gain)).read(ids)[0]
-    scorer = NetworkScorer(model(gain=gain))
-    parts = [scorer.read(ids[at : at + 700])[0] for at in range(0, 3000, 700)]
-    np.testing.assert_array_equal(np.concatenate(parts), whole)
-
-
 def outputs_after(p: Parameters, h: Array64, x: list[int]) -> Array64:
     """What the network puts out from a state (1, H) on, reading these symbols."""
-    stepper, state = Stepper(p, 1), [h.copy()]
-    return np.stack([stepper.step(np.array([k]), state, t + 1)[0].copy() for t, k in enumerate(x)])
+    steps, state = Network(p), [h.copy()]
+    return np.stack([steps.step(np.array([k]), state)[0].copy() for k in x])
 
 
 @pytest.mark.parametrize(("cell", "is_alike"), [("output", True), ("tanh", False)])
@@ -156,12 +147,8 @@ def test_pasts_with_the_same_outputs_have_the_same_future_where_outputs_are_fed_
 
 
 def test_with_the_truth_fed_back_only_the_last_character_is_known() -> None:
-    scorer = NetworkScorer(model(forced=True))
-    encode = scorer.vocabulary.encode
-    after = []
-    for text in ("abcdefa", "hhhhhfa"):
-        scorer.begin()
-        after.append(scorer.read(encode(text))[0][-1])
+    one = model(forced=True)
+    after = [nats_of(one, one.vocabulary.encode(text))[-1] for text in ("abcdefa", "hhhhhfa")]
     assert after[0] == after[1]
 
 

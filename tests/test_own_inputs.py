@@ -12,7 +12,7 @@ import charrnn
 from charrnn.corpus import from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters, initial
-from charrnn.network.stepper import Stepper
+from charrnn.network.step import Network
 from charrnn.network.unfolded import Window
 from charrnn.plan import fit_settings
 from charrnn.settings.corpus import CorpusConfig
@@ -96,11 +96,11 @@ def test_each_is_drawn_after_what_was_drawn_before_it(cell: str, layers: int) ->
     own = OwnInputs(p.architecture, config(own_inputs=1.0))
     reads = [own.read(p, w, zeros(p), step, 1.0).x for step in range(60)]
     drawn = np.concatenate(reads, axis=1)
-    stepper = Stepper(p, 1)
+    steps = Network(p)
     for first in range(UNKNOWN + 1, SYMBOLS):
-        state = stepper.zeros(1)
-        after_end = chances(stepper.step(np.array([END]), state, 0)[0])
-        after_first = chances(stepper.step(np.array([first]), state, 1)[0])
+        state = steps.zeros(1)
+        after_end = chances(steps.step(np.array([END]), state)[0])
+        after_first = chances(steps.step(np.array([first]), state)[0])
         among = drawn[:, drawn[1] == first]
         share = among.shape[1] / drawn.shape[1]
         assert share == pytest.approx(after_end[first - UNKNOWN - 1], abs=0.02)

@@ -260,7 +260,7 @@ def test_windows_of_whole_examples_have_the_rate_of_their_length() -> None:
     assert whole == typed
 
 
-def test_plain_units_take_smaller_steps_in_small_batches() -> None:
+def test_tanh_units_take_smaller_steps_in_small_batches() -> None:
     for symbols in (2_000, 9_000, 20_000):
         rates = [fitted(symbols, batch=batch).lr for batch in (1, 4, fitted(symbols).batch)]
         assert rates[0] < 0.6 * rates[1] < 0.5 * rates[2]
@@ -272,7 +272,7 @@ def test_inputs_are_left_whole_where_weights_are() -> None:
     assert fitted(9_000, cell="lstm", dropconnect=0.0).blank == 0
 
 
-def test_plain_units_that_learn_for_long_learn_slowly() -> None:
+def test_tanh_units_that_learn_for_long_learn_slowly() -> None:
     for symbols in (1_000_000, 20_000_000):
         assert fitted(symbols, minutes=60).lr < fitted(symbols, minutes=1).lr
 

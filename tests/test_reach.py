@@ -7,9 +7,9 @@ import pytest
 
 from charrnn import analysis
 from charrnn.analysis import Reach, Walk, places, reach_of, spectral_radius, stretches
+from charrnn.network import Array
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.network.rounding import Array
 from charrnn.network.unfolded import State, Unfolded, Window
 from charrnn.vocabulary import Ids
 from tests.speaking import babbler, independent, vocabulary_of

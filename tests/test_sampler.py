@@ -91,7 +91,7 @@ def test_a_sample_is_the_same_alone_among_ten_and_among_hundreds(
     elif kind == "two":
         model = Predictor([babbler(), babbler(seed=1)])
     elif kind == "counts":
-        model = load("dinosaurs").drawing()
+        model = load("dinosaurs").predictor()
     prime = "ab" if kind == "length" else ""
     hundreds = texts(model, 700, prime, max_characters=60, temperature=0.9)
     assert texts(model, 10, prime, max_characters=60, temperature=0.9) == hundreds[:10]

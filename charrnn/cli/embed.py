@@ -20,6 +20,7 @@ echo Tyrannosaurus | charrnn embed | jq -c .vector
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,9 +52,13 @@ class Options(TextOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
+    import numpy as np
+
     from charrnn.analysis import embed
     from charrnn.cli.terminal.tables import count
+    from charrnn.reading import texts_of
     from charrnn.runs import load
+    from charrnn.scorer import groups_of
 
     model = load(options.model)
     file = None
@@ -61,31 +66,21 @@ def run(options: Options, _threads: int, console: Console) -> None:
         file = OutputFile(options.output, "--output", force=options.force)
         file.check(options.model, *options.sources, corpus=model.corpus.names)
     console.note_if_waiting(options.sources)
-    vectors: list[Vectors] = []
+    parts: list[Vectors] = []
     rows = 0
-    for batch in embed(model.language_model, codes_for(model, options)):
-        rows += len(batch.texts)
+    texts = (text for codes in codes_for(model, options) for text in texts_of(codes))
+    for group in groups_of(texts):
+        vectors = embed(model.language_model, group)
+        rows += len(group)
         if file is not None:
-            vectors.append(batch.vectors)
+            parts.append(vectors)
             continue
-        for text, vector in zip(batch.texts, batch.vectors.tolist(), strict=True):
+        for text, vector in zip(group, vectors.tolist(), strict=True):
             console.json("embed", {"text": encodable(text), "vector": vector})
     if not rows:
         raise CorpusError("the text has no examples", "Name a text that is not empty.")
     if file is not None:
-        write_array(file, vectors, rows)
+        content = BytesIO()
+        np.save(content, np.concatenate(parts))
+        file.write(len(content.getbuffer()), [content.getbuffer()])
         console.note(f"{count(rows, 'vector')} of {model.config.hidden:,} numbers: {file.path}")
-
-
-def write_array(file: OutputFile, vectors: list[Vectors], rows: int) -> None:
-    """Write all vectors as one array, in the format of numpy.save."""
-    import io
-
-    from numpy.lib import format as npy
-
-    first = vectors[0]
-    header = io.BytesIO()
-    fields = npy.header_data_from_array_1_0(first) | {"shape": (rows, first.shape[1])}
-    npy.write_array_header_1_0(header, fields)
-    size = len(header.getvalue()) + sum(batch.nbytes for batch in vectors)
-    file.write(size, [header.getvalue(), *(batch.tobytes() for batch in vectors)])

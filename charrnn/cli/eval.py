@@ -227,10 +227,10 @@ def predictors_of(
     models: Sequence[Model], options: Options, console: Console
 ) -> dict[str, Predictor]:
     """Return the predictors by name: for several models, their mixture comes first."""
-    from charrnn.predictor import Predictor, combine
+    from charrnn.predictor import combine
 
     named = {
-        str(path): Predictor([model.language_model], model.counts, model.predictor(options.use).use)
+        str(path): model.predictor(options.use)
         for path, model in zip(options.models, models, strict=True)
     }
     if len(named) == 1:

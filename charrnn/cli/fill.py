@@ -60,7 +60,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
 
     config = FillConfig(**options.filling)
     model = load(options.model)
-    predictor = model.drawing()
+    predictor = model.predictor()
     console.note_if_waiting(options.texts)
     output, number = console.out, 0
     for number, text in enumerate(texts_of(options.texts, model.reading), 1):

@@ -372,11 +372,3 @@ def _expanded(names: list[str] | None) -> list[str] | None:
     if names is None or os.name != "nt":
         return names
     return [file for name in names for file in sorted(glob.glob(name)) or [name]]
-
-
-def note_if_refused(console: Console) -> None:
-    """Report it if the operating system did not start more threads."""
-    from charrnn.network.threads import Threads
-
-    if Threads.were_refused:
-        console.note("could not start more threads; using one (same result, slower)")

@@ -141,7 +141,7 @@ def run(options: Options, cores: int, console: Console) -> None:
         if other.vocabulary.characters != vocabulary.characters:
             hint = "Use models that were trained on the same texts."
             raise ModelFileError(f"the vocabularies of {path} and {paths[0]} differ", hint)
-    predictor = combine([each.drawing(options.use) for each in models])
+    predictor = combine([each.predictor(options.use) for each in models])
     prime = as_read(options.prime, models[0].reading)
     note_prime(prime, vocabulary, console)
     config = SampleConfig(**{"seed": random_seed(), **options.sampling})

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from html import escape
 from typing import NamedTuple
 
-from charrnn.export.html import STATES, fill, legend, policy
+from charrnn.export.html import STATES, colours_in_css, fill, legend, policy
 from charrnn.export.js import asset, plain_json
-from charrnn.network.rounding import Integers
-from charrnn.scoring.heat_map import colours_in_css
+from charrnn.network import Integers
 from charrnn.text import visible_in_html
 from charrnn.unfold import LIKELIEST, Unfolding
 

@@ -15,25 +15,42 @@ from typing import Final
 
 from charrnn.export.js import asset, encode, facts_of, in_base64, plain_json
 from charrnn.model_file import Trained
-from charrnn.score import BITS
-from charrnn.scoring import heat_map
-from charrnn.scoring.heat_map import NAMES
+from charrnn.score import BITS, BOUNDS, band_names
 from charrnn.text import STEERING, visible_in_html
 
 SEVERAL: Final = 10  # texts shown at first, if they are short
 LONG_NAME: Final = 25  # characters
 STATES: Final = dict(zip("stuvwxy", ("-1", "-⅔", "-⅓", "0", "⅓", "⅔", "1"), strict=True))
 
+NAMES: Final = "abcdefg"  # the CSS class of each band
+# The ink and the background of each band but the lowest, which is plain.
+LIGHT: Final = (
+    "var(--ink) #fbf0cf",
+    "var(--ink) #fbe09a",
+    "var(--ink) #fbc265",
+    "#1c1206 #f4914e",
+    "#ffffff #d33c3a",
+    "#ffffff #8d1170",
+)
+DARK: Final = (
+    "var(--ink) #34332c",
+    "var(--ink) #534619",
+    "#fff4dc #7d570e",
+    "#ffffff #ad4f12",
+    "#ffffff #d92f3c",
+    "#2a0020 #ff8fe0",
+)
+
 
 def export(trained: Trained, title: str) -> bytes:
     is_short = trained.corpus.examples_are in ("lines", "texts")
     scripts = [f"\n{asset('engine.js')}", f"\n{asset('page.js')}"]
-    style = fill(asset("page.css"), heat_map.colours_in_css())
+    style = fill(asset("page.css"), colours_in_css())
     # A class of characters for a regular expression of JavaScript with the flag u.
     steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in STEERING)
     facts = facts_of(trained) | {
         "isShort": is_short,
-        "bounds": heat_map.BOUNDS,
+        "bounds": BOUNDS,
         "steering": f"[{steering}]",
     }
     values = {
@@ -42,7 +59,7 @@ def export(trained: Trained, title: str) -> bytes:
         "kind": "names" if are_names(trained) else "texts",
         "style": style,
         "count": str(SEVERAL if is_short else 1),
-        "legend": legend(dict(zip(NAMES, heat_map.band_names(), strict=True))),
+        "legend": legend(dict(zip(NAMES, band_names(), strict=True))),
         "about": about(trained),
         "facts": plain_json(facts),
         "numbers": in_base64(encode(trained.model.parameters)),
@@ -73,6 +90,21 @@ def policy(scripts: Sequence[str], style: str) -> str:
         " base-uri 'none'; form-action 'none'; require-trusted-types-for 'script';"
         " trusted-types 'none'"
     )
+
+
+def colours_in_css() -> dict[str, str]:
+    """Return the colours of the bands by light and by dark, and the rules that use them."""
+    light, dark = (
+        " ".join(
+            f"--{name}-ink: {ink}; --{name}: {ground};"
+            for name, (ink, ground) in zip(NAMES[1:], map(str.split, colours), strict=True)
+        )
+        for colours in (LIGHT, DARK)
+    )
+    bands = "\n".join(
+        f".{name} {{ color: var(--{name}-ink); background: var(--{name}); }}" for name in NAMES[1:]
+    )
+    return {"light": light, "dark": dark, "bands": bands}
 
 
 def legend(names: Mapping[str, str]) -> str:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from charrnn.model_file import Trained
+from charrnn.network import Array
 from charrnn.network.parameters import Parameters
-from charrnn.network.rounding import Array
 from charrnn.vocabulary import END, UNKNOWN
 
 CELLS = {"tanh": "RNN", "gru": "GRU", "lstm": "LSTM"}  # the names in torch and ONNX

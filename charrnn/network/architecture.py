@@ -22,9 +22,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from charrnn.network import Array, Integers
 from charrnn.network.cells import CELLS, Cell, Forced
 from charrnn.network.heads import HEADS, Head
-from charrnn.network.rounding import Array, Grid, Integers
 from charrnn.vocabulary import END
 
 Counts = NDArray[np.int64]
@@ -44,9 +44,9 @@ class Input:
     features: Callable[[], Array]  # (N, F), a row for each count
     again: int = 1  # larger counts repeat the last rows, this many of them
 
-    def seen(self, counts: Integers, dtype: DTypeLike, large: float = 0.0) -> Array:
-        """Return the features of these counts, (..., F), on the grid of `large`: see snap."""
-        table = table_of(self, np.dtype(dtype).char, large)
+    def seen(self, counts: Integers, dtype: DTypeLike) -> Array:
+        """Return the features of these counts, (..., F)."""
+        table = table_of(self, np.dtype(dtype).char)
         most = len(table) - self.again
         beyond = np.maximum(counts - most, 0)
         seen: Array = table[np.minimum(counts, most) + beyond % self.again]
@@ -54,7 +54,7 @@ class Input:
 
     @property
     def width(self) -> int:
-        return int(table_of(self, "f", 0.0).shape[1])
+        return int(table_of(self, "f").shape[1])
 
 
 def of_clock() -> Array:
@@ -79,25 +79,18 @@ INPUTS: Final = {"clock": Input(of_clock, ROUND), "left": Input(of_left)}
 
 
 @cache
-def table_of(source: Input, dtype: str, large: float) -> Array:
-    """Return the rows of an input in this type, on the grid if there is one."""
-    table = source.features().astype(dtype)
-    return table + large - large if large else table
+def table_of(source: Input, dtype: str) -> Array:
+    """Return the rows of an input in this type."""
+    return source.features().astype(dtype)
 
 
-def read_before(ids: Integers, index: int = 0) -> Counts:
-    """Count the characters of its example before each symbol, (S,): `index` at the first."""
-    begins = np.full(len(ids), -index)
+def read_before(ids: Integers) -> Counts:
+    """Count the characters of its example before each symbol, (S,): 0 at the first."""
+    begins = np.zeros(len(ids), np.int64)
     ends = np.flatnonzero(ids[:-1] == END) + 1
     begins[ends] = ends
     counts: Counts = np.arange(len(ids)) - np.maximum.accumulate(begins)
     return counts
-
-
-def read_after(ids: Integers, index: int) -> int:
-    """Count the characters of its example read after these symbols, and `index` before them."""
-    ends = np.flatnonzero(ids == END)
-    return len(ids) - 1 - int(ends[-1]) if len(ends) else index + len(ids)
 
 
 def still_to_come(ids: Integers) -> Counts:
@@ -140,13 +133,6 @@ class Architecture:
         if not self.cell.feeds_back:
             return self
         return replace(self, cell_name="tanh", forced=False)
-
-    @cached_property
-    def grid(self) -> Grid:
-        """The finest grid for sums over the units, or over the numbers of an input."""
-        most = max(self.hidden, *(INPUTS[name].width for name in self.inputs), 1)
-        left = 53 - (most - 1).bit_length()
-        return Grid(left - left // 2, left // 2)
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:

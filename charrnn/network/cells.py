@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from charrnn.network.rounding import Array, Arrays, States
+from charrnn.network import Array, Arrays, States
 
 
 class Cell:

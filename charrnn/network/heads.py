@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from charrnn.network.rounding import Array, Array64, Arrays, Integers
+from charrnn.network import Array, Array64, Arrays, Integers
 from charrnn.vocabulary import END
 
 PARTS: Final = 8  # M

@@ -3,21 +3,20 @@
     dL/dh(t) = W' dL/d(W h(t))  +  the part of the cell  +  the part of the layers above
 
 The first part is the walk back through time of (10.21). ``W h`` is the only product here. The loop
-around it does little, since two threads share Python's lock: the cell's slopes, which need no
-gradient, are computed for many steps at a time.
+around it does little: the cell's slopes, which need no gradient, are computed for many steps at a
+time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import repeat
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from charrnn.network import Array
 from charrnn.network.cells import Cell
-from charrnn.network.rounding import SETTLED, Array, snap
 
 SMALL = 10**6  # multiply-adds up to which OpenBLAS does not copy
 WIDTHS = (64, 48, 32)  # of panels
@@ -75,16 +74,9 @@ class Layer:
     """A cell, and its buffers for T steps of B lanes, made once."""
 
     def __init__(
-        self,
-        cell: type[Cell],
-        steps: int,
-        lanes: int,
-        hidden: int,
-        dtype: DTypeLike,
-        large: float = 0.0,
+        self, cell: type[Cell], steps: int, lanes: int, hidden: int, dtype: DTypeLike
     ) -> None:
-        """``large`` belongs to the grid on which states are put; 0: no grid."""
-        self.cell, self.large = cell, large
+        self.cell = cell
         one_gate = cell.gates == 1
         gates = () if one_gate else (cell.gates,)
         self._square = (*gates, hidden, hidden)
@@ -117,25 +109,19 @@ class Layer:
         self._forth = list(zip(h, ux, at, at[1:], self.tape, strict=False))
         self._back_again = list(zip(d, ux, d_wh, self.tape, kept, strict=True))
 
-    def forward(
-        self, starts: Starts, W: Array, own_bias: Array | None = None, settling: Starts = ()
-    ) -> None:
+    def forward(self, starts: Starts, W: Array, own_bias: Array | None = None) -> None:
         """Fill the states after each step from ux and the states before the first step."""
-        forward, product, large = self.cell.forward, self._there, self.large
+        forward, product = self.cell.forward, self._there
         product.hold(W.reshape(self._square).swapaxes(-1, -2))
-        steps = zip(self._forth, starts, settling or repeat(()), strict=False)
+        steps = zip(self._forth, starts, strict=False)
         with self._place():
-            for (h, ux, before, after, tape), beginning, settled in steps:
+            for (h, ux, before, after, tape), beginning in steps:
                 wh = product(h, beginning)
                 if own_bias is not None:
                     np.add(wh[-1], own_bias, tape)
                 if beginning and self._remembers:
                     before = tuple(self._begun_afresh(before, beginning))
                 forward(ux, wh, before, after, tape)
-                if large:
-                    snap(after, large)
-                    for lane in settled:
-                        snap([state[lane] for state in after], SETTLED)
 
     def backward(self, starts: Starts, W: Array) -> None:
         """Turn d[t], the part of dL/dh(t) from above, into dL/d(U x) and dL/d(W h)."""

@@ -22,8 +22,8 @@ from math import prod
 import numpy as np
 from numpy.typing import DTypeLike
 
+from charrnn.network import Array
 from charrnn.network.architecture import Architecture
-from charrnn.network.rounding import Array, on_grid
 from charrnn.vocabulary import Vocabulary
 
 
@@ -94,14 +94,6 @@ class Parameters(Mapping[str, Array]):
             if array.shape == of_plain[name].shape:
                 array[...] = of_plain[name]
         self.architecture.cell.back_from_plain(self, of_plain, gradient)
-
-    def exact(self) -> Parameters:
-        """Return the plain network in float64, with matrices that multiply states on the grid."""
-        exact = Parameters(self.architecture, self.flat.astype(np.float64)).plain()
-        for name, array in exact.items():
-            if array.ndim == 2 and name != "U1":  # its rows are only looked up
-                array[...] = on_grid(array, self.architecture.grid.weight_bits)
-        return exact
 
     def halved(self) -> Parameters:
         """Return the parameters with matrices rounded to 16-bit floats."""

@@ -18,12 +18,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from charrnn.network import Array64, Integers
 from charrnn.network.architecture import INPUTS
 from charrnn.network.parameters import Parameters
 
 State = list[NDArray[Any]]  # the first axis is the lane
-Array64 = NDArray[np.float64]
-Integers = NDArray[np.integer[Any]]
 Count = int | Integers
 
 COUNTS_BY: Final = {"clock": 1, "left": -1}  # how an input changes from step to step

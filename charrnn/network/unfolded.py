@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from charrnn.network import Array, Integers
 from charrnn.network.architecture import INPUTS, Architecture
 from charrnn.network.layer import Layer, Starts, rows_of
 from charrnn.network.parameters import Parameters
 from charrnn.network.readout import Readout
-from charrnn.network.rounding import Array, Grid, Integers
 from charrnn.vocabulary import END
 
 State = list[Array]  # (B, H) for each of the architecture's states
@@ -40,7 +40,6 @@ class Window:
     y: Integers  # (T, B)
     begins: NDArray[np.bool_] | None = None  # (T, B) whether the state before is zero
     idle: NDArray[np.bool_] | None = None  # (T, B) whether the loss is left out
-    settles: NDArray[np.bool_] | None = None  # (T, B) whether the state settles on a coarser grid
     clock: Integers | None = None  # (T, B) characters of the example read so far
     left: Integers | None = None  # (T, B) characters to come: see inputs
     advance: int | None = None  # steps to the start of the next window; None: all
@@ -52,7 +51,7 @@ class Window:
 
     def part(self, start: int, stop: int) -> Window:
         """Return the window of some of the lanes."""
-        names = ("x", "y", "begins", "idle", "settles", "clock", "left")
+        names = ("x", "y", "begins", "idle", "clock", "left")
         arrays = {name: getattr(self, name) for name in names}
         parts = {name: a[:, start:stop] for name, a in arrays.items() if a is not None}
         contiguous = {name: np.ascontiguousarray(parts[name]) for name in ("x", "y")}
@@ -71,12 +70,10 @@ class Unfolded:
         steps: int,
         lanes: int,
         dtype: DTypeLike = np.float32,
-        grid: Grid | None = None,
     ) -> None:
         self.architecture, self.lanes = architecture, lanes
-        self.large = large = 0.0 if grid is None else grid.large
         self.layers = [
-            Layer(architecture.cell, steps, lanes, architecture.hidden, dtype, large)
+            Layer(architecture.cell, steps, lanes, architecture.hidden, dtype)
             for _ in range(architecture.layers)
         ]
         self.states = [state for layer in self.layers for state in layer.states]
@@ -164,7 +161,6 @@ class Unfolded:
     def _forward(self, p: Parameters, window: Window, starts: Starts, masks: Masks | None) -> Array:
         """Return the states of the top layer after dropout, (T, B, H)."""
         steps = len(window.x)
-        settling = lanes_at(window.settles, window)
         below: Array | None = None
         for number, layer in enumerate(self.layers, 1):
             U, W, b = p[f"U{number}"], p[f"W{number}"], p[f"b{number}"]
@@ -183,7 +179,7 @@ class Unfolded:
             if self.comes_apart:
                 np.tanh(layer.ux[:steps], out=h)  # (10.9), at once: W h is zero
             else:
-                layer.forward(starts, W, p.views.get(f"d{number}"), settling)
+                layer.forward(starts, W, p.views.get(f"d{number}"))
             below = h
             if masks is not None:
                 below = np.multiply(h, masks[number - 1], out=layer.up[:steps])
@@ -249,7 +245,7 @@ class Unfolded:
 
     def seen(self, name: str, window: Window) -> Array:
         """Return the features of an input at each place, (T, B, F)."""
-        return INPUTS[name].seen(getattr(window, name), self.ones.dtype, self.large)
+        return INPUTS[name].seen(getattr(window, name), self.ones.dtype)
 
 
 def lengths_in(window: Window) -> tuple[Integers, Integers]:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from charrnn.corpus import Corpus, Examples
 from charrnn.counts import Ngrams
 from charrnn.errors import DivergedError, ResumeError
+from charrnn.network import Array64
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.network.step import Array64
 from charrnn.network.unfolded import Window
 from charrnn.predictor import Predictor, Use
 from charrnn.score import Score, oddest, tally

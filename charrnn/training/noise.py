@@ -20,10 +20,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.network import Array, Integers
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
-from charrnn.network.readout import normalise
-from charrnn.network.rounding import Array, Integers
 from charrnn.network.unfolded import Masks, State, Unfolded, Window
 from charrnn.settings.training import Fitted
 from charrnn.system import OWN_INPUTS, REGULARIZATION
@@ -126,6 +125,7 @@ def sample_characters(p: Parameters, h: Array, chances: Array) -> Integers:
     p.architecture.head.logits(o)
     characters = o[:, UNKNOWN + 1 :]
     characters -= characters.max(1, keepdims=True)
-    sums = chances * normalise(characters)
+    np.exp(characters, characters)
+    sums = chances * np.add.reduce(characters, 1)
     sampled: Integers = np.argmax(np.add.accumulate(characters, 1) > sums[:, None], axis=1)
     return sampled + UNKNOWN + 1

@@ -15,8 +15,8 @@ import math
 
 import numpy as np
 
+from charrnn.network import Array
 from charrnn.network.parameters import Parameters
-from charrnn.network.rounding import Array
 from charrnn.settings.training import Rule
 
 MOMENTS: dict[Rule, str] = {"adam": "mv", "rmsprop": "v", "adagrad": "v", "sgd": "m"}

@@ -17,9 +17,9 @@ import numpy as np
 
 from charrnn.corpus import Corpus
 from charrnn.errors import SettingError
+from charrnn.network import Array, Integers
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.network.rounding import Array, Integers
 from charrnn.network.unfolded import State, Unfolded
 from charrnn.predictor import check_mixable
 from charrnn.settings.fields import check_agreement

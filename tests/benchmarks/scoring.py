@@ -14,7 +14,6 @@ from pathlib import Path
 from charrnn.corpus import Corpus, Examples, from_texts
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
-from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 from charrnn.system import path_of
@@ -55,14 +54,17 @@ def works(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[dict[
     config = fit_settings(settings, corpus)
     state = start(corpus, config)
     events = train(state, corpus, config)
-    scorer = NetworkScorer(LanguageModel(state.parameters, corpus.vocabulary), threads)
+    model = LanguageModel(state.parameters, corpus.vocabulary)
     text: Examples = part_of(corpus.train, SCORED)[0]
 
     def learn() -> None:
         for _ in islice(events, STEPS):
             pass
 
-    return {"training": learn, "scoring": lambda: nats_of(scorer, text)}, config.batch * config.bptt
+    return {
+        "training": learn,
+        "scoring": lambda: nats_of(model, text.ids),
+    }, config.batch * config.bptt
 
 
 def ratio(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[float, float, float]:

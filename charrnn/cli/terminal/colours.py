@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from functools import cache
 from typing import Any, Final
 
 from charrnn.cli.console import Output
-from charrnn.score import BITS
-from charrnn.scoring import heat_map
-from charrnn.text import Visible, goes_on, joined, visible, visible_line
+from charrnn.score import band_names, band_of
+from charrnn.text import Visible, clusters, joined, visible, visible_line
 
 ELLIPSIS: Final = "..."
 
@@ -43,7 +41,7 @@ class Painter:
 
     def paint(self, text: str, nats: float) -> Visible:
         """Return the text, made visible, in the colour of a surprisal."""
-        return self.paint_band(text, bisect_right(heat_map.BOUNDS, nats * BITS))
+        return self.paint_band(text, band_of(nats))
 
     def paint_band(self, text: str, band: int) -> Visible:
         """Return the text, made visible, in the colour of a band. Newlines stay plain."""
@@ -55,7 +53,7 @@ class Painter:
         return Visible("\n".join(f"{before}{line}{after}" if line else "" for line in lines))
 
     def legend(self) -> Visible:
-        names = enumerate(heat_map.band_names())
+        names = enumerate(band_names())
         bands = (self.paint_band(f" {name} ", band) for band, name in names)
         return joined([Visible("bits:"), *bands], " ")
 
@@ -81,14 +79,13 @@ def _styles(depth: str) -> list[tuple[str, str]]:
 
 def coloured(painter: Painter, text: str, costs: list[float]) -> Visible:
     """Return a text and its end in colours of surprisal; a cluster has that of its first code."""
-    clusters: list[tuple[str, float]] = []
-    for character, nats in zip([*text, "\0"], costs, strict=True):
-        if clusters and character != "\0" and goes_on(clusters[-1][0], character):
-            clusters[-1] = clusters[-1][0] + character, clusters[-1][1]
-        else:
-            clusters.append((character, nats))
     marks = {"\n": "\n", "\0": "$\n"}
-    return joined([painter.paint(marks.get(shown, shown), nats) for shown, nats in clusters])
+    return joined(
+        [
+            painter.paint(marks.get(shown, shown), nats)
+            for shown, nats in clusters([*text, "\0"], costs)
+        ]
+    )
 
 
 def excerpt(text: str, costs: Any, room: int) -> Visible:

@@ -13,7 +13,6 @@ from typing import Any
 from charrnn import system
 from charrnn.cli.console import Console
 from charrnn.cli.errors import typed
-from charrnn.cli.options import note_if_refused
 from charrnn.cli.terminal.tables import epochs_in_words
 from charrnn.cli.train import plan as words
 from charrnn.cli.train.options import Options
@@ -122,7 +121,6 @@ def prepare_run(options: Options, console: Console) -> PreparedRun:
         known = run.corpus.baselines.items()
         baselines = (Baseline(name, nats, *sizes) for name, nats in known)
     best = display.show_baselines(baselines, corpus, both=run.config.counts)
-    note_if_refused(console)
     if not options.dry_run:
         room = room_needed(options.model, run) + CHECKUP * checkups
         check_writable(options.model, room)

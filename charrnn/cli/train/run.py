@@ -17,7 +17,7 @@ from charrnn.cli.train.summary import Outcome, say_what_next, show
 from charrnn.counts import baselines
 from charrnn.errors import CharrnnError, DivergedError, ResumeError
 from charrnn.model_file import is_model
-from charrnn.network.step import Array64
+from charrnn.network import Array64
 from charrnn.predictor import Use
 from charrnn.runs import Saver
 from charrnn.saving import check_may_be_replaced, check_writable, locked

@@ -1,22 +1,17 @@
-"""Bands of surprisal, and their colours in terminals of every kind."""
+"""The colours of surprisal in terminals of each kind."""
 
 from __future__ import annotations
 
 import io
 import math
 import re
-from bisect import bisect_right
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from charrnn.cli.console import Output
 from charrnn.cli.terminal.colours import Painter
-from charrnn.scoring import heat_map
-from charrnn.scoring.score import BITS
-from charrnn.vocabulary import codes_of
+from charrnn.score import band_names
+from charrnn.text import clusters
 
 ESCAPES = re.compile("\x1b\\[[0-9;]*m")
 
@@ -38,43 +33,20 @@ def painter(monkeypatch: pytest.MonkeyPatch, **env: str) -> Painter:
     return Painter(Output(Terminal))
 
 
-@given(st.lists(st.floats(0, 60), min_size=1))
-def test_more_bits_never_make_a_lower_band(nats: list[float]) -> None:
-    letters = np.full(len(nats), ord("x"), np.uint32)
-    bands = heat_map.bands_of_text(letters, np.sort(np.array(nats)))
-    assert (np.diff(bands) >= 0).all()
-    assert bands.tolist() == [bisect_right(heat_map.BOUNDS, n * BITS) for n in sorted(nats)]
-    assert 0 <= bands.min() <= bands.max() < len(heat_map.NAMES)
-
-
 @pytest.mark.parametrize(
     "graphemes",
     [
-        ["x", "e\u0301", "y"],
+        ["x", "e\u0301", "y", "\n", "\u0301", "x", "\0"],
         ["👍🏽", "👩\u200d👩\u200d👧", "x"],
         ["🇩🇪", "🇫🇷", "🇮", "x", "🇩🇪"],
         ["\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e007f", "\u1112\u1161\u11ab", "中"],
     ],
 )
-def test_what_a_reader_takes_for_one_character_has_one_colour(graphemes: list[str]) -> None:
-    codes = codes_of("".join(graphemes))
-    nats = np.array([20.0 * (part > 0) for one in graphemes for part in range(len(one))])
-    assert not heat_map.bands_of_text(codes, nats).any()
-
-
-def test_what_belongs_together_only_by_half_has_colours_of_its_own() -> None:
-    for text in ("\n\u0301", "\u200da", "x🇩", "ab"):
-        assert heat_map.bands_of_text(codes_of(text), np.array([0.0, 20.0])).tolist() == [
-            0,
-            6,
-        ]
-
-
-def test_a_bound_in_bits_begins_a_band() -> None:
-    nats = np.array([0, *heat_map.BOUNDS]) * math.log(2) + 1e-9
-    letters = np.full(len(nats), ord("x"), np.uint32)
-    assert heat_map.bands_of_text(letters, nats).tolist() == [*range(7)]
-    assert heat_map.band_names() == ["<1", "1-2", "2-3", "3-5", "5-7", "7-10", ">10"]
+def test_a_cluster_has_the_colour_of_its_first_character(graphemes: list[str]) -> None:
+    costs = [99.0] * len("".join(graphemes))
+    for i in range(len(graphemes)):
+        costs[len("".join(graphemes[:i]))] = i
+    assert clusters("".join(graphemes), costs) == [(g, i) for i, g in enumerate(graphemes)]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +63,7 @@ def test_each_terminal_gets_the_colours_it_has(
     pens = painter(monkeypatch, **env)
     assert pens.has_colours
     painted = [pens.paint("x", bits * math.log(2)) for bits in (0.5, 1.5, 2.5, 4, 6, 8, 12)]
-    assert len(set(painted)) == len(heat_map.NAMES)
+    assert len(set(painted)) == len(band_names())
     assert painted[0] == "x"
     assert code in painted[3]
     assert {ESCAPES.sub("", text) for text in painted} == {"x"}
@@ -119,4 +91,4 @@ def test_no_colour_runs_over_the_end_of_a_line(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_legend_names_every_band(monkeypatch: pytest.MonkeyPatch) -> None:
     legend = ESCAPES.sub("", painter(monkeypatch, TERM="xterm").legend())
-    assert legend.split() == ["bits:", *heat_map.band_names()]
+    assert legend.split() == ["bits:", *band_names()]

@@ -1,1 +1,0 @@
-"""How surprised a model is by a text, and what that is to be compared with."""

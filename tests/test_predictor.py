@@ -1,0 +1,115 @@
+"""Networks and counts mixed: by hand, in any order, and what cannot be mixed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from charrnn import predictor as module
+from charrnn.counts import Ngrams
+from charrnn.errors import ModelFileError, SettingError
+from charrnn.network import Array64
+from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import LanguageModel, initial
+from charrnn.predictor import Predictor, Use, combine, softmax
+from charrnn.scorer import score_ids
+from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
+from tests.speaking import vocabulary_of
+
+LETTERS = "ab"
+K = len(LETTERS) + 2
+
+
+def network(seed: int, head: str = "symbol", vocabulary: Vocabulary | None = None) -> LanguageModel:
+    vocabulary = vocabulary or vocabulary_of(LETTERS)
+    architecture = Architecture(vocabulary.symbols, 5, 1, head_name=head)
+    rng = np.random.default_rng(seed)
+    p = initial(architecture, np.full(vocabulary.symbols, -1.0, np.float32), rng)
+    p["V"][...] = rng.standard_normal(p["V"].shape)
+    return LanguageModel(p, vocabulary)
+
+
+def text(seed: int, size: int) -> Ids:
+    ids = np.random.default_rng(seed).integers(0, K, size).astype(np.uint8)
+    ids[ids == UNKNOWN] = 2
+    return ids
+
+
+def predictor(networks: int = 1, head: str = "symbol", use: Use = "both") -> Predictor:
+    return Predictor([network(seed, head) for seed in range(networks)], Ngrams(text(1, 80), K), use)
+
+
+def chances_after(asked: Predictor, ids: Ids) -> Array64:
+    """Return P of the next symbol after END and these symbols, (K,)."""
+    state = asked.zeros(1)
+    for symbol in [END, *ids.tolist()]:
+        o = asked.step(np.array([symbol]), state)
+    y_hat: Array64 = softmax(o)[0]
+    return y_hat
+
+
+@pytest.mark.parametrize("head", ["symbol", "halt"])
+@pytest.mark.parametrize("networks", [1, 3])
+@pytest.mark.parametrize("roots", [0, 500])
+def test_a_mixture_is_half_of_each_by_hand(
+    monkeypatch: pytest.MonkeyPatch, head: str, networks: int, roots: int
+) -> None:
+    monkeypatch.setattr(module, "MOST_ROOTS", roots)
+    both = predictor(networks, head)
+    for size in (0, 1, 5, 12):
+        ids = text(size, size)
+        mean = np.mean([chances_after(Predictor([one]), ids) for one in both.models], axis=0)
+        counted = chances_after(predictor(networks, head, "counts"), ids)
+        wanted = np.sqrt(mean * counted) if roots else mean + counted
+        np.testing.assert_allclose(chances_after(both, ids), wanted / wanted.sum(), rtol=1e-9)
+        alone = chances_after(predictor(networks, head, "network"), ids)
+        np.testing.assert_allclose(alone, mean, rtol=1e-9)
+
+
+def test_the_parts_are_the_scores_of_each_alone() -> None:
+    parts, _ = score_ids(predictor(), text(6, 400))
+    assert [*parts] == ["network", "counts", "both"]
+    for use, nats in parts.items():
+        np.testing.assert_allclose(score_ids(predictor(use=use), text(6, 400))[0][use], nats)
+
+
+@pytest.mark.parametrize("use", ["network", "counts", "both"])
+def test_the_order_of_models_changes_nothing(use: Use) -> None:
+    plain, counting = Predictor([network(3)]), predictor(use=use)
+    orders = combine([plain, counting]), combine([counting, plain])
+    assert [order.use for order in orders] == [use, use]
+    first, second = (score_ids(order, text(7, 200))[0][use] for order in orders)
+    np.testing.assert_allclose(first, second, rtol=0, atol=1e-12)
+
+
+def test_of_several_counts_those_of_the_longest_text_are_used() -> None:
+    repeated = np.tile(np.array([2, 3, END], np.uint8), 100)
+    models = [Predictor([network(1)], Ngrams(ids, K)) for ids in (text(1, 60), repeated)]
+    for order in (models, models[::-1]):
+        assert combine(order).counts is models[1].counts
+
+
+def test_a_mean_has_the_mean_novelty() -> None:
+    vocabularies = [replace(vocabulary_of(LETTERS), novelty=novelty) for novelty in (0.1, 0.3)]
+    models = [Predictor([network(i, vocabulary=v)]) for i, v in enumerate(vocabularies)]
+    assert combine(models).vocabulary.novelty == pytest.approx(0.2)
+
+
+def test_models_that_cannot_be_mixed_are_refused() -> None:
+    other = Predictor([network(2, vocabulary=vocabulary_of("xy"))])
+    with pytest.raises(ModelFileError, match="different vocabularies"):
+        combine([Predictor([network(1)]), other])
+    assert Predictor([network(1, "length")]).use == "network"
+    with pytest.raises(SettingError, match="ends length cannot be mixed"):
+        predictor(head="length")
+    with pytest.raises(SettingError, match="ends length cannot be mixed"):
+        Predictor([network(1, "length"), network(2, "length")])
+
+
+def test_where_the_network_is_sure_counts_still_have_a_say() -> None:
+    sure = network(1)
+    sure.parameters["c"][...] = [-5000, -5000, 5000, -5000]
+    both = Predictor([sure], Ngrams(text(1, 80), K))
+    assert np.isfinite(score_ids(both, text(2, 50))[0]["both"]).all()

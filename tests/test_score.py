@@ -1,0 +1,96 @@
+"""Sums of surprisals against sums that are known, and the bands of colour."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from charrnn.corpus import from_texts
+from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import LanguageModel, Parameters, initial
+from charrnn.predictor import Predictor
+from charrnn.score import BITS, BOUNDS, Mean, Score, band_names, band_of
+from charrnn.scorer import score_group
+from charrnn.settings.corpus import CorpusConfig
+from charrnn.vocabulary import END, SCALARS, Vocabulary
+from tests.scoring import score_texts
+
+DINOSAURS = Path(__file__).parent.parent / "data" / "dinosaurs.txt"
+
+
+def model(novelty: float = 0.01) -> LanguageModel:
+    p = initial(Architecture(5, 8, 1), np.full(5, -1.0), np.random.default_rng(0))
+    p["V"][...] *= 10
+    return LanguageModel(p, Vocabulary("abc", novelty))
+
+
+def test_a_network_without_knowledge_is_unsure_among_all_symbols() -> None:
+    blank = LanguageModel(Parameters.zeros(Architecture(5, 3, 1)), Vocabulary("abc"))
+    assert score_texts(blank, ["abba", "c"]).perplexity == pytest.approx(5)
+
+
+def test_bigram_frequencies_score_their_entropy() -> None:
+    names = DINOSAURS.read_text("utf-8").splitlines()
+    corpus = from_texts(names, CorpusConfig(holdout=0.0))
+    symbols, ids = corpus.vocabulary.symbols, corpus.train.ids
+    counts = np.zeros((symbols, symbols))
+    np.add.at(counts, (np.append(END, ids[:-1]), ids), 1)
+    p = Parameters.zeros(Architecture(symbols, symbols, 1))
+    p["U1"][...] = 20 * np.eye(symbols)  # the state is the last symbol
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(counts / counts.sum(axis=1, keepdims=True))
+    p["V"][...] = np.nan_to_num(logs, nan=0.0, neginf=-60).T
+    pairs = Counter(pair for name in names for pair in pairwise(f"\n{name}\n"))
+    firsts = Counter(first for first, _ in pairs.elements())
+    entropy = -sum(n * math.log(n / firsts[pair[0]]) for pair, n in pairs.items())
+    score = score_texts(LanguageModel(p, Vocabulary(corpus.vocabulary.characters)), names)
+    assert score.characters + score.ends == pairs.total()
+    assert score.nats == pytest.approx(entropy, rel=1e-6)
+
+
+@pytest.mark.parametrize("novelty", [0.0, 0.01])
+def test_a_new_character_is_dear_and_never_impossible(novelty: float) -> None:
+    group = score_group(Predictor([model(novelty)]), ["aЖb", "\ud800", "𝒳"])
+    unknown = group.nats[group.ids == 1]
+    assert len(unknown) == 3
+    assert (math.log(SCALARS - 3) < unknown).all()
+    assert (unknown < 60).all()
+
+
+def test_the_likeliest_symbol_has_rank_1() -> None:
+    one = model()
+    scored = score_group(Predictor([one]), ["abcabcaabbcd"], ranking=True)
+    assert scored.ranks is not None
+    assert scored.ranks[-2] == 5  # d, never seen, comes after END, a, b and c
+    for t, text in enumerate(["", "a", "ab", "abc"]):
+        others = [score_group(Predictor([one]), [text + y]).nats[t] for y in ("a", "b", "c", "")]
+        assert scored.ranks[t] == 1 + sum(nats < scored.nats[t] - 1e-9 for nats in others)
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["Ж"], ["\ud800"]])
+def test_each_figure_that_exists_is_a_number(texts: list[str]) -> None:
+    score = score_texts(model(), texts) if texts else Score()
+    for mean in (score.overall, score.without_end):
+        assert math.isfinite(mean.nats_per_character) == (mean.count > 0)
+        assert math.isfinite(mean.perplexity) == (mean.count > 0)
+    assert math.isfinite(score.bits_per_byte) == (score.bytes > 0)
+    assert math.isfinite(Mean(1e6, 1).perplexity)
+
+
+def test_scores_add_up() -> None:
+    texts = ["abc", "d", "", "caЖ"]
+    apart = sum((score_texts(model(), [text]) for text in texts), Score())
+    together = score_texts(model(), texts)
+    assert together.nats == pytest.approx(apart.nats, rel=1e-9)
+    assert (together.characters, together.ends, together.unknown, together.bytes) == (7, 4, 2, 8)
+    assert together.bits_per_byte == pytest.approx(together.nats / math.log(2) / 8)
+
+
+def test_a_bound_in_bits_begins_a_band() -> None:
+    assert [band_of(bits / BITS + 1e-9) for bits in (0, *BOUNDS)] == [*range(7)]
+    assert band_names() == ["<1", "1-2", "2-3", "3-5", "5-7", "7-10", ">10"]
