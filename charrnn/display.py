@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from charrnn.analysis import Reach
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
-from charrnn.export.html import LIGHT
 from charrnn.model_file import Checkpoint, CorpusRecord, Trained
 from charrnn.score import BITS, Mean, band_of
 from charrnn.text import clusters, visible_in_html, visible_line
@@ -243,6 +242,8 @@ INK: Final = "#23262b"  # in a notebook
 
 def heat_map(text: str, nats: Sequence[float]) -> str:
     """Return the coloured text and its sums for a notebook; the last of the nats is END's."""
+    from charrnn.export.html import LIGHT
+
     shown = clusters(text[:LONGEST], nats[: min(len(text), LONGEST)])
     shown = [(cluster.replace("\n", "↵\n"), cost) for cluster, cost in shown]
     rest = f" The first {LONGEST:,} are shown."
