@@ -86,23 +86,19 @@ TRAIN: list[Row] = [
         for more in ("", " --dry-run")
         for row in (
             (1, f"names.txt -m no/x.npz{more}", "no/x.npz cannot be saved: ", "or name a file"),
-            (
-                *(1, f"names.txt -m x --metrics no/x{more}"),
-                *("no/x cannot be written: No such file", "Make the folder first, or"),
-            ),
-            (
-                *(1, f"names.txt -m x --metrics .{more}"),
-                *(". cannot be written: Is a directory", "Name another file with --metrics"),
-            ),
-            (
-                *(1, f"names.txt -m x --metrics names.txt/x{more}"),
-                *("names.txt/x cannot be written: Not a directory", "Name another file"),
-            ),
+        )
+    ),
+    *(
+        (1, f"names.txt -m x --metrics {name}", f"{name} cannot be written: {reason}", hint)
+        for name, reason, hint in (
+            ("no/x", "No such file", "Make the folder first, or"),
+            (".", "Is a directory", "Name another file with --metrics"),
+            ("names.txt/x", "Not a directory", "Name another file"),
         )
     ),
     # From another model
-    (1, "names.txt -m x --from bad.txt", "bad.txt is not a model of charrnn", "Name with --from"),
-    (1, "names.txt -m x --from none.npz", "there is no model none.npz", "Name with --from"),
+    (1, "names.txt -m x --from bad.txt", "bad.txt is not a model of charrnn", ""),
+    (1, "names.txt -m x --from none.npz", "there is no model none.npz", ""),
     *(
         (2, f"names.txt -m x --from {name} {option}", f"{option} {STARTED}{has}", "Leave it out")
         for name, option, has in (

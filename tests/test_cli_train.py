@@ -1,236 +1,379 @@
-"""``charrnn train``: every option has its effect on what is read, built and learned."""
+"""``charrnn train``: its options, its screen, its files, and runs that stop and go on."""
 
 from __future__ import annotations
 
 import gzip
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from charrnn import model_file as checkpoint
+import charrnn
+from charrnn import model_file
+from charrnn.cli import progress
+from charrnn.errors import SaveError
+from charrnn.settings.training import Fitted
+from charrnn.training.loop import Event
 from tests.program import Program
-from tests.runs import SIZE, metrics_of, plan_of, saved_by, summary_of
+from tests.runs import BRIEF, SIZE, metrics_of, plan_of, saved_by, summary_of
 
-# Corpus
+posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+RUN = ("train", "names.txt", *SIZE, "--epochs", "3", "--check-every", "20", "--preview", "0")
+LONG = ("train", "names.txt", *SIZE, "--epochs", "60", "--check-every", "3")
+
+# What is read, built and learned
 
 
 @pytest.mark.parametrize(
-    ("kind", "are", "examples"),
-    [("auto", "lines", 5), ("lines", "lines", 5), ("paragraphs", "paragraphs", 3)],
+    ("line", "content", "expected"),
+    [
+        ("", "a\nb\n\nc\n\nd\ne\n", {"examples_are": "lines", "examples": 5}),
+        ("--examples paragraphs", "a\nb\n\nc\n\nd\ne\n", {"examples": 3}),
+        ("--examples files", "a\n\nb\n", {"examples": 1}),
+        ("--encoding latin-1", "grün\nblöd\n".encode("latin-1") * 9, {"symbols": 10}),
+        ("--normalize NFC", "\u00e9\ne\u0301\n" * 9, {"symbols": 3}),
+        ("--column 2", "1,anna\n2,bob\n" * 9, {"symbols": 6}),
+    ],
 )
-def test_examples_are_what_they_are_said_to_be(
-    program: Program, kind: str, are: str, examples: int
+def test_a_corpus_is_read_as_the_options_say(
+    program: Program, line: str, content: str | bytes, expected: dict[str, Any]
 ) -> None:
-    Path("verses.txt").write_text("a\nb\n\nc\n\nd\ne\n")
-    corpus = plan_of(program, "--examples", kind, "--holdout", "0", corpus="verses.txt")["corpus"]
-    assert (corpus["examples_are"], corpus["examples"]) == (are, examples)
+    program.write("text.csv", content)
+    options = (*line.split(), "--holdout", "0")
+    corpus = plan_of(program, *options, corpus="text.csv")["corpus"]
+    assert corpus | expected == corpus
 
 
-def test_files_are_examples(program: Program) -> None:
-    Path("more.txt").write_text("x\n\ny\n")
-    ran = program.run(
-        "train", "names.txt", "more.txt", "--examples", "files", "--dry-run", "--json"
-    )
-    corpus = ran.json["corpus"]
-    assert corpus["examples_are"] == "files"
-    assert corpus["examples"] + corpus["held_out_examples"] == 2
+def test_what_is_held_out_is_a_share_or_a_file_or_nothing(program: Program) -> None:
+    half = plan_of(program, "--holdout", "0.5")["corpus"]
+    assert (half["examples"], half["held_out_examples"]) == (32, 32)
+    program.write("valid.txt", "anna\nzoe\n")
+    valid = plan_of(program, "--valid", "valid.txt")["corpus"]
+    assert (valid["examples"], valid["held_out_characters"]) == (64, len("annazoe"))
+    nothing = summary_of(program, "--holdout", "0")
+    assert nothing["baselines"] == {}
+    assert nothing["best"] == dict.fromkeys(nothing["best"]) | {"step": nothing["steps"]}
+    assert "nothing is held out" in program.run("train", "--resume").out
 
 
-def test_files_to_validate_with_are_what_is_held_out(program: Program) -> None:
-    Path("v1.txt").write_text("anna\nzoe\n")
-    Path("v2.txt").write_text("bob\n")
-    corpus = plan_of(program, "--valid", "v1.txt", "--valid", "v2.txt")["corpus"]
-    assert (corpus["examples"], corpus["held_out_examples"]) == (64, 3)
-    assert corpus["held_out_characters"] == len("annazoebob")
-
-
-def test_a_share_is_held_out(program: Program) -> None:
-    corpus = plan_of(program, "--holdout", "0.5")["corpus"]
-    assert (corpus["examples"], corpus["held_out_examples"]) == (32, 32)
-
-
-def test_nothing_has_to_be_held_out(program: Program) -> None:
-    summary = summary_of(program, "--holdout", "0")
-    assert summary["corpus"]["held_out_examples"] == 0
-    assert summary["baselines"] == {}
-    assert summary["best"] == {
-        "step": summary["steps"],
-        "nats_per_character": None,
-        "bits_per_character": None,
-        "perplexity": None,
-    }
-
-
-def test_the_encoding_is_taken_at_its_word(program: Program) -> None:
-    Path("latin.txt").write_bytes("grün\nblöd\n".encode("latin-1") * 9)
-    assert program.run("train", "latin.txt", "--dry-run").status == 1
-    assert plan_of(program, "--encoding", "latin-1", corpus="latin.txt")["corpus"]["symbols"] == 10
-
-
-def test_letters_are_normalised(program: Program) -> None:
-    Path("both.txt").write_text("\u00e9\ne\u0301\n" * 9)
-    symbols = {
-        form: plan_of(program, "--normalize", form, corpus="both.txt")["corpus"]["symbols"]
-        for form in ("none", "NFC")
-    }
-    assert symbols == {"none": 5, "NFC": 3}
-
-
-def test_a_corpus_may_be_packed_come_through_a_pipe_or_come_along(
-    program: Program,
-) -> None:
+def test_a_corpus_may_be_packed_piped_or_of_the_package(program: Program) -> None:
     text = (program / "names.txt").read_bytes()
-    (program / "names.gz").write_bytes(gzip.compress(text))
-    packed = program.run("train", "names.gz", "--dry-run", "--json")
-    piped = program.run("train", "-", "--dry-run", "--json", stdin=text)
-    corpora = [ran.json["corpus"] | {"sources": []} for ran in (packed, piped)]
-    assert corpora[0] == corpora[1]
-    ran = program.run("train", "dinosaurs", "--dry-run", "--json")
-    assert ran.json["corpus"]["examples"] > 1000
+    program.write("names.gz", gzip.compress(text))
+    piped = program.run("train", "-", "--dry-run", "--json", stdin=text).json
+    assert plan_of(program, corpus="names.gz")["corpus"] == piped["corpus"]
+    assert plan_of(program, corpus="dinosaurs")["corpus"]["examples"] > 1000
 
 
-# Network
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("cell", "gru"), ("cell", "output"), ("ends", "halt"), ("hidden", 5), ("layers", 2)),
+        *(("dropout", 0.5), ("dropconnect", 0.5), ("blank", 0.5), ("init_radius", 0.5)),
+        *(("bptt", 5), ("batch", 3), ("lr", 0.5), ("optimizer", "sgd"), ("schedule", "linear")),
+        *(("warmup", 4), ("clip", 1e-9), ("weight_decay", 0.5), ("own_inputs", 0.5)),
+        *(("free_running", 2), ("seed", 6), ("clock", True), ("counts", True)),
+    ],
+)
+def test_a_setting_has_its_effect_and_is_kept(program: Program, option: str, value: Any) -> None:
+    typed = [f"--{option.replace('_', '-')}", *([] if value is True else [str(value)])]
+    usual, changed = saved_by(program), saved_by(program, *typed)
+    assert getattr(changed.config, option) == value
+    same = len(usual.state.parameters.flat) == len(
+        changed.state.parameters.flat
+    ) and np.array_equal(usual.state.parameters.flat, changed.state.parameters.flat)
+    assert same == (option == "counts")
 
 
-def test_sizes_are_what_was_asked_for(program: Program) -> None:
-    summary = summary_of(program, "--hidden", "5", "--layers", "2")
-    symbols = summary["corpus"]["symbols"]
-    assert (summary["hidden"], summary["layers"]) == (5, 2)
-    assert summary["parameters"] == symbols * 5 * 2 + symbols + 3 * 25 + 2 * 5
-    with np.load("model.npz") as file:
-        assert file["W2"].shape == (5, 5)
+def test_epochs_minutes_and_patience_end_a_run_and_may_be_raised(program: Program) -> None:
+    assert program.run(*RUN, "--json").json["stopped"] == "epochs"
+    assert program.run("train", "--resume", "--epochs", "5", "--json").json["epochs"] == 5
+    timed = ("train", "names.txt", *SIZE, "-m", "timed.npz", "--json", "--epochs", "1000000")
+    assert program.run(*timed, "--minutes", "0.003").json["stopped"] == "minutes"
+    tired = ("--epochs", "50", "--check-every", "5", "--lr", "1e-12", "--json")
+    line = ("train", "names.txt", *SIZE, *tired, "-m", "tired.npz")
+    assert program.run(*line, "--patience", "1").json["stopped"] == "patience"
+    steps = model_file.load("tired.npz").state.step
+    again = program.run("train", "--resume", "-m", "tired.npz", "--patience", "3", "--json")
+    assert again.json["steps"] == steps + 10
 
 
-def test_sizes_that_are_not_given_fit_the_corpus_and_are_told(program: Program) -> None:
-    ran = program.run("train", "names.txt", "--dry-run", "--json", "--batch", "4096")
-    chosen = ran.json["settings"]
-    for name in ("hidden", "layers", "dropout"):
-        assert f"--{name} {chosen[name]}" in ran.err.replace("\n           ", " ")
-    corpus = ran.json["corpus"]
-    assert chosen["batch"] * chosen["bptt"] <= corpus["characters"] + corpus["examples"]
-    assert f"--batch from 4096 to {chosen['batch']}: the corpus is too small for more" in ran.err
+def test_the_same_seed_gives_the_same_bytes_whatever_is_shown(program: Program) -> None:
+    files: list[bytes] = []
+    for options in ((), ("-q", "--json"), ("--preview", "3"), ("--metrics", "m.jsonl")):
+        assert program.run(*RUN[:-2], *options, "-m", f"{len(files)}.npz").status == 0
+        files.append((program / f"{len(files)}.npz").read_bytes())
+    assert len(set(files)) == 1
 
 
-@pytest.mark.parametrize("option", ["--dropout", "--dropconnect", "--blank"])
-def test_noise_changes_what_is_learned(program: Program, option: str) -> None:
-    none = ("--dropout", "0", "--dropconnect", "0", "--blank", "0")
-    quiet, noisy = (saved_by(program, *none, *more) for more in ((), (option, "0.5")))
-    assert getattr(noisy.config, option[2:]) == 0.5
-    assert not np.array_equal(quiet.state.parameters.flat, noisy.state.parameters.flat)
+# The screen
 
 
-# Learning
+def test_a_run_of_any_length_takes_at_most_25_lines(program: Program) -> None:
+    program.write("list.txt", "".join(f"{n}. name{n},\n" for n in range(60)) * 2)
+    ran = program.run("train", "list.txt", *LONG[2:])
+    screen = (ran.err + ran.out).splitlines()
+    assert len(screen) <= 25
+    assert all(len(line) < 80 for line in screen if "charrnn train" not in line)  # to be copied
+    assert "\x1b" not in ran.err + ran.out
+    assert "\r" not in ran.err
+    rows = re.findall(r"^ +(\d+) % +\d\.\d{3} +\d\.\d{3}( \*)?   ", ran.err, re.MULTILINE)
+    assert 9 <= len(rows) <= 12
+    assert rows[-1][0] == "100"
+    for word in ("corpus ", "network ", "to beat ", "   done   train  held-out", "next "):
+        assert f"\n{word}" in f"\n{ran.err}"
+    assert re.match(r"model\.npz +held-out loss \d\.\d{3} nats .*\n +counting \d\.\d{3}: ", ran.out)
+    assert ran.out.count("\n") == 2
 
 
-def test_horizon_and_batch_decide_how_much_a_step_sees(program: Program) -> None:
-    steps = [
-        line["characters"]
-        for line in metrics_of(program, "--bptt", "5", "--batch", "3")
-        if "lr" in line
-    ]
-    assert max(steps) == 15
+@posix
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_on_a_terminal_lines_fit_and_a_bar_shows_time_loss_and_speed(
+    program: Program, columns: int
+) -> None:
+    program.write("names.txt", "Änne\u202e\nB\x1b[31mob\n[red]Zoë[/red]\n" * 20)
+    status, screen = program.terminal(*LONG, columns=columns, env={"TERM": "xterm-256color"})
+    assert status == 0
+    assert "\x1b[31mob" not in screen
+    assert "\u202e" not in screen
+    assert re.search(r"\d+%\|.*\| held-out \d\.\d{3} \(best\), .*left", screen)
+    assert ("characters/s" in screen) == (columns >= 72)
+    plain = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", screen)
+    lines = [line for line in re.split(r"[\r\n]+", plain) if "charrnn train" not in line]
+    assert max(map(len, lines)) <= columns
 
 
-def test_a_horizon_of_none_is_the_longest_example(program: Program) -> None:
-    assert plan_of(program, "--bptt", "0")["settings"]["bptt"] == len("gustav") + 1
+def test_quiet_and_json_leave_the_other_stream_alone(program: Program) -> None:
+    quiet = program.run(*RUN, "-q")
+    assert (quiet.status, quiet.out, quiet.err) == (0, "", "")
+    ran = program.run(*RUN, "--json", "--force")
+    assert ran.out.count("\n") == 1
+    assert "next " in ran.err
 
 
-@pytest.mark.parametrize("rule", ["adam", "rmsprop", "adagrad", "sgd"])
-def test_the_optimizer_is_the_one_named(program: Program, rule: str) -> None:
-    run = saved_by(program, "--optimizer", rule)
-    assert run.config.optimizer == rule
-    with np.load("model.npz") as file:
-        assert {name.split(".")[0] for name in file if "." in name} <= {rule, "lane", "charrnn"}
+def test_samples_stand_beside_a_check_up_and_below_it(program: Program) -> None:
+    err = program.run(*RUN[:-2], "--preview", "3").err
+    rows = err[err.index("done") : err.index("next")].splitlines()
+    assert sum(bool(re.match(r" {30}\S", row)) for row in rows) >= 2
+    assert "a new line" not in program.run(*RUN, "--force").err
 
 
-def test_the_learning_rate_falls_by_its_schedule(program: Program) -> None:
-    rates = {}
-    for schedule in ("constant", "linear", "cosine"):
-        lines = metrics_of(program, "--lr", "0.5", "--schedule", schedule, "--warmup", "0")
-        rates[schedule] = [line["lr"] for line in lines if "lr" in line]
-    count = len(rates["linear"])
-    assert rates["constant"] == [0.5] * count
-    for schedule in ("linear", "cosine"):
-        assert rates[schedule][0] == 0.5
-        assert rates[schedule] == sorted(rates[schedule], reverse=True)
-        assert rates[schedule][-1] < 0.05
-    assert rates["cosine"][count // 4] > rates["linear"][count // 4]
+def test_a_dry_run_has_all_else_and_touches_nothing(program: Program) -> None:
+    before = program.files()
+    ran = program.run("train", "names.txt", "--dry-run", "--metrics", "run.jsonl")
+    assert (ran.status, ran.err) == (0, "")
+    for word in ("settings", "memory", "steps", "time", "counting"):
+        assert f"\n{word} " in ran.out
+    assert all(name in ran.out for name in ("--dropconnect", "uniform", "markov-6"))
+    assert program.files() == before
+    plan = plan_of(program, *BRIEF)
+    assert plan["steps"] == 2 * plan["steps_per_epoch"] == summary_of(program)["steps"]
+    assert {*plan["settings"], "cores"} == set(Fitted.__dataclass_fields__)
+    assert plan_of(program, "--minutes", "0.01", "--hidden", "4")["steps"] is None
 
 
-def test_the_learning_rate_rises_at_first(program: Program) -> None:
-    lines = metrics_of(program, "--lr", "0.5", "--warmup", "4", "--schedule", "constant")
-    assert [round(line["lr"], 3) for line in lines if "lr" in line][:5] == [0.1, 0.2, 0.3, 0.4, 0.5]
-
-
-def test_gradients_are_clipped(program: Program) -> None:
-    options = ("--optimizer", "sgd", "--lr", "0.1", "--schedule", "constant", "--warmup", "0")
-    first = saved_by(program, *options, "--clip", "1e-9", "--epochs", "1")
-    free = saved_by(program, *options, "--clip", "0", "--epochs", "1")
-    moved = [np.abs(run.state.parameters["W1"]).max() for run in (first, free)]
-    assert moved[0] != moved[1]
-
-
-def test_weights_decay(program: Program) -> None:
-    options = ("--optimizer", "sgd", "--clip", "1e-9", "--lr", "0.5", "--schedule", "constant")
-    kept, gone = (saved_by(program, *options, "--weight-decay", decay) for decay in ("0", "0.5"))
-    norms = [float(np.linalg.norm(run.state.parameters["W1"])) for run in (kept, gone)]
-    assert norms[1] < norms[0] / 2
-
-
-def test_epochs_are_counted(program: Program) -> None:
-    one, three = (summary_of(program, "--epochs", number) for number in ("1", "3"))
-    assert (one["epochs"], three["epochs"]) == (1, 3)
-    assert three["characters_seen"] == 3 * one["characters_seen"]
-    assert (one["stopped"], three["stopped"]) == ("epochs", "epochs")
-
-
-@pytest.mark.usefixtures("millisecond_a_step")
-@pytest.mark.parametrize("epochs", [(), ("--epochs", "1000000")])
-def test_minutes_end_a_run(program: Program, epochs: tuple[str, ...]) -> None:
-    ran = program.run("train", "names.txt", *SIZE, *epochs, "--minutes", "0.005", "--json")
-    checkups = len(checkpoint.load("model.npz").state.history)
-    assert ran.json["stopped"] == "minutes"
-    assert ran.json["steps"] + checkups == pytest.approx(300, abs=2)
-    assert 1 < checkups < 100, "check-ups suit the time"
-
-
-def test_epochs_may_end_a_run_before_its_minutes_are_over(program: Program) -> None:
-    assert summary_of(program, "--minutes", "60")["stopped"] == "epochs"
-
-
-def test_patience_ends_a_run_that_gets_no_better(program: Program) -> None:
-    ran = program.run(
-        *(
-            "train",
-            "names.txt",
-            *SIZE,
-            "--epochs",
-            "100000",
-            "--patience",
-            "2",
-            "--check-every",
-            "5",
-        ),
-        *("--lr", "1e-12", "--json"),
+def test_the_summary_has_the_keys_that_were_promised(program: Program) -> None:
+    summary = summary_of(program, "--counts")
+    assert set(summary) == {
+        *("schema", "model", "corpus", "parameters", "hidden", "layers", "epochs", "steps"),
+        *("characters_seen", "seconds", "characters_per_second", "best", "baselines", "stopped"),
+        *("parts", "warnings", "tidy"),
+    }
+    assert set(summary["corpus"]) == {
+        *("examples", "characters", "symbols", "held_out_examples", "held_out_characters"),
+        "examples_are",
+    }
+    figures = {"nats_per_character", "bits_per_character", "perplexity"}
+    assert set(summary["best"]) == {"step", *figures}
+    assert set(summary["parts"]) == {"network", "counts", "both"}
+    found = program.run("eval", "--held-out", "--json", "--use", "network").json
+    for name in figures:
+        assert summary["best"][name] == pytest.approx(found[name], rel=1e-9)
+    assert program.run("eval", "--held-out", "--json").json["nats_per_character"] == pytest.approx(
+        summary["parts"]["both"]["nats_per_character"], rel=1e-9
     )
-    assert ran.json["stopped"] == "patience"
-    assert ran.json["steps"] == ran.json["best"]["step"] + 10
 
 
-def test_check_ups_come_as_often_as_asked(program: Program) -> None:
-    lines = metrics_of(program, "--check-every", "7")
-    examined = [line["step"] for line in lines if line["schema"] == "charrnn.checkup/1"]
-    assert examined[:2] == [7, 14]
+# Files and refusals
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_does_not(program: Program) -> None:
-    files = []
-    for seed in ("5", "5", "6"):
-        summary_of(program, "--seed", seed)
-        files.append(Path("model.npz").read_bytes())
-    assert files[0] == files[1] != files[2]
+def test_a_second_training_keeps_the_old_model(program: Program) -> None:
+    before = saved_by(program) and (program / "model.npz").read_bytes()
+    for wrong in (("nowhere.txt",), ("names.txt", "--dry-run")):
+        program.run("train", *wrong)
+        assert not (program / "model.1.npz").exists()
+    for seed in ("1", "2"):
+        ran = program.run("train", "names.txt", *BRIEF, "--seed", seed)
+        assert ran.err.count(f"the old model is model.{seed}.npz now\n") == 1
+    assert (program / "model.1.npz").read_bytes() == before
+    summary_of(program, "--force")
+    program.run("train", "--resume", "--epochs", "3")
+    assert not (program / "model.3.npz").exists()
 
 
-def test_cores_are_not_part_of_the_file(program: Program) -> None:
-    assert saved_by(program, "--cores", "2").config.parts == 1
+@pytest.mark.parametrize(
+    ("line", "what", "hint", "status"),
+    [
+        ("train", "CORPUS is missing", "Name a file", 2),
+        ("train names.txt --resume --force", "--resume and --force exclude", "Leave one", 2),
+        ("train --resume --from latin", "--resume and --from exclude", "Leave one", 2),
+        (
+            "train names.txt --valid names.txt --holdout 0.2",
+            "--valid and --holdout exclude",
+            "Leave one",
+            2,
+        ),
+        ("train names.txt -m names.txt", "-m would overwrite names.txt", "another file", 2),
+        ("train names.txt --metrics names.txt", "--metrics would overwrite", "another file", 2),
+        ("train --resume", "model.npz does not exist", "charrnn train CORPUS", 1),
+        ("train names.txt -m list.npz", "charrnn has not written it", "--force", 1),
+        ("train names.txt --from list.npz", "list.npz is not a model of charrnn", "", 1),
+        ("train nowhere.txt", "nowhere.txt", "", 1),
+        ("train names.txt -m no/model.npz", "no/model.npz cannot be saved", "folder", 1),
+    ],
+)
+def test_what_cannot_be_done_is_refused(
+    program: Program, line: str, what: str, hint: str, status: int
+) -> None:
+    program.write("list.npz", "anna\n")
+    program.refuses(*line.split(), what=what, hint=hint, status=status)
+
+
+def test_a_model_to_start_from_lends_sizes_and_parameters(program: Program) -> None:
+    summary_of(program, "-m", "old.npz", "--hidden", "7")
+    program.write("mine.txt", "anna\nzoë\nbob\n" * 9)
+    line = ("train", "mine.txt", "--from", "old.npz", "--epochs", "1", "--json")
+    assert program.run(*line).json["hidden"] == 7
+    characters = charrnn.load(program / "model.npz").vocabulary.characters
+    assert set(charrnn.load(program / "old.npz").vocabulary.characters) < set(characters)
+    hint = "Leave it out"
+    program.refuses(*line, "--hidden", "9", what=["--hidden 9", "7"], hint=hint, status=2)
+    again = program.run("train", "names.txt", "--from", "old.npz", "--epochs", "1")
+    assert "old.npz may know what is held out: add --valid FILE" in again.err
+
+
+# Runs that stop and go on
+
+
+@pytest.fixture
+def stopped_after(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """A signal comes after so many events: a number for each run, SIGINT where it is odd."""
+    plans: list[int] = []
+    seen: list[Event] = []
+    show = progress.Progress.show
+
+    def shown(self: progress.Progress, event: Event) -> None:
+        show(self, event)
+        seen.extend([event] if plans else [])
+        if plans and len(seen) == plans[0]:
+            seen.clear()
+            signal.raise_signal(signal.SIGINT if plans.pop(0) % 2 else signal.SIGTERM)
+
+    monkeypatch.setattr(progress.Progress, "show", shown)
+    yield plans
+    assert not plans, "a run ended before it could be stopped"
+
+
+@posix
+@pytest.mark.parametrize(
+    "options", ["", "--dropout 0.4 --counts", "--optimizer sgd", "--cell lstm"]
+)
+def test_a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(
+    program: Program, stopped_after: list[int], options: str
+) -> None:
+    line = (*RUN, *options.split())
+    assert program.run(*line, "-m", "straight.npz", "--metrics", "straight.jsonl").status == 0
+    metrics = ("--metrics", "broken.jsonl", "-m", "broken.npz")
+    stopped_after += [5, 1, 16, 1, 8]
+    again: tuple[str, ...] = ()
+    while stopped_after:
+        status = 130 if stopped_after[0] % 2 else 143
+        ran = program.run(*line, *metrics, *again)
+        assert ran.status == status
+        assert "to resume: charrnn train --resume --metrics broken.jsonl -m broken.npz" in ran.err
+        with open("broken.jsonl", "a") as file:  # ahead of the model, as after a kill
+            file.write('{"schema": "charrnn.step/2", "step": 9999}\n{"schema": "ch')
+        again = ("--resume",)
+    assert program.run("train", "--resume", *metrics).status == 0
+    assert Path("broken.npz").read_bytes() == Path("straight.npz").read_bytes()
+    assert Path("broken.jsonl").read_bytes() == Path("straight.jsonl").read_bytes()
+
+
+def test_metrics_have_a_line_for_each_step_and_check_up(program: Program) -> None:
+    run, *lines = metrics_of(program, "--check-every", "7")
+    assert run["schema"] == "charrnn.run/2"
+    steps = [line for line in lines if line["schema"] == "charrnn.step/2"]
+    examined = [line for line in lines if line["schema"] == "charrnn.checkup/2"]
+    assert [line["step"] for line in steps] == list(range(1, len(steps) + 1))
+    assert [line["step"] for line in examined][:2] == [7, 14]
+    assert all({"train", "train_while_hidden", "held_out"} <= line.keys() for line in examined)
+    program.run("train", "names.txt", *BRIEF, "--metrics", "run.jsonl", "--seed", "4")
+    again = [json.loads(line) for line in (program / "run.jsonl").read_text().splitlines()]
+    assert again[: len(lines) + 1] == [run, *lines]
+    before = (program / "run.jsonl").read_bytes()  # its last run is another one: nothing is cut
+    (program / "model.npz").replace(program / "model.2.npz")
+    (program / "model.1.npz").replace(program / "model.npz")
+    assert program.run("train", "--resume", "--epochs", "3", "--metrics", "run.jsonl").status == 0
+    assert (program / "run.jsonl").read_bytes().startswith(before)
+    program.write("list.txt", "no metrics\n")
+    what = "list.txt holds lines that are not metrics of charrnn"
+    line = ("train", "names.txt", *BRIEF, "--metrics", "list.txt", "-m", "b.npz")
+    program.refuses(*line, what=what, hint="Name another file")
+
+
+def test_a_resumed_run_is_the_same_run(program: Program) -> None:
+    assert program.run(*RUN).status == 0
+    before = (program / "model.npz").stat()
+    ran = program.run("train", "--resume")
+    assert "nothing was left to do" in ran.err
+    assert (program / "model.npz").stat().st_mtime_ns == before.st_mtime_ns
+    hint = "Leave it out to resume, or train into another file with -m."
+    for typed, has in (("--clock", "no --clock"), ("--lr 0.5", "which has"), ("--seed 4", "0")):
+        what = [f"{typed} contradicts model.npz", has]
+        program.refuses("train", "--resume", *typed.split(), what=what, hint=hint)
+    os.rename(program / "names.txt", program / "moved.txt")
+    assert program.run("train", "moved.txt", "--resume", "--epochs", "4").status == 0
+    program.write("moved.txt", "other\nnames\n" * 9)
+    what = ["model.npz was trained on moved.txt (SHA-256", "not on moved.txt (SHA-256"]
+    program.refuses("train", "--resume", what=what, hint="Give the same text")
+
+
+def test_a_corpus_from_a_pipe_is_asked_for_again(program: Program) -> None:
+    text = (program / "names.txt").read_bytes()
+    assert program.run("train", "-", *BRIEF, stdin=text).status == 0
+    ran = program.run("train", "-", "--resume", "--epochs", "3", stdin=text)
+    assert ran.status == 0
+    assert model_file.load("model.npz").state.epoch == 3
+
+
+def test_a_run_that_diverges_keeps_the_last_network(program: Program) -> None:
+    line = ("--init-radius", "6", "--clip", "0", "--optimizer", "sgd", "--lr", "100", "-q")
+    ran = program.run("train", "names.txt", "--hidden", "32", "--warmup", "0", *line)
+    step = model_file.load("model.npz").state.step
+    assert ran.status == 1
+    assert "error: the loss diverged at step" in ran.err
+    assert f"model.npz holds the run at step {step:,}. charrnn reach measures" in ran.err
+
+
+@pytest.mark.parametrize("failures", [1, 99])
+def test_a_save_that_fails_is_told(
+    program: Program, monkeypatch: pytest.MonkeyPatch, failures: int
+) -> None:
+    save, errors = model_file.save, [SaveError("the disk is full", "Make room.")] * failures
+
+    def save_or_fail(path: Any, run: model_file.Checkpoint) -> None:
+        if errors:
+            raise errors.pop()
+        save(path, run)
+
+    monkeypatch.setattr(model_file, "save", save_or_fail)
+    ran = program.run(*RUN)
+    assert "charrnn: warning: the disk is full; training continues\n" in ran.err
+    assert ran.status == (0 if failures == 1 else 1)
+    if failures > 1:
+        assert ran.err.endswith("error: the disk is full\nMake room. Nothing was saved.\n")

@@ -19,30 +19,32 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
-from charrnn.cli.console import Console
+from charrnn.cli.console import Console, Output
 from charrnn.cli.errors import option_for
 from charrnn.cli.files import FigureFile, names_of
 from charrnn.cli.options import OUTPUT, CommandOptions, ModelFile, flag, needs
 from charrnn.cli.terminal import tables
-from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.tables import Fact, Report, count
 from charrnn.errors import CorpusError
 from charrnn.settings.fields import setting, settings_of
 from charrnn.settings.training import Fitted
 from charrnn.system import model_at, path_of
+from charrnn.text import Visible
 
 if TYPE_CHECKING:
     from charrnn.model import Model
+    from charrnn.model_file import CorpusRecord
 
 MOST_ENTRIES = 60  # characters and ranges of a vocabulary that are shown
+BLOCKS, LETTERS = "▁▂▃▄▅▆▇█", "_.-:=+*#"  # of a learning curve, from low to high
 SHORTEST_RANGE = 3  # neighbours that are shown as a range
 NAMES = {" ": "space", "\n": "newline", "\t": "tab", "\r": "return"}
 COMPARED = 1 << 26  # bytes: a larger corpus is not compared with the one of the training
@@ -73,13 +75,11 @@ def run(options: Options, _threads: int, console: Console) -> None:
         loaded = dict(zip(names_of(models), map(load, models), strict=True))
         file.draw(partial(display.plot, loaded), console)
     model = load(options.model)
-    curve = learning_curve(model.trained.history, model.corpus, console.out)
+    curve = learning_curve(model.trained.history, console.out)
     report_on(options.model, model).show("info", console, as_json=options.as_json, below=curve)
 
 
 def report_on(path: Path, model: Model) -> Report:
-    from charrnn.cli.train.summary import corpus_json, settings_json
-
     config, corpus, run = model.config, model.corpus, model.trained.counters
     vocabulary, symbols = model.vocabulary, model.vocabulary.symbols
     size = os.path.getsize(model_at(path))
@@ -151,7 +151,6 @@ def settings_in_words(model: Model) -> str:
 
 
 def best_facts(model: Model) -> Iterator[Fact]:
-    from charrnn.cli.train.summary import in_order
     from charrnn.display import best_of
     from charrnn.score import Mean
     from charrnn.training.loop import checkup_size
@@ -243,3 +242,53 @@ def name_of(character: str) -> str:
         return f"\u25cc{character}"  # on a dotted circle in place of a letter
     name = unicodedata.name(character, "").lower().replace(" ", "-")
     return name or f"U+{ord(character):04X}"
+
+
+def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
+    """Return the corpus: first the documented keys, then all others of its record."""
+    whole = asdict(record) | {"symbols": symbols}
+    whole |= whole.pop("reading")
+    for name in ("baselines", "known"):  # shown elsewhere, or only for the file
+        del whole[name]
+    first = ("examples", "characters", "symbols", "held_out_examples", "held_out_characters")
+    return {name: whole[name] for name in (*first, "examples_are")} | whole
+
+
+def settings_json(config: Fitted) -> dict[str, Any]:
+    """Return the settings, with null for epochs without a limit."""
+    from charrnn.plan import FOREVER
+
+    settings = asdict(config) | ({"epochs": None} if config.epochs == FOREVER else {})
+    del settings["cores"]  # which no figure depends on
+    return settings
+
+
+def in_order(losses: Mapping[str, float]) -> dict[str, float]:
+    """Return the baselines in order of memory, the simplest first."""
+    first = {"uniform": 0, "unigram": 1}
+    names = sorted(losses, key=lambda name: (first.get(name, len(name) + 1), name))
+    return {name: losses[name] for name in names}
+
+
+def learning_curve(history: Sequence[Mapping[str, float]], output: Output) -> list[Visible]:
+    """Return a line each for the losses on training and held-out text; [] for few check-ups."""
+    from charrnn.display import training_loss
+
+    if len(history) < 2:
+        return []
+    name, words = training_loss(history)
+    curves = {f"training {words}".strip(): [row[name] for row in history]}
+    if all("held_out" in row for row in history):
+        curves["held-out"] = [row["held_out"] for row in history]
+    levels = LETTERS if output.is_plain else BLOCKS
+    width = max(len(label) for label in curves)
+    room = max(10, min(50, output.width - width - 20))
+    lines = []
+    for label, losses in curves.items():
+        low, high = min(losses), max(losses[1:])  # not the high start
+        step = max(1.0, len(losses) / room)
+        points = [losses[int(place * step)] for place in range(min(len(losses), room))]
+        heights = [(min(loss, high) - low) / ((high - low) or 1) for loss in points]
+        picture = "".join(levels[min(7, int(8 * height))] for height in heights)
+        lines.append(Visible(f"{label:{width}}  {losses[0]:.3f} {picture} {losses[-1]:.3f}"))
+    return lines

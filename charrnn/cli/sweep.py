@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.options import Known, excludes, flag, group, needs_one, not_one_of
-from charrnn.cli.train.options import CorpusOptions
+from charrnn.cli.train import CorpusOptions
 from charrnn.errors import CharrnnError, ClusterError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import File, Flag, Setting, Whole, of_learning, setting, settings_of
@@ -202,12 +202,11 @@ def run(options: Options, _threads: int, console: Console) -> None:
 
 def read_material(options: Options, console: Console) -> Material:
     """Read the corpus and the model to start from."""
-    from charrnn.cli.train.prepare import model_to_start_from
     from charrnn.corpus import read_files
-    from charrnn.model_file import record_of
+    from charrnn.model_file import load_trained, record_of
     from charrnn.sweep import Material
 
-    start = model_to_start_from(options.start_from, console)
+    start = None if options.start_from is None else load_trained(options.start_from)
     model = None if start is None else start.model
     known = "" if model is None else model.vocabulary.characters
     reading = Reading(**options.reading)

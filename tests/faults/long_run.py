@@ -34,7 +34,7 @@ def run_undisturbed(program: Program) -> Undisturbed:
     beside = Program(program.folder / "undisturbed")
     beside.folder.mkdir()
     shutil.copy(program / "names.txt", beside / "names.txt")
-    beside.run(*WHOLE_RUN, child=False).says("next:")
+    beside.run(*WHOLE_RUN, child=False).says("next ")
     return found(beside.folder)
 
 

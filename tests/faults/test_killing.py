@@ -65,11 +65,11 @@ def test_19_killed_at_random_it_ends_in_the_same_bytes(program: Program, kills: 
             assert steps_saved(program) >= step
             step = steps_saved(program)
         else:  # it was quicker than we were: once more from the beginning
-            ended.says("next:")
+            ended.says("next ")
             assert found(program.folder) == undisturbed
             (program / "model.npz").unlink()
             step = 0
-    program.run(*next_line(program), by=SAVING_OFTEN).says("next:")
+    program.run(*next_line(program), by=SAVING_OFTEN).says("next ")
     assert found(program.folder) == undisturbed
     is_tidy(program)
 
@@ -93,6 +93,6 @@ def test_19_killed_exactly_there_it_ends_in_the_same_bytes(
         assert steps_saved(program) >= step
         step = steps_saved(program)
     assert step
-    program.run(*next_line(program)).says("next:")
+    program.run(*next_line(program)).says("next ")
     assert found(program.folder) == undisturbed
     is_tidy(program)

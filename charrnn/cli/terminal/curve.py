@@ -9,12 +9,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from charrnn.cli.console import BLUE, GREEN, YELLOW, Output
-from charrnn.text import Visible, joined, visible_line
+from charrnn.text import Visible, joined
 
 if TYPE_CHECKING:
-    from charrnn.display import Curve
-    from charrnn.model_file import CorpusRecord
+    pass
 
 HEIGHT = 10  # lines
 LABEL = 6  # columns before the picture
@@ -30,7 +28,6 @@ class Line(NamedTuple):
     dash: int  # the dots of a dash and of a gap; 0: no gaps
 
 
-BASELINE, TRAIN, HELD_OUT = Line(YELLOW, "-", 2), Line(BLUE, ".", 1), Line(GREEN, "*", 0)
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # [row][column] of a Braille cell
 
 
@@ -82,69 +79,3 @@ class Canvas:
         line = self._lines[cell]
         shown = line.mark if self.plain else chr(0x2800 + self._dots[cell])
         return paint(Visible(shown), line.style)
-
-
-def learning_curve(
-    history: Sequence[Mapping[str, float]], corpus: CorpusRecord, output: Output
-) -> list[Visible]:
-    """Return the picture for this output, after an empty line; nothing without a curve."""
-    from charrnn.display import make_curve
-
-    curve = make_curve(history, corpus)
-    lines = picture(curve, output.width, output.paint, plain=output.is_plain) if curve else []
-    return [Visible(""), Visible("nats per character"), *lines] if lines else []
-
-
-def picture(curve: Curve, width: int, paint: Paint, *, plain: bool) -> list[Visible]:
-    """Return the lines of the picture; none for fewer than two check-ups."""
-    from charrnn.display import heights
-
-    wide = width - LABEL - 2
-    if len(curve.steps) < 2 or wide < 10:
-        return []
-    low, high = heights([curve])
-    start, end = curve.steps[0], curve.steps[-1]
-
-    def draw(steps: Sequence[float], losses: Sequence[float], line: Line) -> None:
-        places = [(high - loss) / (high - low) for loss in losses]  # 0 is the top
-        points = [
-            ((step - start) / (end - start), min(BEYOND, max(-BEYOND, place)))
-            for step, place in zip(steps, places, strict=True)
-        ]
-        canvas.draw(_thinned(points, canvas.width), line)
-
-    canvas = Canvas(wide, HEIGHT, plain=plain)
-    labels = {0: f"{high:.2f}", HEIGHT - 1: f"{low:.2f}"}
-    legend = {HELD_OUT: "held-out"} if curve.held_out else {}
-    legend[TRAIN] = curve.learning_name
-    if curve.baseline is not None:
-        name, loss = curve.baseline
-        draw([start, end], [loss, loss], BASELINE)
-        labels[round((high - loss) / (high - low) * (HEIGHT - 1))] = f"{loss:.2f}"
-        legend[BASELINE] = visible_line(name)
-    draw(curve.steps, curve.learning, TRAIN)
-    if curve.held_out:
-        draw(curve.steps, curve.held_out, HELD_OUT)
-    first, last = f"{start:,.0f}", f"{end:,.0f}"
-    last += " steps" if len(first) + len(last) + 7 <= wide else ""
-    samples = {HELD_OUT: "⠒⠒", TRAIN: "⠂⠂", BASELINE: "⠤⠤"}
-    entries = [
-        f"{paint(Visible(line.mark * 2 if plain else samples[line]), line.style)} {name}"
-        for line, name in legend.items()
-    ]
-    gap = "   " if sum(len(name) + 6 for name in legend.values()) <= wide else "\n"
-    below = (Visible(" " * (LABEL + 1) + line) for line in gap.join(entries).split("\n"))
-    return [*canvas.framed(labels, LABEL, first, last, paint), *below]
-
-
-def _thinned(points: list[Point], columns: int) -> list[Point]:
-    """Return at most one point for each column: the mean of its points."""
-    if len(points) <= columns:
-        return points
-    piles: dict[int, list[Point]] = {}
-    for point in points:
-        piles.setdefault(round(point[0] * (columns - 1)), []).append(point)
-    return [
-        (sum(x for x, _ in pile) / len(pile), sum(y for _, y in pile) / len(pile))
-        for pile in piles.values()
-    ]

@@ -1,0 +1,503 @@
+"""Train a network on a corpus.
+
+The network reads the corpus again and again, and learns to predict the next character. A part of
+the corpus is held out to measure the loss. charrnn chooses the sizes that you do not set, and
+--dry-run shows them. The loss to beat is that of counting which characters follow others.
+
+Ctrl-C saves the run, and --resume continues exactly where it stopped.
+
+# train on a corpus of the package, then draw thirty good names
+charrnn train dinosaurs
+charrnn sample -n 30 --best
+
+# train on a book for twenty minutes
+charrnn train book.txt.gz -m book.npz --minutes 20
+
+# resume after Ctrl-C, or train for longer
+charrnn train --resume --epochs 200
+
+# fine-tune a model of many names on your own names
+charrnn train mine.txt --from given-names -m mine.npz
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from charrnn.cli import options as shared
+from charrnn.cli.console import Console
+from charrnn.cli.errors import typed
+from charrnn.cli.files import check_not_an_input
+from charrnn.cli.options import OUTPUT, CommandOptions, Source, excludes, flag, group
+from charrnn.errors import CharrnnError, CorpusError, DivergedError, ResumeError
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.fields import File, Whole, of_corpus, of_learning, setting
+from charrnn.settings.training import Ending, TrainConfig
+from charrnn.system import NAMES, OURS, path_of
+from charrnn.text import visible_line
+
+if TYPE_CHECKING:
+    from charrnn.cli.progress import Metrics, Progress
+    from charrnn.cli.signals import Stop
+    from charrnn.cli.terminal.tables import Entry
+    from charrnn.corpus import Corpus, Warned
+    from charrnn.counts import Baseline
+    from charrnn.model_file import Checkpoint
+    from charrnn.runs import Saver
+    from charrnn.score import Difference, Score
+
+WARNINGS = 2  # on the screen; a dry run shows all
+SHORT = 40  # characters of an example: thirty of them fit on a screen
+EARLY = 0.75  # of the steps: after an earlier best check-up, more training hardly helps
+QUICK = 1 << 31  # multiplications, about a second: held-out text that is scored after a signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusOptions(CommandOptions):
+    sources: tuple[str, ...] = shared.sources(
+        "CORPUS",
+        f"Files to train on, - for standard input, or a corpus of the package: {', '.join(NAMES)}.",
+    )
+    valid: tuple[str, ...] = of_corpus(
+        Source("FILE"),
+        "Measure the held-out loss on this file. Repeatable.",
+        default_in_words="a part of CORPUS",
+        repeated=True,
+    )
+    cutting: dict[str, Any] = group(CorpusConfig)
+    reading: dict[str, Any] = group(Reading)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(CorpusOptions):
+    FIRST = (
+        *("sources", "minutes", "epochs", "cell", "hidden", "layers", "counts", "start_from"),
+        *("seed", "resume", "force"),
+    )
+    RULES = (
+        shared.CORPUS_OR_RESUME,
+        excludes("valid", "holdout"),
+        excludes("resume", "force", "start_from"),
+    )
+    learning: dict[str, Any] = group(TrainConfig)
+    model: Path = shared.model("The model file to write.", values=File())
+    start_from: Path | None = of_learning(
+        shared.ModelFile("MODEL"),
+        "Start from the parameters of this model, to fine-tune it or after the corpus has grown:"
+        f" a file, or {OURS}.",
+        names=("--from",),
+    )
+    resume: bool = flag("Continue the run in the model file exactly where it stopped.")
+    force: bool = flag("Replace an existing model file.")
+    metrics: Path | None = setting(
+        File(), "Append a JSON line to this file for each step and each check-up.", panel=OUTPUT
+    )
+    preview: int = setting(
+        Whole(0, 100), "Show this many samples beside a check-up.", panel=OUTPUT, default=1
+    )
+    dry_run: bool = flag("Show all settings, memory, time and baselines, and exit.")
+
+    @property
+    def wanted_threads(self) -> int | None:
+        return self.learning.get("cores")
+
+    def check(self) -> None:
+        check_not_an_input(self.model, "-m", *self.sources, *self.valid)
+        if self.metrics is not None:
+            check_not_an_input(self.metrics, "--metrics", self.model, *self.sources, *self.valid)
+
+    def line(self, command: str, *arguments: str) -> str:
+        """Return a command for the same model."""
+        usual = Path(os.environ.get("CHARRNN_MODEL") or shared.MODEL)
+        model = [] if self.model == usual else ["-m", str(self.model)]
+        return shlex.join(["charrnn", command, *arguments, *model])
+
+
+@dataclass
+class Training:
+    """A run on its corpus, and what came of it."""
+
+    corpus: Corpus
+    run: Checkpoint
+    warnings: list[Warned]  # about the corpus
+    speed: float  # characters a second, in a short trial
+    baselines: list[Baseline]  # [] if the run is resumed
+    stopped: Ending = "interrupted"
+    scores: dict[str, Score] = field(default_factory=dict)  # on all held-out text, by part
+    differences: dict[str, Difference] = field(default_factory=dict)  # from counting, by part
+
+    @property
+    def loss(self) -> float | None:
+        """The held-out loss of the best network in nats; None if it is not known."""
+        best = self.run.state.best
+        if best is None or not self.run.corpus.held_out_characters:
+            return None
+        exact = self.scores.get("network")
+        return best.nats_per_character if exact is None else exact.nats_per_character
+
+
+def run(options: Options, _cores: int, console: Console) -> None:
+    """Train and show the result. Raise SystemExit if a signal ended the run."""
+    from charrnn import runs, saving
+    from charrnn.cli import progress, signals
+
+    check_model_file(options)
+    with ExitStack() as stack:
+        if not options.dry_run:
+            stack.enter_context(saving.locked(options.model))
+            check_model_file(options)  # another run may have written it before the lock
+        training = prepare(options, console)
+        if options.dry_run:
+            show_dry_run(training, options, console)
+            return
+        run = training.run
+        first_step, metrics, kept = run.state.step, None, None
+        if not options.resume and not options.force:
+            kept = lambda old: console.note(f"the old model is {old} now")  # noqa: E731
+        saver = runs.Saver(
+            options.model, run, is_saved=options.resume, alarm=console.alarm, kept=kept
+        )
+        if options.metrics is not None:
+            metrics = stack.enter_context(progress.Metrics(options.metrics, run, options.resume))
+            saver.before = metrics.sync
+        with signals.watched(console.quiet) as stop:
+            symbols = len(training.corpus.train.ids)
+            screen = progress.Progress(run, symbols, console, options.preview)
+            training.stopped = learn(training, saver, metrics, screen, stop)
+            work = len(training.corpus.held_out.ids) * len(run.state.parameters.flat)
+            if not stop.requested or work <= QUICK:
+                measure(training)
+                saver.save()
+    if options.as_json:
+        console.json("train", summary(training, screen, options))
+    elif not console.quiet:
+        show_summary(training, options, console)
+    if run.state.step == first_step and not stop.requested:
+        console.note("already finished: nothing was left to do")
+    show_next(training, options, console)
+    if stop.requested:
+        raise SystemExit(stop.status)
+
+
+def check_model_file(options: Options) -> None:
+    """Raise an error if the model file cannot be written or resumed."""
+    from charrnn import model_file, saving
+
+    saving.check_writable(options.model, 1 << 12)  # every model file is larger
+    if options.resume and not options.model.exists():
+        hint = f"Train one first: {options.line('train', 'CORPUS')}"
+        raise ResumeError(f"{options.model} does not exist, so it cannot be resumed", hint)
+    if not options.resume and not options.force and not options.dry_run:
+        hint = "Name another file with -m, or replace it with --force."
+        saving.check_may_be_replaced(options.model, model_file.is_model, hint)
+
+
+def prepare(options: Options, console: Console) -> Training:
+    """Begin or resume a run and show its plan. Raise an error if memory or disk are too small."""
+    from charrnn import corpus as corpora
+    from charrnn import model_file, plan, runs, saving, system
+    from charrnn.cli.terminal.tables import clock, count
+
+    start = None if options.start_from is None else model_file.load_trained(options.start_from)
+    model = None if start is None else start.model
+    if options.resume:
+        corpus, run = resume(options, console)
+        config = run.config
+    else:
+        wanted = runs.configure(options.learning, model)
+        known = "" if model is None else model.vocabulary.characters
+        cutting = CorpusConfig(reading=Reading(**options.reading), known=known, **options.cutting)
+        console.note_if_waiting((*options.sources, *options.valid))
+        corpus = corpora.read_files(options.sources, cutting, options.valid)
+        config = plan.fit_settings(wanted, corpus, model)
+    doubts = corpora.warnings(corpus)
+    learned = () if start is None else start.corpus.sources
+    say(corpus_entries(corpus, doubts, learned, options), options, console)
+
+    planned = plan.plan(config, corpus)
+    plan.check_memory(planned.memory_bytes, system.available(), plan.text_bytes(corpus))
+    speed = plan.characters_per_second(config, corpus)
+    if not options.resume:
+        run = runs.begin(corpus, cutting, wanted, model, speed)
+    c = run.config
+    length = count(c.epochs, "epoch")
+    if c.epochs == plan.FOREVER:
+        length = count(c.minutes or 0, "minute")
+    words = f"{c.layers} x {c.hidden:,} {c.cell}, {planned.parameters:,} parameters, {length}"
+    words += f", resumed at step {run.state.step:,}" if options.resume else ""
+    words += f", about {clock(left)}" if (left := seconds_left(run, corpus, speed)) else ""
+    say([("network", words)], options, console)
+
+    baselines = [] if options.resume else list(runs.compute_baselines(corpus, run.corpus))
+    if run.corpus.baselines:
+        least = min(run.corpus.baselines.values())
+        hint = "" if options.dry_run else "   (--dry-run: all choices)"
+        say([("to beat", f"{least:.3f} nats per character, by counting{hint}")], options, console)
+    if not options.dry_run:
+        saving.check_writable(options.model, model_file.room_needed(options.model, run))
+    return Training(corpus, run, doubts, speed, baselines)
+
+
+def resume(options: Options, console: Console) -> tuple[Corpus, Checkpoint]:
+    """Return the corpus and the run in the model file, with limits that may be raised."""
+    from charrnn.corpus import read_files
+    from charrnn.runs import reopen
+
+    def read_again(run: Checkpoint) -> Corpus:
+        sources, valid = options.sources or run.corpus.sources, options.valid or run.corpus.valid
+        console.note_if_waiting((*sources, *valid))
+        try:
+            return read_files(sources, run.corpus.config, valid)
+        except CorpusError as error:
+            if options.sources:
+                raise
+            line = options.line("train", "CORPUS", "--resume")
+            raise CorpusError(error.what, f"Name its new place: {line}") from error
+
+    given = {**options.learning, **options.cutting, **options.reading}
+    hint = "Leave it out to resume, or train into another file with -m."
+    return reopen(options.model, read_again, given, show=typed, hint=hint)
+
+
+def learn(
+    training: Training, saver: Saver, metrics: Metrics | None, screen: Progress, stop: Stop
+) -> Ending:
+    """Train to the end or until a signal, save the run, and return why it has stopped."""
+    from charrnn.training.loop import Done, train
+
+    why: Ending = "interrupted"
+    try:
+        with screen:
+            for event in train(training.run.state, training.corpus, training.run.config):
+                if metrics is not None:
+                    metrics.add(event)  # before the save, so that a resumed run misses no line
+                saver.note(event)
+                screen.show(event)
+                if isinstance(event, Done):
+                    why = event.why
+                elif stop.requested:
+                    screen.finish()
+                    break
+            saver.save()
+    except DivergedError as error:
+        saver.save_diverged()
+        error.add_note(f"{saver.file_in_words()} charrnn reach measures its gradients.")
+        raise
+    except CharrnnError as error:
+        error.add_note(saver.file_in_words())
+        raise
+    return why
+
+
+def measure(training: Training) -> None:
+    """Score all held-out text by the best network and the counts, and compare with counting."""
+    from charrnn import counts, score
+    from charrnn.training.loop import nats_of_best, note_oddest
+
+    corpus, run = training.corpus, training.run
+    ids = corpus.held_out.ids
+    costs = nats_of_best(run.state, corpus, run.config, run.counted)
+    note_oddest(run.oddest, ids, costs)
+    if costs:
+        known = training.baselines or counts.baselines(corpus.train.ids, ids, corpus.vocabulary)
+        best = min(known, key=lambda baseline: baseline.nats_per_character)
+        training.scores = {name: score.tally(ids, nats) for name, nats in costs.items()}
+        training.differences = {**score.differences(best, ids, costs)}
+
+
+def say(entries: Iterable[Entry], options: Options, console: Console) -> None:
+    """Write lines of the plan to stderr; for a dry run they are the result."""
+    from charrnn.cli.terminal import tables
+
+    output = console.out if options.dry_run and not options.as_json else console.err
+    if not console.quiet:
+        output.write_lines(tables.entries(entries, output))
+
+
+def seconds_left(run: Checkpoint, corpus: Corpus, speed: float) -> float:
+    c, state = run.config, run.state
+    if run.ended is not None:
+        return 0.0
+    left = (c.epochs * len(corpus.train.ids) - state.characters) / max(speed, 1e-9)
+    if c.minutes is not None:
+        left = min(left, 60 * (c.minutes - state.minutes))
+    return max(0.0, left)
+
+
+def corpus_entries(
+    corpus: Corpus, doubts: list[Warned], learned: Iterable[str], options: Options
+) -> Iterator[Entry]:
+    """Yield a line about the corpus, and warnings; ``learned`` are the files of --from."""
+    from charrnn.cli.terminal.tables import count
+
+    train, held_out, are = corpus.train, corpus.held_out, corpus.examples_are
+    names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
+    size = f"{count(len(train), 'example', are=are)}, {count(train.characters, 'character')}"
+    rest = f"{len(held_out):,} held out" if len(held_out) else "nothing held out"
+    files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
+    yield "corpus", f"{names}   {size}; {rest}{files}"
+    if corpus.tidied.lines:
+        examples = [f"{line} -> {bare}" for line, bare in corpus.tidied.examples]
+        yield "tidy", "; ".join([corpus.tidied.in_words(), *examples])
+    lines = [warning(doubt) for doubt in doubts]
+    known = {os.path.realpath(path_of(name)) for name in (*corpus.sources, *learned)}
+    if len(known) < len({*corpus.sources}) + len({*learned}) and not corpus.valid:
+        lines.append(f"{options.start_from} may know what is held out: add --valid FILE")
+    yield from (("  !", line) for line in (lines if options.dry_run else lines[:WARNINGS]))
+
+
+def warning(doubt: Warned) -> str:
+    """Return why a list may be messy, or its loss misleading."""
+    share, column = f"{doubt.count:,} of {doubt.of:,}", f"--column {shlex.quote(doubt.what)}"
+    if doubt.kind == "few examples":
+        return f"only {doubt.count:,} to train on: see --examples"
+    if doubt.kind == "untidy":
+        return f"of {doubt.of:,} lines, {doubt.what}: add --tidy"
+    if doubt.kind == "repeated":
+        return f"{share} held-out texts are also trained on: the loss is too low"
+    if doubt.kind == "header":
+        return f"the first line may be a heading: add {column}"
+    return f"{share} lines have a {doubt.kind.split()[0]} inside: add {column}"
+
+
+def show_dry_run(training: Training, options: Options, console: Console) -> None:
+    """Show all settings, memory, steps, time and baselines."""
+    from charrnn import plan
+    from charrnn.cli.terminal.tables import bytes_in_words, clock, counted
+
+    run, c, speed = training.run, training.run.config, training.speed
+    planned, seconds = plan.plan(c, training.corpus), seconds_left(run, training.corpus, speed)
+    settings = asdict(c) | ({"epochs": None} if c.epochs == plan.FOREVER else {})
+    del settings["cores"]  # on which no figure depends
+    if options.as_json:
+        numbers = ("memory_bytes", "steps_per_epoch", "steps")
+        facts = facts_of(training, options) | {name: getattr(planned, name) for name in numbers}
+        facts |= {"seconds": seconds, "characters_per_second": speed, "settings": settings}
+        console.json("plan", facts)
+        return
+    shown = {name: settings[name] for name in settings if name != "parts"}
+    words = [typed(*item) for item in shown.items() if item[1] is not None and item[1] is not False]
+    losses = sorted(run.corpus.baselines.items(), key=lambda item: -item[1])
+    rows = [
+        ("settings", " ".join(words)),
+        ("symbols", f"{run.vocabulary.symbols:,}, with the end and the unknown character"),
+        ("memory", f"about {bytes_in_words(planned.memory_bytes)}"),
+        ("steps", f"{planned.steps_per_epoch:,} an epoch, of {c.batch} x {c.bptt} characters"),
+        ("time", f"about {clock(seconds)}, at {counted(speed)} characters a second"),
+        ("counting", ", ".join(f"{name} {nats:.3f}" for name, nats in losses)),
+    ]
+    say(rows, options, console)
+
+
+def facts_of(training: Training, options: Options) -> dict[str, Any]:
+    """Return the facts that both the plan and the summary have in JSON."""
+    run, record = training.run, training.run.corpus
+    names = ("examples", "characters", "held_out_examples", "held_out_characters", "examples_are")
+    corpus = {name: getattr(record, name) for name in names}
+    return {
+        "model": str(options.model),
+        "corpus": {**corpus, "symbols": run.vocabulary.symbols},
+        "parameters": len(run.state.parameters.flat),
+        "hidden": run.config.hidden,
+        "layers": run.config.layers,
+        "baselines": record.baselines,
+        "warnings": [asdict(doubt) for doubt in training.warnings],
+        "tidy": dict(training.corpus.tidied.lines),
+    }
+
+
+def summary(training: Training, screen: Progress, options: Options) -> dict[str, Any]:
+    """Return the result for JSON."""
+    from charrnn.score import Mean
+
+    state, apart = training.run.state, training.differences
+    best = Mean(math.nan if training.loss is None else training.loss, 1).loss()
+    scores = training.scores.items()
+    parts = {name: score.overall.loss() | apart[name].as_json() for name, score in scores}
+    return facts_of(training, options) | {
+        "epochs": state.epoch,
+        "steps": state.step,
+        "characters_seen": state.characters,
+        "seconds": screen.seconds,
+        "characters_per_second": screen.characters_per_second,
+        "best": {"step": None if state.best is None else state.best.step, **best},
+        "parts": parts,
+        "stopped": training.stopped,
+    }
+
+
+def show_summary(training: Training, options: Options, console: Console) -> None:
+    """Show the loss of the best network, or of its mixture with counts, beside that of counting."""
+    from charrnn.cli.terminal.tables import bits, entries
+
+    state, loss, baselines = training.run.state, training.loss, training.run.corpus.baselines
+    lines = ["nothing is held out, so the loss on new text is not known"]
+    if loss is not None and state.best is not None:
+        part, network, where = "network", "", f"best at {100 * state.best.step / state.step:.0f} %"
+        if "both" in training.scores:
+            part, network, where = "both", f"network {loss:.3f}, ", "with counts"
+            loss = training.scores["both"].nats_per_character
+        lines = [f"held-out loss {loss:.3f} nats ({bits(loss):.3f} bits) per character, {where}"]
+        if baselines:
+            counting = min(baselines.values())
+            words = f"{abs(loss - counting):.3f} {'worse' if loss > counting else 'better'}"
+            apart = training.differences.get(part)
+            if apart is not None and math.isfinite(apart.standard_error):
+                words = "no clear difference" if apart.may_be_chance else words
+                words += f" (standard error {apart.standard_error:.3f})"
+            lines.append(f"{network}counting {counting:.3f}: {words}")
+    name = str(options.model)
+    if len(name) > 10:
+        lines, name = [name, *lines], "model"
+    console.say(visible_line(""))
+    rows = zip([name, *[""] * len(lines)], lines, strict=False)
+    console.out.write_lines(entries(rows, console.out))
+
+
+def show_next(training: Training, options: Options, console: Console) -> None:
+    """Show how to resume a run that was interrupted, or three commands to type next."""
+    from charrnn.predictor import MIXABLE_HEADS
+
+    run, state, c = training.run, training.run.state, training.run.config
+    if training.stopped == "interrupted":
+        console.note(f"saved at step {state.step:,}; to resume: {resume_line(run, options)}")
+        return
+    examples, are = training.corpus.train, training.corpus.examples_are
+    lines = {options.line("sample"): "a new text"}
+    if examples.characters < SHORT * len(examples):
+        lines = {options.line("sample", "-n", "30", "--best"): f"thirty good {are}"}
+    stem = Path(run.corpus.sources[0] if run.corpus.sources else "-").name.partition(".")[0]
+    page = f"{stem if stem.isidentifier() else options.model.stem}.html"
+    lines[options.line("export", page)] = "a page for a friend"
+    apart = training.differences.get("network")
+    is_near = apart is not None and (apart.nats_per_character > 0 or apart.may_be_chance)
+    if is_near and not c.counts and c.ends in MIXABLE_HEADS and not options.resume:
+        typed_options = {**options.reading, **options.cutting, **options.learning}
+        words = [word for item in typed_options.items() for word in typed(*item).split(" ", 1)]
+        words += [word for name in options.valid for word in ("--valid", name)]
+        line = options.line("train", *options.sources, *words, "--counts")
+        lines[line] = "lower loss, with counting"
+    elif state.best is not None and state.best.step > EARLY * state.step:
+        more = f"{2 * getattr(c, training.stopped):g}"
+        lines[resume_line(run, options, f"--{training.stopped}", more)] = "train for longer"
+    width = max(map(len, lines)) + 2
+    for label, (line, about) in zip(("next", "", ""), lines.items(), strict=False):
+        text = f"{label:11}{line:{width}}"
+        fits = width + 40 < console.err.window
+        console.say(visible_line((text + about if fits else text).rstrip()))
+
+
+def resume_line(run: Checkpoint, options: Options, *more: str) -> str:
+    """Return the command that resumes a run; a corpus that was not a file is named again."""
+    names = run.corpus.names
+    is_known = names and all(os.path.isfile(path_of(name)) for name in names)
+    again = () if is_known else options.sources or ("CORPUS",)
+    metrics = () if options.metrics is None else ("--metrics", str(options.metrics))
+    return options.line("train", *again, "--resume", *more, *metrics)

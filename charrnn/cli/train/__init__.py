@@ -1,1 +1,0 @@
-"""The train command: its options, its plan, the run and the summary."""
