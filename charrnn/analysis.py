@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network import Array
-from charrnn.network.architecture import read_before, still_to_come
-from charrnn.network.layer import Layer
+from charrnn.network.architecture import read_before, seen, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import Readout
 from charrnn.network.step import Network
-from charrnn.network.unfolded import State, Unfolded, Window, sum_by_symbol
+from charrnn.network.unfolded import Layer, State, Unfolded, Window, sum_by_symbol
 from charrnn.vocabulary import END, Ids
 
 Places = NDArray[np.intp]
@@ -49,7 +48,9 @@ class Walk:
         self.p, self.window = p, window
         unfolded = Unfolded(p.architecture, steps, lanes, np.float64)
         self.layers = unfolded.layers
-        self.seen = {name: unfolded.seen(name, window) for name in p.architecture.inputs}
+        self.seen = {
+            name: seen(name, getattr(window, name), np.float64) for name in p.architecture.inputs
+        }
         for state, given in zip(unfolded.states, start, strict=True):
             state[0] = given
         unfolded.nats(p, window)
@@ -63,9 +64,8 @@ class Walk:
         d_top: Array = np.empty((len(t), self.p.architecture.hidden))
         d: Gradients = [[np.zeros_like(d_top) for _ in layer.states] for layer in self.layers]
         readout = Readout(self.p.architecture, len(t), np.float64)
-        bound = self.p.architecture.state_bounds[0]
         h, y = self.layers[-1].h[t + 1, lane], self.window.y[t, lane].astype(np.intp)
-        readout.nats_and_gradient(self.p, h, y, 1.0, None, bound, gradient, d_top)
+        readout.nats_and_gradient(self.p, h, y, 1.0, None, 1.0, gradient, d_top)
         d[-1][0] = d_top
         yield StepBack(gradient, norms_of(d))
         while len(t):

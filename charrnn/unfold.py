@@ -16,6 +16,7 @@ import numpy as np
 from charrnn.analysis import LENGTH, stretches
 from charrnn.errors import SettingError
 from charrnn.network import Array, Integers, States
+from charrnn.network.architecture import seen
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.predictor import Predictor, softmax
@@ -179,7 +180,7 @@ def layer_at(
         ux = own["U1"][x]
         wh += p["U1"][x] - ux  # of a network that reads the true y(t-1)
         for name in own.architecture.inputs:
-            ux = ux + unfolded.seen(name, window)[:, 0] @ p[f"U1.{name}"].T
+            ux = ux + seen(name, getattr(window, name), np.float64)[:, 0] @ p[f"U1.{name}"].T
     terms = {"W": wh, "U": ux, "b": b}
     for i, gate in enumerate(gates):
         for name in NAME.findall(equations[gate]):

@@ -15,9 +15,8 @@ from charrnn.corpus import from_texts
 from charrnn.network import Array
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import Gru, Lstm
-from charrnn.network.layer import Layer
 from charrnn.network.parameters import Parameters, initial
-from charrnn.network.unfolded import State, Window
+from charrnn.network.unfolded import Layer, State, Window
 from charrnn.plan import fit_settings, memory_bytes
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.training.loop import train
@@ -76,7 +75,7 @@ def test_slopes_are_the_same_however_many_steps_are_taken_at_a_time(
     every, some = p.like(), p.like()
     loss_of(p, w, state(p), masks(p), every)
     numbers = at_a_time * LANES * p.architecture.hidden * p.architecture.cell.gates
-    monkeypatch.setattr("charrnn.network.layer.AT_HAND", numbers)
+    monkeypatch.setattr("charrnn.network.unfolded.AT_HAND", numbers)
     loss_of(p, w, state(p), masks(p), some)
     np.testing.assert_array_equal(some.flat, every.flat)
 

@@ -10,9 +10,8 @@ import pytest
 from charrnn.network import Array
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import Tanh
-from charrnn.network.layer import Layer, Product
 from charrnn.network.parameters import Parameters, initial
-from charrnn.network.unfolded import Masks, State, Unfolded, Window, sum_by_symbol
+from charrnn.network.unfolded import Layer, Masks, Product, State, Unfolded, Window, sum_by_symbol
 
 STEPS, LANES = 6, 3
 

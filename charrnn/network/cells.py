@@ -27,7 +27,7 @@ from charrnn.network import Array, Arrays, States
 class Cell:
     """The three functions of a cell, and the facts needed to call them."""
 
-    states: ClassVar[Mapping[str, float]]  # name -> its largest absolute value
+    states: ClassVar[Sequence[str]]  # their names; |h| <= 1
     bias: ClassVar[Sequence[float]]  # the initial b of each gate
     gates: ClassVar[int]  # blocks of H columns in U, W and b
     has_tape: ClassVar[bool] = False
@@ -82,7 +82,7 @@ class Tanh(Cell):
     (0.5878 (1 - 0.7616^2), 0) = (0.2469, 0).
     """
 
-    states: ClassVar = {"h": 1.0}
+    states = ("h",)
     bias, gates = (0.0,), 1
     equations: ClassVar = {
         "a": "{b} + {W h(t-1)} + {U x(t)}  (10.8)",
@@ -127,7 +127,7 @@ class Gru(Cell):
     = 1: dL/da_n = 0.5 (1 - 0.7616^2) = 0.2100, dL/da_z = 0.25 (1 - 0.7616) = 0.0596.
     """
 
-    states: ClassVar = {"h": 1.0}
+    states = ("h",)
     bias, gates = (0.0, 0.0, 0.0), 3
     has_tape = reads_h = own_bias = True
     equations: ClassVar = {
@@ -202,7 +202,7 @@ class Lstm(Cell):
     0.7616, c(1) = 0.5 + 0.5 x 0.7616 = 0.8808, h(1) = 0.5 tanh 0.8808 = 0.3534.
     """
 
-    states: ClassVar = {"h": 1.0, "c": 1e9}
+    states = ("h", "c")
     bias, gates = (0.0, 1.0, 0.0, 0.0), 4
     has_tape = True
     equations: ClassVar = {

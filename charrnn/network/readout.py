@@ -39,7 +39,7 @@ class Readout:
     def nats(self, p: Parameters, h: Array, y: Integers) -> Array:
         """Return L for each row: h (R, H), y (R,) -> (R,)."""
         every = np.empty(len(y), h.dtype)
-        bounded = is_bounded(p, reach=p.architecture.state_bounds[0])
+        bounded = is_bounded(p, reach=1.0)
         for rows in self._blocks(len(y)):
             every[rows], _ = self._losses(p, h[rows], y[rows], bounded)
         return every

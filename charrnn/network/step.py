@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network import Array64, Integers
-from charrnn.network.architecture import INPUTS
+from charrnn.network.architecture import seen
 from charrnn.network.parameters import Parameters
 
 State = list[NDArray[Any]]  # the first axis is the lane
@@ -81,7 +81,7 @@ class Network:
         ux, wh, tape = self._ux[:lanes], self._wh[:lanes], self._tape[:lanes]
         self._table.take(x, 0, ux, "clip")
         for name, count in zip(self._C, state[-len(self._C) :], strict=False):
-            ux += INPUTS[name].seen(count, self._dtype) @ self._C[name]
+            ux += seen(name, count, self._dtype) @ self._C[name]
             count += COUNTS_BY[name]
         for layer, W in enumerate(self._W):
             own = state[layer * many : (layer + 1) * many]

@@ -8,28 +8,39 @@
               |      |      |         U1
              x(1)   x(2)   x(3)
 
-Only ``W h`` is inside the loop over time. The other products are over all T x B rows at once. The
-gradients (10.22) to (10.28) are sums over t, so each is one line with its number. The state before
-an example is zero, so neither the state nor the gradient crosses from one example to another.
+    dL/dh(t) = W' dL/d(W h(t))  +  the part of the cell  +  the part of the layers above  (10.21)
+
+Only ``W h`` is inside the loop over time. The other products are over all T x B rows at once, and
+so are the cell's slopes, which need no gradient. The gradients (10.22) to (10.28) are sums over t,
+so each is one line with its number. The state before an example is zero, so neither the state nor
+the gradient crosses from one example to another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network import Array, Integers
-from charrnn.network.architecture import INPUTS, Architecture
-from charrnn.network.layer import Layer, Starts, rows_of
+from charrnn.network.architecture import Architecture, seen
+from charrnn.network.cells import Cell
 from charrnn.network.parameters import Parameters
 from charrnn.network.readout import Readout
 from charrnn.vocabulary import END
 
+SMALL = 10**6  # multiply-adds up to which OpenBLAS does not copy
+WIDTHS = (64, 48, 32)  # of panels
+AT_HAND = 1 << 16  # numbers that fit in the cache of a core
+FEW = 200  # symbols up to which summing by a product can be faster than by sorting
+SHORT = 1 << 17  # numbers up to which it is faster
+
 State = list[Array]  # (B, H) for each of the architecture's states
 Masks = Sequence[Array]  # (1 or T, B, H) for each layer: the factors of dropout
+Starts = Sequence[Sequence[int]]  # for each step, the lanes in which an example begins
 
 
 @dataclass(frozen=True)
@@ -49,13 +60,162 @@ class Window:
         """The number of losses."""
         return self.y.size - (0 if self.idle is None else int(self.idle.sum()))
 
-    def part(self, start: int, stop: int) -> Window:
-        """Return the window of some of the lanes."""
-        names = ("x", "y", "begins", "idle", "clock", "left")
-        arrays = {name: getattr(self, name) for name in names}
-        parts = {name: a[:, start:stop] for name, a in arrays.items() if a is not None}
-        contiguous = {name: np.ascontiguousarray(parts[name]) for name in ("x", "y")}
-        return replace(self, **parts | contiguous)
+
+class Product:
+    """The product rows @ M for one matrix M (I, J) or one for each gate, in a buffer of its own.
+
+    The rows are (B, I) for all gates, or (G, B, I). BLAS copies both factors before it multiplies
+    them, unless they are small; for few lanes that costs up to a third of the product. So M is
+    split, once a window, into panels (J / w, I, w) that BLAS does not copy. For one lane, BLAS
+    copies nothing, and M serves as its own panel.
+    """
+
+    def __init__(
+        self, gates: tuple[int, ...], lanes: int, rows: int, columns: int, dtype: DTypeLike
+    ) -> None:
+        self._copies = lanes > 1
+        fits = (w for w in WIDTHS if columns % w == 0 and w * rows * lanes <= SMALL)
+        width = next(fits, columns) if self._copies else columns
+        self.panels = np.empty((*gates, columns // width, rows, width), dtype)
+        self._by_column = self.panels.swapaxes(-2, -3)  # the panels, seen as the matrices
+        self.out: Array = np.zeros((*gates, lanes, columns), dtype)
+        self._by_panel = self.out.reshape(*gates, lanes, -1, width).swapaxes(-2, -3)
+        self._lanes = [self.out[..., lane, :] for lane in range(lanes)]
+
+    def hold(self, matrices: Array) -> None:
+        if self._copies:
+            self._by_column[...] = matrices.reshape(self._by_column.shape)
+        else:
+            self.panels = matrices[..., None, :, :]
+
+    def __call__(self, rows: Array, without: Sequence[int] = ()) -> Array:
+        """Return rows @ M, with zeros in some lanes. ``rows`` of gates have an axis for panels."""
+        np.matmul(rows, self.panels, self._by_panel)
+        for lane in without:  # 0.3 microseconds each, where one index for all takes 1.5
+            self._lanes[lane].fill(0)
+        return self.out
+
+
+@contextmanager
+def in_place() -> Iterator[None]:
+    """Let NumPy work on small strided arrays without copying them first: a tenth of a step."""
+    size = np.setbufsize(16)
+    try:
+        yield
+    finally:
+        np.setbufsize(size)
+
+
+class Layer:
+    """A cell, and its buffers for T steps of B lanes, made once."""
+
+    def __init__(
+        self, cell: type[Cell], steps: int, lanes: int, hidden: int, dtype: DTypeLike
+    ) -> None:
+        self.cell = cell
+        one_gate = cell.gates == 1
+        gates = () if one_gate else (cell.gates,)
+        self._square = (*gates, hidden, hidden)
+        self.states = [np.zeros((steps + 1, lanes, hidden), dtype) for _ in cell.states]
+        self.h: Array = self.states[0]  # h[0]: before the first step
+        self.up: Array = np.empty((steps, lanes, hidden), dtype)  # h after dropout
+        self.ux: Array = self.h[1:] if one_gate else np.empty((*gates, steps, lanes, hidden), dtype)
+        self.d: Array = np.empty((steps, lanes, hidden), dtype)  # dL/dh
+        self.d_wh: Array = self.d if one_gate else self.ux
+        self.tape: Array = np.empty((steps, lanes, hidden * cell.has_tape), dtype)
+        self._state_rows = [rows_of(state) for state in self.states]  # (T B + B, H)
+        self._ux_blocks, self._tape_rows = rows_of(self.ux), rows_of(self.tape)
+        shape = (cell.gates, steps * lanes, hidden)
+        self.ux_rows, self.d_wh_rows = self.ux.reshape(shape), self.d_wh.reshape(shape)
+        self._place = nullcontext if one_gate else in_place
+        self._remembers = cell.reads_h or len(cell.states) > 1
+        self._many = max(1, min(steps, AT_HAND // (lanes * hidden * cell.gates)))
+        self._kept, self._spare, self._begun = (
+            np.empty((self._many * lanes, hidden), dtype) for _ in range(3)
+        )
+        self._there = Product(gates, lanes, hidden, hidden, dtype)
+        self._back = Product(gates, lanes, hidden, hidden, dtype)
+        self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
+        at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
+        d, h = list(self.d), [states[0] for states in at]
+        # One object for one piece of memory: NumPy is slow with two that overlap.
+        ux = h[1:] if one_gate else [self.ux[:, t] for t in range(steps)]
+        d_wh = d if one_gate else [of[:, None] for of in ux]  # with an axis for panels
+        kept = [self._kept[t % self._many * lanes :][:lanes] for t in range(steps)]
+        self._forth = list(zip(h, ux, at, at[1:], self.tape, strict=False))
+        self._back_again = list(zip(d, ux, d_wh, self.tape, kept, strict=True))
+
+    def forward(self, starts: Starts, W: Array, own_bias: Array | None = None) -> None:
+        """Fill the states after each step from ux and the states before the first step."""
+        forward, product = self.cell.forward, self._there
+        product.hold(W.reshape(self._square).swapaxes(-1, -2))
+        steps = zip(self._forth, starts, strict=False)
+        with self._place():
+            for (h, ux, before, after, tape), beginning in steps:
+                wh = product(h, beginning)
+                if own_bias is not None:
+                    np.add(wh[-1], own_bias, tape)
+                if beginning and self._remembers:
+                    before = tuple(self._begun_afresh(before, beginning))
+                forward(ux, wh, before, after, tape)
+
+    def backward(self, starts: Starts, W: Array) -> None:
+        """Turn d[t], the part of dL/dh(t) from above, into dL/d(U x) and dL/d(W h)."""
+        backward, reads_h, many = self.cell.backward, self.cell.reads_h, self._many
+        product, d_before = self._back, self._d_before
+        product.hold(W.reshape(self._square))
+        for d_state in d_before:
+            d_state.fill(0)
+        others = d_before[1:]
+        from_itself = d_before if reads_h else others
+        d_next: Array | None = None
+        begun: Sequence[int] = ()
+        with self._place():
+            for t in range(len(starts) - 1, -1, -1):
+                if d_next is None or t % many == many - 1:
+                    self._find_slopes(t - t % many, starts[t - t % many : t + 1])
+                d_h, ux, d_wh, tape, kept = self._back_again[t]
+                if d_next is not None:  # the last step has no step after it
+                    back = product(d_next, begun)  # (10.21)
+                    for part in back if back.ndim > 2 else (back,):
+                        np.add(d_h, part, d_h)
+                    for d_state in from_itself:
+                        for lane in begun:
+                            d_state[lane] = 0
+                    if reads_h:
+                        np.add(d_h, d_before[0], d_h)
+                backward((d_h, *others), ux, tape, kept, d_before)
+                d_next, begun = d_wh, starts[t]
+
+    def d_ux(self, steps: int) -> list[Array]:
+        """Return dL/d(U x) after the way back: (T B, H) for each gate."""
+        every = list(self.d_wh_rows[:, : steps * self.h.shape[1]])
+        return [*every[:-1], rows_of(self.d[:steps])] if self.cell.own_bias else every
+
+    def _find_slopes(self, first: int, starts: Starts) -> None:
+        """Fill the factors of the way back through these steps."""
+        lanes, count = self.h.shape[1], len(starts)
+        rows, here = slice(first * lanes, (first + count) * lanes), slice(0, count * lanes)
+        before: Sequence[Array] = [state[:-lanes][rows] for state in self._state_rows]
+        after = [state[lanes:][rows] for state in self._state_rows]
+        if self.cell.reads_h and any(starts):  # other states are zero there by now
+            begun = [t * lanes + lane for t, some in enumerate(starts) for lane in some]
+            before = self._begun_afresh(before, begun)
+        ux, tape = self._ux_blocks[..., rows, :], self._tape_rows[rows]
+        self.cell.slopes(ux, before, after, tape, self._kept[here], self._spare[here])
+
+    def _begun_afresh(self, states: Sequence[Array], rows: Sequence[int]) -> Sequence[Array]:
+        """Return the states with zeros in the rows where an example begins."""
+        h, *others = states
+        zeros = others
+        if self.cell.reads_h:  # the step before reads h as well: zero a copy
+            begun = self._begun[: len(h)]
+            np.copyto(begun, h)
+            h, zeros = begun, [begun, *others]
+        for row in rows:
+            for state in zeros:
+                state[row] = 0
+        return [h, *others]
 
 
 class Unfolded:
@@ -65,13 +225,9 @@ class Unfolded:
     """
 
     def __init__(
-        self,
-        architecture: Architecture,
-        steps: int,
-        lanes: int,
-        dtype: DTypeLike = np.float32,
+        self, architecture: Architecture, steps: int, lanes: int, dtype: DTypeLike = np.float32
     ) -> None:
-        self.architecture, self.lanes = architecture, lanes
+        self.architecture, self.dtype = architecture, dtype
         self.layers = [
             Layer(architecture.cell, steps, lanes, architecture.hidden, dtype)
             for _ in range(architecture.layers)
@@ -87,16 +243,13 @@ class Unfolded:
 
     def read(self, p: Parameters, window: Window) -> None:
         """Read the window, without a loss."""
-        self._forward(p.plain(self._plain), window, lanes_at(window.begins, window), None)
+        self._forward(p.plain(self._plain), window, starts_of(window), None)
         self._move_on(window)
 
     def nats(self, p: Parameters, window: Window) -> Array:
         """Return -log y_hat at y for each place of the window, (T, B). Move the state on."""
-        top = self._forward(p.plain(self._plain), window, lanes_at(window.begins, window), None)
+        top = self._forward(p.plain(self._plain), window, starts_of(window), None)
         self._move_on(window)
-        return self._nats(p, top, window)
-
-    def _nats(self, p: Parameters, top: Array, window: Window) -> Array:
         nats = self.readout.nats(p, rows_of(top), window.y.reshape(-1))
         lengths = self.architecture.head.lengths
         if lengths is not None:  # END costs what the length costs
@@ -111,47 +264,32 @@ class Unfolded:
         gradient: Parameters,
         scale: float = 1.0,
         masks: Masks | None = None,
-        nats_of_each: Array | None = None,
     ) -> float:
         """Return the loss in nats, and leave its gradient times scale in ``gradient``.
 
-        Where ``nats_of_each`` is given, (T, B), leave the loss of each place there.
-
         The state moves on to the next window, the gradient does not: truncated BPTT.
         """
-        steps = len(window.x)
-        starts = lanes_at(window.begins, window)
-        plain = p.plain(self._plain)
-        of_plain = self._of_plain or gradient
+        steps, starts = len(window.x), starts_of(window)
+        plain, of_plain = p.plain(self._plain), self._of_plain or gradient
+        lengths = self.architecture.head.lengths
         top = self._forward(plain, window, starts, masks)
-        if nats_of_each is not None:
-            nats_of_each[...] = self._nats(p, top, window)
-        loudest = 1.0 if masks is None else float(masks[-1].max())
         total = self.readout.nats_and_gradient(
             plain,
             rows_of(top),
             window.y.reshape(-1),
             scale,
-            self._without_loss(window),
-            self.architecture.state_bounds[0] * loudest,
+            rows_without_loss(window, lengths is not None),
+            1.0 if masks is None else float(masks[-1].max()),
             of_plain,
             rows_of(self.layers[-1].d[:steps]),
         )
         self._backward(plain, window, starts, masks, of_plain)
-        lengths = self.architecture.head.lengths
         if lengths is not None:
             total += lengths.fill_gradient(p, lengths_in(window)[1], scale, of_plain)
         if self._of_plain:
             p.gradient_from(of_plain, gradient)
         self._move_on(window)
         return total
-
-    def _without_loss(self, window: Window) -> Integers | None:
-        """Return the places without a loss of the readout."""
-        silent, y = window.idle, window.y
-        if self.architecture.head.lengths is not None:
-            silent = y == END if silent is None else silent | (y == END)
-        return None if silent is None else np.flatnonzero(silent)
 
     def _move_on(self, window: Window) -> None:
         steps = len(window.x) if window.advance is None else window.advance
@@ -172,7 +310,8 @@ class Unfolded:
                     np.take(table, window.x.reshape(-1), axis=0, out=room, mode="clip")
                 for name in self.architecture.inputs:
                     columns = p[f"U1.{name}"].reshape(gates, hidden, -1).swapaxes(1, 2)
-                    np.add(ux, rows_of(self.seen(name, window)) @ columns, out=ux)
+                    counts = rows_of(seen(name, getattr(window, name), self.dtype))
+                    np.add(ux, counts @ columns, out=ux)
             else:
                 np.matmul(rows_of(below), U.reshape(gates, hidden, -1).swapaxes(1, 2), out=ux)
                 np.add(ux, b.reshape(gates, 1, hidden), out=ux)
@@ -221,10 +360,10 @@ class Unfolded:
         sum_by_symbol(d_ux, window.x.reshape(-1), gradient["U1"], room)  # (10.28)
         gradient["U1"].sum(axis=0, out=gradient["b1"])  # (10.23): every x is some symbol
         for name in self.architecture.inputs:
-            seen = rows_of(self.seen(name, window))
-            by_gate = gradient[f"U1.{name}"].reshape(len(d_ux), -1, seen.shape[1])
+            counts = rows_of(seen(name, getattr(window, name), self.dtype))
+            by_gate = gradient[f"U1.{name}"].reshape(len(d_ux), -1, counts.shape[1])
             for d_a, columns in zip(d_ux, by_gate, strict=True):
-                np.matmul(d_a.T, seen, out=columns)  # (10.28)
+                np.matmul(d_a.T, counts, out=columns)  # (10.28)
 
     def _downwards(
         self, p: Parameters, steps: int, number: int, masks: Masks | None, gradient: Parameters
@@ -243,10 +382,6 @@ class Unfolded:
             if gate:
                 np.add(d_below, each, out=d_below)
 
-    def seen(self, name: str, window: Window) -> Array:
-        """Return the features of an input at each place, (T, B, F)."""
-        return INPUTS[name].seen(getattr(window, name), self.ones.dtype)
-
 
 def lengths_in(window: Window) -> tuple[Integers, Integers]:
     """Return the rows of the ENDs whose loss counts, and the length of each example."""
@@ -257,18 +392,22 @@ def lengths_in(window: Window) -> tuple[Integers, Integers]:
     return np.flatnonzero(is_end), window.clock[is_end]
 
 
-def lanes_at(marks: NDArray[np.bool_] | None, window: Window) -> Starts:
-    """Return the lanes that are marked, for each step."""
+def rows_without_loss(window: Window, with_ends: bool) -> Integers | None:
+    """Return the rows without a loss of the readout, and the ENDs if the length comes first."""
+    silent = window.idle
+    if with_ends:
+        silent = window.y == END if silent is None else silent | (window.y == END)
+    return None if silent is None else np.flatnonzero(silent)
+
+
+def starts_of(window: Window) -> Starts:
+    """Return the lanes in which an example begins, for each step."""
     by_step: list[list[int]] = [[] for _ in window.x]
-    if marks is not None:
-        steps, lanes = np.nonzero(marks)
+    if window.begins is not None:
+        steps, lanes = np.nonzero(window.begins)
         for t, lane in zip(steps.tolist(), lanes.tolist(), strict=True):
             by_step[t].append(lane)
     return by_step
-
-
-FEW = 200  # symbols up to which summing by a product can be faster than by sorting
-SHORT = 1 << 17  # numbers up to which it is faster
 
 
 def sum_by_symbol(d_a: Sequence[Array], x: Integers, out: Array, room: Array) -> None:
@@ -293,3 +432,9 @@ def sum_by_symbol(d_a: Sequence[Array], x: Integers, out: Array, room: Array) ->
         np.take(d, order, axis=0, out=room, mode="clip")
         for total, (start, end) in zip(sums, runs, strict=True):
             np.matmul(ones[: end - start], room[start:end], out=total)
+
+
+def rows_of(array: Array) -> Array:
+    """Return (..., T, B, H) seen as (..., T * B, H)."""
+    *first, steps, lanes, hidden = array.shape
+    return array.reshape(*first, steps * lanes, hidden)

@@ -65,14 +65,14 @@ class Part:
     def compute(self) -> None:
         """Leave the gradient, the nats and the states of these lanes in the memory."""
         memory, lanes, steps = self.memory, slice(self.start, self.stop), int(self.memory["steps"])
-        x, y, clock, left = memory["symbols"][:, :steps]
-        begins, idle = memory["marks"][:, :steps]
+        x, y, clock, left = np.ascontiguousarray(memory["symbols"][:, :steps, lanes])
+        begins, idle = memory["marks"][:, :steps, lanes]
         window = Window(x, y, begins, idle if idle.any() else None, clock=clock, left=left)
         masks = list(memory["masks"][:, :, lanes]) or None
         for state, shared in zip(self.unfolded.states, memory["states"], strict=True):
             state[0] = shared[lanes]
         memory["nats"][self.number] = self.unfolded.nats_and_gradient(
-            self.p, window.part(self.start, self.stop), self.gradient, self.scale, masks
+            self.p, window, self.gradient, self.scale, masks
         )
         for state, shared in zip(self.unfolded.states, memory["states"], strict=True):
             shared[lanes] = state[0]
