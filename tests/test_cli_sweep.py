@@ -103,7 +103,7 @@ def test_what_has_ended_is_kept(program: Program, number: signal.Signals, kills:
     for _ in range(kills):
         (program / "sweep/sweep.jsonl").unlink(missing_ok=True)
         with program.going(*ENDLESS, "--cores", "2") as child:
-            child.until(lambda: len(rows_of(program)) == 2)
+            child.until(lambda: len(rows_of(program)) >= 2)
             workers = children_of(child.process.pid)
             if number == signal.SIGINT:
                 os.killpg(child.process.pid, number)  # as a terminal does
@@ -125,7 +125,7 @@ def test_a_killed_worker_or_scheduler_is_one_line(program: Program, kills: int) 
     for number in range(kills):
         (program / "sweep/sweep.jsonl").unlink(missing_ok=True)
         with program.going(*ENDLESS, "--cores", "2") as child:
-            child.until(lambda: len(rows_of(program)) == 2)
+            child.until(lambda: len(rows_of(program)) >= 2)
             trackers = ("resource_tracker", "semaphore_tracker")
             for one in children_of(child.process.pid):
                 line = Path(f"/proc/{one}/cmdline").read_text()
@@ -144,7 +144,7 @@ def test_a_killed_worker_or_scheduler_is_one_line(program: Program, kills: int) 
             dask_cluster(folder) as (file, scheduler),
             program.going(*ENDLESS, "--scheduler", file) as child,
         ):
-            child.until(lambda: len(rows_of(program)) == 2)
+            child.until(lambda: len(rows_of(program)) >= 2)
             scheduler.process.kill()
             ended = child.end()
         assert (ended.status, len(rows_of(program))) == (1, 2)
