@@ -60,10 +60,7 @@ __all__ = sorted(_MODULES)
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        from charrnn.settings.fields import complete_docstrings
-
         found = globals()[name] = getattr(import_module(f"charrnn.{_MODULES[name]}"), name)
-        complete_docstrings(found)
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -35,7 +35,7 @@ from charrnn.sampler import Conditions, Sampler, best_of, choose, folded, limit_
 from charrnn.score import Score, score_of, scores_of
 from charrnn.scorer import groups_of, score_group
 from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import OneOf, Text, Whole, check, documented, make_config
+from charrnn.settings.fields import OneOf, Text, Whole, check, make_config
 from charrnn.settings.sampling import SampleConfig
 from charrnn.settings.training import Fitted
 from charrnn.texts import check_files_exist, codes_in, codes_like
@@ -158,7 +158,6 @@ class Model:
         """The kind of examples: lines, paragraphs or files."""
         return self.trained.corpus.examples_are
 
-    @documented(SampleConfig)
     def sample(
         self,
         count: int = 1,
@@ -187,6 +186,7 @@ class Model:
         shortest: The least number of characters, from 0, or None: 1.
         longest: The greatest number of characters, from 0, or None: no limit.
         best: Return the likeliest of ten times as many novel and unique texts; default: False.
+        drawing: Settings of SampleConfig, by name.
         """
         count = check("count", count, NUMBER)
         shortest, longest = (
@@ -214,7 +214,6 @@ class Model:
             raise CharrnnError(f"found only {len(samples):,} of {count:,} samples", hint)
         return [prime + sample.text for sample in samples]
 
-    @documented(SampleConfig)
     def stream(
         self, *, prime: str = "", use: str | None = None, **drawing: Unpack[Drawing]
     ) -> Iterator[str]:
@@ -222,6 +221,7 @@ class Model:
 
         prime: The text that it begins with; default: none.
         use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
+        drawing: Settings of SampleConfig, by name.
         """
         prime = check("prime", prime, Text())
         config = make_config(SampleConfig, drawing, "prime", "use")
@@ -266,11 +266,13 @@ class Model:
         """
         return embed(self.language_model, list(each_of(texts)))
 
-    @documented(FillConfig)
     def fill(self, text: str, **how: Unpack[Missing]) -> Filled:
         """Return the likeliest fillings of a text and their probabilities.
 
         text: The text, where _ is a missing character and * a gap of some characters.
+        count: Show this many fillings; default: 5.
+        max_gap: Fill at most this many characters into a gap; default: 8.
+        beam: Try at most this many beginnings of each length; default: 4096.
         """
         text = check("text", text, Text())
         return fill(self.predictor(), text, make_config(FillConfig, how))
@@ -304,7 +306,6 @@ class Model:
         """
         return plot({"": self}, ax)
 
-    @documented(ExportOptions)
     def export(
         self, path: str | PathLike[str], *, force: bool = False, **options: Unpack[Exporting]
     ) -> None:
@@ -312,6 +313,9 @@ class Model:
 
         path: The name of the file, which ends in .html, .mjs, .h, .safetensors or .npz.
         force: Replace a file that charrnn did not write; default: False.
+        title: The title of a page; default: the name of the file.
+        prefix: All names in a C header begin with this; default: the name of the file.
+        without_counts: Leave the training text out of a .npz file; default: False.
         """
         said = make_config(ExportOptions, options, "force")
         if self.file is not None:

@@ -12,11 +12,10 @@ from typing import Any
 import charrnn
 from charrnn.cli.app import COMMANDS, module_of
 from charrnn.cli.options import Option, options_of
-from charrnn.settings.fields import Flag, OneOf, settings_of
+from charrnn.settings.fields import Flag, OneOf, Setting, settings_of, value_in_words
 from tests.pages import GUIDE
 
 BEGIN, END = "<!-- from the code -->\n", "<!-- end of what is from the code -->\n"
-DRAWING = [one.in_python(name) for name, one in settings_of(charrnn.SampleConfig).items()]
 VAGUE = ("a text", "a path", "the name of a file")
 WIDE = 70  # characters of parameters
 HEAD = """# Every option of every command
@@ -86,12 +85,12 @@ def is_function(what: Any) -> bool:
 def described(name: str, what: Any) -> list[str]:
     """Return the signature of a function and its docstring, each parameter as a list item."""
     text = cleandoc(what.__doc__ or "")
-    if is_function(what):
-        text = text.replace("\n".join(DRAWING), "drawing: Settings of SampleConfig, by name.")
     text = re.sub(r"\n {4}(?=\S)", " ", text)  # join the lines of a parameter
     text = re.sub(r"^([a-z]\w*): ", r"- `\1`: ", text, flags=re.MULTILINE)
     text = re.sub(r"(?<=\n)(- .*\n)\n(?=- )", r"\1", text)
     fields = [f"- `{field}`{about}" for field, about in fields_of(what)]
+    if isinstance(what, type):
+        fields += [f"- `{field}`: {about(one)}" for field, one in settings_of(what).items()]
     code = f"```\n{name}{shown(what)}\n```\n\n" if is_function(what) else ""
     return [code, text.strip(), "\n", *["\n" * bool(fields), *(f"{one}\n" for one in fields)]]
 
@@ -118,6 +117,14 @@ def fields_of(what: Any) -> Iterator[tuple[str, str]]:
             found = re.match(r"    (\w+): ([^=#]+?)(?: = [^#]*)?(?:  # (.*))?$", line)
             if found and found[1] in names:
                 yield found[1], f" ({found[2]}){': ' if found[3] else ''}{found[3] or ''}"
+
+
+def about(setting: Setting) -> str:
+    """Return the help of a setting, its range and its default, as Python users read them."""
+    default = f", or None: {setting.default_in_words}"
+    if setting.default is not None:
+        default = f"; default: {value_in_words(setting.default)}"
+    return f"{setting.about} {capital(setting.values.allowed)}{default}."
 
 
 def capital(text: str) -> str:

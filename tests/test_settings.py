@@ -32,7 +32,7 @@ class More(TrainConfig):
     """The settings of training, and two more."""
 
     leak: float = setting(Real(0, 0.5), "How much leaks away.", panel=NETWORK, default=0.25)
-    cell: str = setting(OneOf(lambda: CELLS), "Which cell.", panel=NETWORK, default="tanh")
+    cell: str = setting(OneOf(list(CELLS)), "Which cell.", panel=NETWORK, default="tanh")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,8 +20,6 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from charrnn.errors import CharrnnError, ResumeError, SettingError
 
 LONGEST = 60  # characters of a value in a message
-Named = TypeVar("Named", bound=Callable[..., Any])  # a function or a class
-MARK = "_settings_for_docstring"
 
 
 class Values(Protocol):
@@ -98,36 +96,10 @@ class Real(Values):
 
 
 @dataclass(frozen=True)
-class Several(Values):
-    """One number or more, with commas between them."""
-
-    each: Real
-
-    @property
-    def metavar(self) -> str:
-        return f"{self.each.metavar}[,{self.each.metavar}...]"
-
-    @property
-    def allowed(self) -> str:
-        return f"{self.each.allowed}, or several separated by commas"
-
-    def plain(self, value: Any) -> tuple[float, ...]:
-        ensure(isinstance(value, tuple) and bool(value))
-        return tuple(map(self.each.plain, value))
-
-    def read(self, typed: Any) -> tuple[float, ...]:
-        return tuple(map(self.each.read, str(typed).split(",")))
-
-
-@dataclass(frozen=True)
 class OneOf(Values):
-    """One of a few names; a function where plug-ins may add names."""
+    """One of a few names."""
 
-    names: Sequence[str] | Callable[[], Sequence[str]]
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        return tuple(self.names() if callable(self.names) else self.names)
+    choices: Sequence[str]
 
     @property
     def metavar(self) -> str:
@@ -153,17 +125,6 @@ class Text(Values):
     def plain(self, value: Any) -> str:
         ensure(isinstance(value, str))
         return str.__str__(value)
-
-
-@dataclass(frozen=True)
-class Character(Text):
-    metavar: str = "CHAR"
-    allowed: str = "one character"
-
-    def plain(self, value: Any) -> str:
-        text = super().plain(value)
-        ensure(len(text) == 1)
-        return text
 
 
 @dataclass(frozen=True)
@@ -208,16 +169,6 @@ class Setting:
         """Return the names that are typed for it. A name without a dash is that of an argument."""
         return (option_of(field_name),) if self.names is None else self.names
 
-    def in_python(self, name: str) -> str:
-        """Return the lines about it in a docstring."""
-        from textwrap import fill
-
-        allowed = f"{self.values.allowed[:1].upper()}{self.values.allowed[1:]}"
-        default = f", or None: {self.default_in_words}"
-        if self.default is not None:
-            default = f"; default: {value_in_words(self.default)}"
-        return fill(f"{name}: {self.about} {allowed}{default}.", 92, subsequent_indent="    ")
-
 
 def setting(values: Values, about: str = "", *, default: Any = None, **details: Any) -> Any:
     """Return a field of a dataclass that is a Setting; a default of MISSING makes it required."""
@@ -227,28 +178,6 @@ def setting(values: Values, about: str = "", *, default: Any = None, **details: 
         details.setdefault("default_in_words", shown)
     one = Setting(values, about, default=default, **details)
     return field(default=default, metadata={"setting": one})
-
-
-def documented(config: type | None = None) -> Callable[[Named], Named]:
-    """Mark a function that takes the settings of a configuration, or a class that has settings."""
-
-    def mark(what: Named) -> Named:
-        setattr(what, MARK, config or what)
-        return what
-
-    return mark
-
-
-def complete_docstrings(what: Any) -> None:
-    """Add to the docstrings of a class or function what each of its settings is and may be."""
-    from inspect import cleandoc
-
-    for one in (what, *(vars(what).values() if isinstance(what, type) else ())):
-        config = getattr(one, "__dict__", {}).get(MARK)
-        if config is not None and one.__doc__:  # python -OO has none
-            rows = [setting.in_python(name) for name, setting in settings_of(config).items()]
-            one.__doc__ = "\n".join([cleandoc(one.__doc__), "", *rows])
-            delattr(one, MARK)
 
 
 def settings_of(config: type) -> dict[str, Setting]:

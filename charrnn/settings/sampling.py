@@ -12,7 +12,6 @@ TEMPERATURE = Real(0, 1e6)
 NEW_EACH_TIME: Final = "new each time"
 
 
-@fields.documented()
 @dataclass(frozen=True, kw_only=True)
 class SampleConfig(Checked):
     """How texts are drawn."""

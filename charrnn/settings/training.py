@@ -19,7 +19,6 @@ MOST_SEEDS = 1 << 16
 FIXED = ("seed", "cores", "parts")  # settings of a run that a sweep chooses itself
 
 
-@fields.documented()
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig(Checked):
     """How a network learns. Settings that are None are chosen to fit the corpus."""
