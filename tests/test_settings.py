@@ -81,15 +81,6 @@ def test_its_value_arrives_and_what_was_not_typed_is_left_out(here: Program) -> 
     assert More(**ARRIVED[0].learning).clip == TrainConfig().clip
 
 
-def test_choices_may_come_to_be_more(here: Program) -> None:
-    assert here.run("learn", "--cell", "gru").status == 2
-    CELLS.append("gru")
-    app.load.cache_clear()  # a process builds a command once
-    assert "tanh|gru" in here.run("learn", "--help").out
-    assert here.run("learn", "--cell", "gru").status == 0
-    assert More(cell="gru").cell == "gru"
-
-
 @pytest.mark.parametrize(("config", "name"), EVERY)
 def test_the_command_and_the_library_have_the_same_limits(config: type, name: str) -> None:
     one = settings_of(config)[name]
