@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from charrnn.counts import Baseline, places
 from charrnn.scorer import Scored
@@ -29,9 +29,6 @@ BLOCK: Final = 256  # symbols, at most, of the units of long examples
 FEW: Final = 30  # examples: with fewer, long ones are cut
 ENOUGH: Final = 20  # held-out examples from which the oddest is known
 CLEAR: Final = 2.0  # standard errors
-UNCLEAR: Final = "no clear difference (less than two standard errors)"
-BLOCKS: Final = 64  # of a text whose costs are kept
-DIGITS: Final = 4  # of those costs
 BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band of colour begins
 
 
@@ -155,16 +152,12 @@ def score_of(group: Scored, nats: NDArray[np.float64] | None = None) -> Score:
 def scores_of(group: Scored) -> list[Score]:
     """Return the score of each text of a group."""
     is_end = group.ids == END
-    columns = (~is_end, is_end, group.ids == UNKNOWN, group.nats, group.nats * is_end)
-    sums = [group.totals(np.asarray(column, column.dtype.type)) for column in map(whole, columns)]
+    marks = ~is_end, is_end, group.ids == UNKNOWN
+    sums = [group.totals(column.astype(np.int64)) for column in marks]
+    sums += [group.totals(group.nats), group.totals(group.nats * is_end)]
     sizes = [len(text.encode("utf-8", "replace")) for text in group.texts]
     rows = zip(*(column.tolist() for column in sums), sizes, strict=True)
     return [Score(*row) for row in rows]
-
-
-def whole(column: NDArray[np.bool_] | NDArray[np.float64]) -> NDArray[np.generic]:
-    """Return marks as numbers, so that they can be summed."""
-    return column.astype(np.int64) if column.dtype == np.bool_ else column
 
 
 def band_of(nats: float) -> int:
@@ -185,10 +178,6 @@ class Difference(NamedTuple):
     standard_error: float  # NaN for fewer than two units
 
     @property
-    def is_worse(self) -> bool:
-        return self.nats_per_character > 0 and not self.may_be_chance
-
-    @property
     def may_be_chance(self) -> bool:
         """Return True if the standard error is known and the difference is not clear."""
         return abs(self.nats_per_character) <= CLEAR * self.standard_error
@@ -197,40 +186,10 @@ class Difference(NamedTuple):
         d, error = self
         return {"difference": number_or_null(d), "standard_error": number_or_null(error)}
 
-    def in_words(self, other: str) -> str:
-        """Return how the loss compares with the ``other`` one."""
-        d, error = self
-        nats = f"{abs(d):.3f} nats {'below' if d < 0 else 'above'}"
-        if math.isnan(error):
-            return f"{nats} {other} (standard error unknown)"
-        if self.may_be_chance:
-            return f"no clear difference from {other}: {nats}, standard error {error:.3f}"
-        return f"{nats} {other} (standard error {error:.3f})"
-
-    def compared(self, other: str) -> str:
-        """Return how a network's loss compares with that of counting."""
-        return f"{'worse than counting: ' if self.is_worse else ''}{self.in_words(other)}"
-
 
 def json_of(difference: Difference | None) -> dict[str, float | None]:
     """Return a difference for JSON; nothing for None."""
     return {} if difference is None else difference.as_json()
-
-
-def moments(nats: ArrayLike, symbols: ArrayLike) -> NDArray[np.float64]:
-    """Return the number of units and the sums of n, D, n n, n D and D D; all can be added."""
-    d, n = np.asarray(nats, np.float64), np.asarray(symbols, np.float64)
-    return np.array([len(d), n.sum(), d.sum(), n @ n, n @ d, d @ d])
-
-
-def paired(moments: NDArray[np.float64]) -> Difference:
-    """Return the mean of differences of units in nats over all of their symbols."""
-    count, n, d, nn, nd, dd = moments.tolist()
-    mean = d / n if n else math.nan
-    if count < 2:
-        return Difference(mean, math.nan)
-    squares = max(0.0, dd - 2 * mean * nd + mean * mean * nn)
-    return Difference(mean, math.sqrt(squares * count / (count - 1)) / n)
 
 
 def difference_of(ids: Ids, nats: NDArray[np.float64], other: NDArray[np.float64]) -> Difference:
@@ -243,7 +202,12 @@ def difference_of(ids: Ids, nats: NDArray[np.float64], other: NDArray[np.float64
     is_last[-1:] = True
     stops = np.flatnonzero(is_last) + 1
     starts = np.append(0, stops[:-1])
-    return paired(moments(np.add.reduceat(nats - other, starts), stops - starts))
+    d, n = np.add.reduceat(nats - other, starts), stops - starts
+    mean, m = float(d.sum() / n.sum()), len(d)
+    if m < 2:
+        return Difference(mean, math.nan)
+    rest = d - mean * n
+    return Difference(mean, math.sqrt(m / (m - 1) * float(rest @ rest)) / float(n.sum()))
 
 
 def differences(
@@ -254,12 +218,6 @@ def differences(
     if nats is None:
         return {}
     return {name: difference_of(ids[at], cost[at], nats) for name, cost in costs.items()}
-
-
-def block_means(nats: NDArray[np.float64]) -> list[float]:
-    """Return the means of the surprisals over a few blocks of a text, all of about one size."""
-    blocks = np.array_split(nats, min(BLOCKS, len(nats)))
-    return [round(float(block.mean()), DIGITS) for block in blocks]
 
 
 def oddest(ids: Ids, parts: Sequence[NDArray[np.float64]]) -> list[float] | None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from charrnn.score import BLOCK, Difference, difference_of, oddest
+from charrnn.score import BLOCK, difference_of, oddest
 from charrnn.vocabulary import END
 from tests.program import Program
 from tests.runs import SIZE
@@ -49,13 +49,6 @@ def test_the_oddest_example_is_known_from_20_on() -> None:
     assert oddest(ids[3:], [nats[3:]]) is None
 
 
-def test_words_say_what_is_clear_and_what_is_not() -> None:
-    assert Difference(-0.1, 0.02).in_words("b") == "0.100 nats below b (standard error 0.020)"
-    unclear = "no clear difference from b: 0.009 nats above, standard error 0.010"
-    assert Difference(0.009, 0.01).in_words("b") == unclear
-    assert Difference(0.2, math.nan).in_words("b") == "0.200 nats above b (standard error unknown)"
-
-
 def test_a_best_of_few_held_out_symbols_is_called_that(program: Program) -> None:
     assert program.run("train", "names.txt", *SIZE, "--epochs", "1").status == 0
     program.write("more.txt", "anna bob\nclara\ndora\nemil\n" * 99)
@@ -70,8 +63,3 @@ def test_a_best_of_few_held_out_symbols_is_called_that(program: Program) -> None
 def test_info_says_how_to_get_the_loss_of_a_mixture(two: Program) -> None:
     told = [" ".join(two.run("info", "-m", f"{n}.npz").out.split()) for n in "01"]
     assert ["charrnn eval scores the mixture" in each for each in told] == [False, True]
-
-
-def test_without_a_standard_error_nothing_is_said_of_chance() -> None:
-    unknown = Difference(0.25, math.nan).compared("markov-3")
-    assert unknown == "worse than counting: 0.250 nats above markov-3 (standard error unknown)"

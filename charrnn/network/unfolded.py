@@ -19,7 +19,7 @@ the gradient crosses from one example to another.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,7 +127,6 @@ class Layer:
         self._ux_blocks, self._tape_rows = rows_of(self.ux), rows_of(self.tape)
         shape = (cell.gates, steps * lanes, hidden)
         self.ux_rows, self.d_wh_rows = self.ux.reshape(shape), self.d_wh.reshape(shape)
-        self._place = nullcontext if one_gate else in_place
         self._remembers = cell.reads_h or len(cell.states) > 1
         self._many = max(1, min(steps, AT_HAND // (lanes * hidden * cell.gates)))
         self._kept, self._spare, self._begun = (
@@ -150,7 +149,7 @@ class Layer:
         forward, product = self.cell.forward, self._there
         product.hold(W.reshape(self._square).swapaxes(-1, -2))
         steps = zip(self._forth, starts, strict=False)
-        with self._place():
+        with in_place():
             for (h, ux, before, after, tape), beginning in steps:
                 wh = product(h, beginning)
                 if own_bias is not None:
@@ -170,7 +169,7 @@ class Layer:
         from_itself = d_before if reads_h else others
         d_next: Array | None = None
         begun: Sequence[int] = ()
-        with self._place():
+        with in_place():
             for t in range(len(starts) - 1, -1, -1):
                 if d_next is None or t % many == many - 1:
                     self._find_slopes(t - t % many, starts[t - t % many : t + 1])
@@ -241,16 +240,15 @@ class Unfolded:
         self._plain = Parameters.zeros(architecture.plain, dtype) if feeds_back else None
         self._of_plain = self._plain.like() if self._plain else None
 
-    def read(self, p: Parameters, window: Window) -> None:
-        """Read the window, without a loss."""
-        self._forward(p.plain(self._plain), window, starts_of(window), None)
+    def read(self, p: Parameters, window: Window) -> Array:
+        """Read the window, and return the states of the top layer (T, B, H). Move the state on."""
+        top = self._forward(p.plain(self._plain), window, starts_of(window), None)
         self._move_on(window)
+        return top
 
     def nats(self, p: Parameters, window: Window) -> Array:
         """Return -log y_hat at y for each place of the window, (T, B). Move the state on."""
-        top = self._forward(p.plain(self._plain), window, starts_of(window), None)
-        self._move_on(window)
-        nats = self.readout.nats(p, rows_of(top), window.y.reshape(-1))
+        nats = self.readout.nats(p, rows_of(self.read(p, window)), window.y.reshape(-1))
         lengths = self.architecture.head.lengths
         if lengths is not None:  # END costs what the length costs
             ends, tau = lengths_in(window)
