@@ -17,12 +17,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from charrnn.display import plot as plot
     from charrnn.errors import CharrnnError as CharrnnError
     from charrnn.filler import Filled as Filled
     from charrnn.filler import Filling as Filling
     from charrnn.model import Model as Model
     from charrnn.model import Surprisal as Surprisal
+    from charrnn.plots import plot as plot
     from charrnn.runs import Run as Run
     from charrnn.runs import fit as fit
     from charrnn.runs import load as load
@@ -44,10 +44,10 @@ if "numpy" not in sys.modules:  # its matrix library reads these once: see syste
         os.environ.setdefault(name, "1")
 
 _NAMES = {
-    "display": "plot",
     "errors": "CharrnnError",
     "filler": "Filled Filling",
     "model": "Model Surprisal",
+    "plots": "plot",
     "runs": "Run fit load resume train",
     "score": "Score",
     "settings.training": "TrainConfig",

@@ -15,28 +15,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network import Array
-from charrnn.network.architecture import read_before, seen, still_to_come
+from charrnn.network.architecture import read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import Readout
 from charrnn.network.step import Network
-from charrnn.network.unfolded import Layer, State, Unfolded, Window, sum_by_symbol
+from charrnn.network.unfolded import Layer, State, Unfolded, Window
 from charrnn.vocabulary import END, Ids
 
 Places = NDArray[np.intp]
 Gradients = list[list[Array]]  # (R, H) for each state of each layer
-
-
-class StepBack(NamedTuple):
-    """The results of one more step back, of all losses."""
-
-    gradient: Parameters  # the part of this step in the gradient of their sum
-    norms: Array  # (R,) of dL(t)/d(state before the step), if there is one
 
 
 class Walk:
@@ -48,9 +41,6 @@ class Walk:
         self.p, self.window = p, window
         unfolded = Unfolded(p.architecture, steps, lanes, np.float64)
         self.layers = unfolded.layers
-        self.seen = {
-            name: seen(name, getattr(window, name), np.float64) for name in p.architecture.inputs
-        }
         for state, given in zip(unfolded.states, start, strict=True):
             state[0] = given
         unfolded.nats(p, window)
@@ -58,60 +48,47 @@ class Walk:
             state[0] = given  # nats() changes it
         self.begins = np.zeros((steps, lanes), np.bool_) if window.begins is None else window.begins
 
-    def back(self, t: Places, lane: Places) -> Iterator[StepBack]:
-        """Walk back from the losses at these places, (R,) each, to where their examples begin."""
-        gradient = self.p.like()
+    def back(self, t: Places, lane: Places) -> Iterator[Array]:
+        """Walk back from the losses at these places, (R,) each, to where their examples begin.
+
+        Yield the norm of the gradient of each loss by the states, one more step back each time.
+        """
         d_top: Array = np.empty((len(t), self.p.architecture.hidden))
         d: Gradients = [[np.zeros_like(d_top) for _ in layer.states] for layer in self.layers]
         readout = Readout(self.p.architecture, len(t), np.float64)
         h, y = self.layers[-1].h[t + 1, lane], self.window.y[t, lane].astype(np.intp)
-        readout.nats_and_gradient(self.p, h, y, 1.0, None, 1.0, gradient, d_top)
+        readout.nats_and_gradient(self.p, h, y, 1.0, None, 1.0, self.p.like(), d_top)
         d[-1][0] = d_top
-        yield StepBack(gradient, norms_of(d))
+        yield norms_of(d)
         while len(t):
-            gradient = self.p.like()
-            d = self._step(t, lane, d, gradient)
+            d = self._step(t, lane, d)
             goes_on = ~self.begins[t, lane]
             d = [[of[goes_on] for of in layer] for layer in d]
             t, lane = t[goes_on], lane[goes_on]
-            yield StepBack(gradient, norms_of(d))
+            yield norms_of(d)
             is_inside = t > 0  # steps before the window are not unfolded
             d = [[of[is_inside] for of in layer] for layer in d]
             t, lane = t[is_inside] - 1, lane[is_inside]
 
-    def _step(self, t: Places, lane: Places, d: Gradients, gradient: Parameters) -> Gradients:
+    def _step(self, t: Places, lane: Places, d: Gradients) -> Gradients:
         """Return the gradients of the states before step t, from those after it."""
         before: Gradients = []
         from_above: Array | None = None
         for number in range(len(self.layers), 0, -1):
-            layer = self.layers[number - 1]
             d_after = d[number - 1]
             if from_above is not None:
                 d_after[0] += from_above
-            d_ux, d_wh, h_before, d_before = self._cell_back(layer, t, lane, d_after)
-            W, U = self.p[f"W{number}"], self.p[f"U{number}"]
-            d_before[0] += d_wh @ W  # (10.21)
+            d_ux, d_wh, d_before = self._cell_back(self.layers[number - 1], t, lane, d_after)
+            d_before[0] += d_wh @ self.p[f"W{number}"]  # (10.21)
             before.insert(0, d_before)
-            gradient[f"W{number}"][...] = d_wh.T @ h_before  # (10.26)
-            if f"d{number}" in gradient:
-                d_own = gradient[f"d{number}"]
-                d_own[...] = d_wh[:, -len(d_own) :].sum(0)
-            gradient[f"b{number}"][...] = d_ux.sum(0)  # (10.23)
             if number > 1:
-                from_above = d_ux @ U
-                below = self.layers[number - 2].h[t + 1, lane]
-                gradient[f"U{number}"][...] = d_ux.T @ below  # (10.28)
-            else:
-                x = self.window.x[t, lane]
-                sum_by_symbol([d_ux], x, gradient["U1"], np.empty_like(d_ux))
-                for name, seen in self.seen.items():
-                    gradient[f"U1.{name}"][...] = d_ux.T @ seen[t, lane]
+                from_above = d_ux @ self.p[f"U{number}"]
         return before
 
     def _cell_back(
         self, layer: Layer, t: Places, lane: Places, d_after: list[Array]
-    ) -> tuple[Array, Array, Array, list[Array]]:
-        """Return dL/d(U x), dL/d(W h), h before, and the gradients of the states before."""
+    ) -> tuple[Array, Array, list[Array]]:
+        """Return dL/d(U x), dL/d(W h) and the gradients of the states before."""
         cell = layer.cell
         before = [state[t, lane] for state in layer.states]
         for state in before:
@@ -123,9 +100,9 @@ class Walk:
         cell.slopes(ux, before, after, tape, kept, spare)
         cell.backward(d_after, ux, tape, kept, d_before)
         if cell.gates == 1:
-            return d_after[0], d_after[0], before[0], d_before
+            return d_after[0], d_after[0], d_before
         d_ux = np.concatenate([*ux[:-1], d_after[0] if cell.own_bias else ux[-1]], 1)
-        return d_ux, np.concatenate(ux, 1), before[0], d_before
+        return d_ux, np.concatenate(ux, 1), d_before
 
 
 def norms_of(d: Gradients) -> Array:
@@ -149,9 +126,7 @@ class Reach:
 
     norms: list[float]
     losses: list[int]  # number of them whose example had begun by then
-    cosine: dict[int, float]  # of the gradient with a horizon, with the whole one
     spectral_radius: float
-    mean_slope: float | None = None  # 1 - h^2 of tanh units, the factor of W at each step
 
     @property
     def decay_per_step(self) -> float | None:
@@ -164,11 +139,6 @@ class Reach:
         slope, _ = np.polyfit(k[there], np.log(norms[there]), 1, w=weights[there])
         return float(np.exp(slope))
 
-    @property
-    def explodes(self) -> bool:
-        is_far = len(self.norms) > FAR or self.norms[-1] > HUGE
-        return is_far and (self.decay_per_step or 0.0) >= 1
-
     def cut_off_share(self, horizon: int) -> float:
         """Return the share of the norms beyond the horizon in the sum of all."""
         sums = np.array(self.norms) * np.array(self.losses)
@@ -176,41 +146,22 @@ class Reach:
         return float(sums[horizon:].sum()) / total if total else 0.0
 
 
-def reach_of(model: LanguageModel, ids: Ids, horizons: tuple[int, ...] = ()) -> Reach:
-    """Measure the reach of gradients on a text; cosines are for horizons 1, 2, 4 ... and these."""
-    own = Parameters(model.architecture, model.parameters.flat.astype(np.float64))
-    p = own.plain()
+def reach_of(model: LanguageModel, ids: Ids) -> Reach:
+    """Measure the reach of gradients on a text."""
+    p = Parameters(model.architecture, model.parameters.flat.astype(np.float64)).plain()
     window = stretches(ids)
     lanes = window.x.shape[1]
     start: State = [np.zeros((lanes, p.architecture.hidden)) for _ in p.architecture.state_names]
     count = max(FEWEST, min(MOST, WORK // p.architecture.parameter_count))  # of losses
-    t, lane = places(window, count)
     norms: list[float] = []
     losses: list[int] = []
-    total, cut = p.like(), {}  # the gradient of the sum of the losses, with the horizon so far
-    walk = Walk(p, window, start)
-    for back, step in enumerate(walk.back(t, lane)):
-        total.flat += step.gradient.flat
-        if len(step.norms):
-            norms.append(float(step.norms.mean()))
-            losses.append(len(step.norms))
-        if back and (back & (back - 1) == 0 or back in horizons):
-            cut[back] = gradient_of(own, total)
+    for back, step in enumerate(Walk(p, window, start).back(*places(window, count))):
+        if len(step):
+            norms.append(float(step.mean()))
+            losses.append(len(step))
         if back == FAR or norms[-1] > HUGE:
             break
-    whole = cut[back] = gradient_of(own, total)
-    cosines = {horizon: cosine(cut[horizon], whole) for horizon in sorted(cut)}
-    slope = None
-    if p.architecture.cell_name == "tanh":
-        slope = 1 - float(np.mean([np.square(layer.h[1:]).mean() for layer in walk.layers]))
-    return Reach(norms, losses, cosines, spectral_radius(p), slope)
-
-
-def gradient_of(p: Parameters, of_plain: Parameters) -> Array:
-    """Return the gradient of the parameters, from that of the equivalent plain network."""
-    gradient = p.like()
-    p.gradient_from(of_plain, gradient)
-    return gradient.flat
+    return Reach(norms, losses, spectral_radius(p))
 
 
 def stretches(ids: Ids) -> Window:
@@ -240,12 +191,6 @@ def places(window: Window, count: int) -> tuple[Places, Places]:
     t, lane = np.nonzero(known if known.any() else np.ones_like(known))
     chosen = np.unique(np.linspace(0, len(t) - 1, count).round().astype(np.intp))
     return t[chosen], lane[chosen]
-
-
-def cosine(one: Array, other: Array) -> float:
-    """Return the cosine between two gradients; 1 if one of them is zero."""
-    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(one @ other) / lengths if lengths else 1.0
 
 
 def spectral_radius(p: Parameters) -> float:

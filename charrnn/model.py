@@ -20,7 +20,6 @@ from charrnn import model_file
 from charrnn.analysis import Vectors, embed
 from charrnn.corpus import Texts, check_texts, files_in
 from charrnn.counts import Ngrams
-from charrnn.display import heat_map, plot
 from charrnn.errors import CharrnnError, ModelFileError
 from charrnn.export import ExportOptions, export_to
 from charrnn.filler import FillConfig, Filled, fill
@@ -29,6 +28,7 @@ from charrnn.network import Array64, Integers
 from charrnn.network.architecture import still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.step import Network
+from charrnn.plots import heat_map, plot
 from charrnn.predictor import Predictor, Use
 from charrnn.reading import texts_of
 from charrnn.sampler import Conditions, Sampler, best_of, choose, folded, limit_length
@@ -304,7 +304,7 @@ class Model:
 
         ax: The Axes of matplotlib to draw into, or None: new ones.
         """
-        return plot({"": self}, ax)
+        return plot(self, ax=ax)
 
     def export(
         self, path: str | PathLike[str], *, force: bool = False, **options: Unpack[Exporting]

@@ -26,12 +26,12 @@ import numpy as np
 from charrnn import model_file, saving
 from charrnn.corpus import Corpus, Texts, corpus_of
 from charrnn.counts import Baseline, baselines, sample_of
-from charrnn.display import show_progress
 from charrnn.errors import CharrnnError, ResumeError, SaveError, SettingError
 from charrnn.model import Model
 from charrnn.model_file import Checkpoint, CorpusRecord, record_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
+from charrnn.plots import show_progress
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import COUNT, check, check_agreement, in_words, make_config
 from charrnn.settings.training import TrainConfig

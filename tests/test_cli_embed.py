@@ -84,7 +84,7 @@ def test_nor_is_what_was_learned_from_in_another_folder(program: Program) -> Non
     [
         (["-"], "the text has no examples", "Name a text that is not empty."),
         (["-", "-o", "x.npy"], "the text has no examples", "Name a text"),
-        (["--encoding", "latin-1"], "--encoding needs TEXT", "as in training"),
+        (["--examples", "lines"], "--examples needs TEXT", "as in training"),
         (["-o", "x.npy", "--json"], "--output and --json exclude each other", "Leave one"),
         (["-o", "-"], "--output: '-' is not a file name that ends in .npy", "--help"),
         (["-o", "e.txt"], "-o or --output: 'e.txt' is not a file name that ends in", "--help"),
@@ -104,7 +104,4 @@ def test_a_dash_is_standard_input_and_else_what_was_held_out(well_trained: Progr
     named = well_trained.run("embed", "names.txt").out
     assert well_trained.run("embed", "-", stdin=names).out == named
     held_out = well_trained.run("embed").out
-    assert well_trained.run("embed", "--held-out", stdin=names).out == held_out
     assert well_trained.run("embed", stdin=names).out == held_out
-    what, hint = "--held-out and names.txt exclude each other", "Leave one of them out."
-    well_trained.refuses("embed", "names.txt", "--held-out", what=what, hint=hint, status=2)

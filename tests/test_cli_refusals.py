@@ -192,8 +192,6 @@ REACH: list[Row] = [
     (1, "-", "the text has no examples", "Name a text"),
     (1, "no.txt", "no.txt does not exist", CHECK),
     (1, "-m no.npz", "there is no model no.npz", "Train one first"),
-    (2, "--examples lines", "--examples needs TEXT", "as in training"),
-    (2, "- -m a -m b", "standard input can be read only once", "Name a file"),
 ]
 
 UNFOLD: list[Row] = [

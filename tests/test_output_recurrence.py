@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.analysis import Walk, gradient_of
 from charrnn.network import Array64
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
@@ -101,18 +100,6 @@ def test_the_loss_is_that_of_the_figure_in_plain_loops(forced: bool, resets: boo
     assert loss_of(p, w, h0, None, p.like()) == pytest.approx(expected, rel=1e-12)
     unfolded = begun(p, h0)
     assert unfolded.nats(p, w).sum() == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("forced", [False, True], ids=["outputs", "truth"])
-def test_losses_that_walk_back_come_to_the_same_gradient(forced: bool) -> None:
-    p, w = network(forced=forced), window()
-    walk = Walk(p.plain(), w, [np.zeros_like(h) for h in state(p)])
-    t, lane = (places.reshape(-1) for places in np.indices(w.x.shape))
-    total, expected = p.plain().like(), p.like()
-    for stride in walk.back(t, lane):
-        total.flat += stride.gradient.flat
-    loss_of(p, w, [np.zeros_like(h) for h in state(p)], None, expected)
-    np.testing.assert_allclose(gradient_of(p, total).flat, expected.flat, atol=1e-10)
 
 
 def model(*, forced: bool = False, gain: float = 1.0) -> LanguageModel:

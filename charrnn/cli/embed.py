@@ -1,8 +1,8 @@
 """Convert each text to a vector.
 
 The vector is the last hidden state of the top layer, after the whole text, with a number for each
-unit. Texts with similar continuations have similar
-vectors. The vector of a text does not depend on the other texts.
+unit. Texts with similar continuations have similar vectors. The vector of a text does not depend
+on the other texts.
 
 The output is one JSON object per example, with its text and vector. With -o it is an array
 (examples, units) of 32-bit numbers. Blank lines are skipped.
@@ -14,7 +14,7 @@ charrnn embed names.txt | head -n 2
 charrnn embed names.txt -o names.npy
 
 # a single text
-echo Tyrannosaurus | charrnn embed | jq -c .vector
+echo Tyrannosaurus | charrnn embed - | jq -c .vector
 """
 
 from __future__ import annotations
@@ -27,8 +27,18 @@ from typing import TYPE_CHECKING
 from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.files import OutputFile, codes_for
-from charrnn.cli.options import OUTPUT, NewFile, TextOptions, excludes, flag, needs
+from charrnn.cli.options import (
+    OUTPUT,
+    CommandOptions,
+    NewFile,
+    excludes,
+    flag,
+    like,
+    needs,
+    sources,
+)
 from charrnn.errors import CorpusError
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import setting
 from charrnn.text import encodable
 
@@ -37,8 +47,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(TextOptions):
-    RULES = (*options.TEXT_OR_HELD_OUT, excludes("output", "as_json"), needs("force", "output"))
+class Options(CommandOptions):
+    RULES = (
+        *(excludes("output", "as_json"), needs("force", "output")),
+        needs("examples", "sources", hint="Held-out text is read as in training."),
+    )
+
+    sources: tuple[str, ...] = sources(
+        "TEXT",
+        "Files to read, or - for standard input. Default: the held-out part of the corpus.",
+    )
+    examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
 
     model: Path = options.model()
     output: Path | None = setting(
@@ -68,7 +87,11 @@ def run(options: Options, _threads: int, console: Console) -> None:
     console.note_if_waiting(options.sources)
     parts: list[Vectors] = []
     rows = 0
-    texts = (text for codes in codes_for(model, options) for text in texts_of(codes))
+    texts = (
+        text
+        for codes in codes_for(model, options.sources, options.examples)
+        for text in texts_of(codes)
+    )
     for group in groups_of(texts):
         vectors = embed(model.language_model, group)
         rows += len(group)

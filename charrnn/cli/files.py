@@ -7,20 +7,16 @@ a file that charrnn has not written only with --force.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn import saving
-from charrnn.cli.console import Console
-from charrnn.cli.options import TextOptions
 from charrnn.errors import ModelBusyError, SaveError, SettingError
 from charrnn.system import model_at, path_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from charrnn.model import Model
     from charrnn.vocabulary import Codes
 
@@ -109,40 +105,17 @@ class OutputFile:
             raise SaveError(what, saving.remedy(error.__cause__, self._another)) from error
 
 
-class FigureFile(OutputFile):
-    @classmethod
-    def of(cls, plot: Path | None, force: bool, *inputs: Path | str) -> FigureFile | None:
-        """Return the file, or None without the option. Raise an error if it cannot be written."""
-        if plot is None:
-            return None
-        from charrnn import display
-
-        file = cls(plot, "--plot", force=force)
-        file.check(*inputs)
-        with display.matplotlib_needed():
-            import matplotlib.figure  # noqa: F401  # slow to import, and may be missing
-        return file
-
-    def draw(self, draw: Callable[[Axes], Any], console: Console) -> None:
-        from charrnn import display
-
-        content = display.render(self.path.suffix[1:].lower(), draw)
-        self.write(len(content), [content])
-        console.note(f"figure saved to {self.path}")
-
-
-def names_of(models: Sequence[Path]) -> list[str]:
-    """Return names for a legend: the file names, or the paths where file names are the same."""
-    stems = [path.stem for path in models]
-    return [path.stem if stems.count(path.stem) == 1 else str(path) for path in models]
-
-
-def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
-    """Return the code points of the texts, END_CODE after each example."""
+def codes_for(
+    model: Model,
+    sources: Sequence[str],
+    examples: str | None = None,
+    reading: Mapping[str, Any] | None = None,
+) -> Iterator[Codes]:
+    """Return the code points of texts, END_CODE after each example; default: the held-out text."""
     from charrnn import texts
 
     record = model.corpus
-    if not options.sources:
+    if not sources:
         return iter([texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)])
-    examples: Any = options.examples
-    return texts.codes_like(record, options.sources, options.reading, examples)
+    cut: Any = examples
+    return texts.codes_like(record, sources, dict(reading or {}), cut)

@@ -165,13 +165,6 @@ def use(panel: str) -> Any:
     return setting(kinds, about, panel=panel, default_in_words=default)
 
 
-def plot(about: str) -> Any:
-    more = "Ends in .svg, .png or .pdf. Needs matplotlib: pip install matplotlib."
-    allowed = "a file name that ends in .svg, .png or .pdf"
-    kind = NewFile("FILE", allowed, (".svg", ".png", ".pdf"))
-    return setting(kind, f"{about} {more}", panel=OUTPUT, names=("--plot",))
-
-
 def cores() -> Any:
     return like(TrainConfig, "cores", panel=WORKERS)
 

@@ -1,0 +1,166 @@
+"""Learning curves by matplotlib, an extra; coloured text and a progress bar for notebooks."""
+
+from __future__ import annotations
+
+import io
+import math
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from charrnn.errors import CharrnnError, MissingPackageError, SettingError
+from charrnn.model_file import Checkpoint, Trained
+from charrnn.score import BITS, Mean, band_of
+from charrnn.text import clusters, visible_in_html
+from charrnn.training.loop import LOSSES, Checkup, Event
+from charrnn.training.state import progress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# The colours of Okabe and Ito, which colour-blind people can distinguish.
+COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+SIZE: Final = (7.0, 4.2)  # inches
+# Without times and random names, the same figure gives the same bytes.
+METADATA: Final[dict[str, dict[str, Any]]] = {
+    "svg": {"Date": None, "Creator": "charrnn"},
+    "png": {"Software": "charrnn"},
+    "pdf": {"CreationDate": None, "Creator": "charrnn"},
+}
+
+
+class HasTrained(Protocol):
+    @property
+    def trained(self) -> Trained: ...
+
+
+def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None) -> Axes:
+    """Draw the learning curves of models, and return the Axes; needs matplotlib.
+
+    models: The models to compare.
+    names: A name of each for the legend; default: the cell and the size.
+    ax: The Axes of matplotlib to draw into, or None: new ones.
+    """
+    if not models:
+        raise SettingError("no model was given to plot", "Give one or more: plot(model, other).")
+    for model in models:
+        if not model.trained.history:
+            hint = "Train it until its first check-up; a slim model has none."
+            raise CharrnnError("a model has no learning curve", hint)
+    if ax is None:
+        try:
+            from matplotlib import pyplot as plt
+        except ImportError:
+            raise MissingPackageError("matplotlib", "matplotlib") from None
+        ax = plt.subplots(figsize=SIZE, layout="constrained")[1]  # which notebooks show at once
+    shown: list[float] = []  # the losses that have to be visible: not the high start of training
+    for number, (model, name) in enumerate(zip(models, names or names_of(models), strict=True)):
+        history, lead = model.trained.history, f"{name}, " if len(models) > 1 else ""
+        steps, colour = [row["step"] for row in history], COLOURS[number % len(COLOURS)]
+        held_out = [row["held_out"] for row in history if "held_out" in row]
+        loss = LOSSES[0] if all(LOSSES[0] in row for row in history) else LOSSES[1]
+        learning = [row[loss] for row in history]
+        if len(held_out) < len(history) or len(models) == 1:
+            label = f"{lead}training" if loss == LOSSES[0] else f"{lead}training with dropout"
+            ax.plot(steps, learning, ":", color=colour, lw=1.2, label=label)
+            shown.append(learning[-1])
+        if len(held_out) == len(history):
+            ax.plot(steps, held_out, color=colour, lw=1.8, label=f"{lead}held out")
+            shown += held_out
+            if model.trained.best is not None:
+                ax.plot(*([part] for part in model.trained.best), "o", color=colour, ms=5)
+        else:
+            shown += learning
+    baselines = models[0].trained.corpus.baselines
+    if baselines and len({model.trained.corpus.fingerprint for model in models}) == 1:
+        best = min(baselines, key=lambda name: baselines[name])
+        ax.axhline(baselines[best], color="0.5", lw=1, ls="--", label=best)
+        shown.append(baselines[best])
+    margin = 0.05 * (max(shown) - min(shown)) or 0.05
+    ax.set_ylim(max(0.0, min(shown) - margin), max(shown) + margin)
+    ax.set_xlabel("step")
+    ax.set_ylabel("nats per character")
+    ax.margins(x=0.01)
+    ax.grid(visible=True, color="0.9", lw=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)
+    return ax
+
+
+def names_of(models: Sequence[HasTrained]) -> list[str]:
+    """Return cell and size of each model, with a number where several are the same."""
+    sizes = [model.trained.model.architecture for model in models]
+    names = [f"{size.layers} x {size.hidden} {size.cell_name}" for size in sizes]
+    if len(set(names)) == len(names):
+        return names
+    return [f"{number}: {name}" for number, name in enumerate(names, 1)]
+
+
+def figure(kind: str, model: HasTrained) -> bytes:
+    """Return a file of that kind, a key of METADATA, with the learning curve; without pyplot."""
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingPackageError("matplotlib", "matplotlib") from None
+    file, settings = io.BytesIO(), {"svg.hashsalt": "charrnn", "svg.fonttype": "none"}
+    with rc_context(settings):  # type: ignore[arg-type]
+        drawn = Figure(figsize=SIZE, layout="constrained")
+        plot(model, ax=drawn.add_subplot())
+        drawn.savefig(file, format=kind, dpi=160, metadata=METADATA[kind])
+    return file.getvalue()
+
+
+LONGEST: Final = 20_000  # characters shown in a notebook, whose file stores them
+INK: Final = "#23262b"  # in a notebook
+
+
+def heat_map(text: str, nats: Sequence[float]) -> str:
+    """Return the coloured text and its sums for a notebook; the last of the nats is END's."""
+    from charrnn.export.html import LIGHT
+
+    shown = clusters(text[:LONGEST], nats[: min(len(text), LONGEST)])
+    shown = [(cluster.replace("\n", "↵\n"), cost) for cluster, cost in shown]
+    rest = f" The first {LONGEST:,} are shown."
+    if len(text) <= LONGEST:
+        shown, rest = [*shown, ("■\n", nats[-1])], ""
+    parts = []
+    for band, group in groupby(shown, lambda cluster: band_of(cluster[1])):
+        run = list(group)
+        words = escape(visible_in_html("".join(cluster for cluster, _ in run)), quote=False)
+        if band:
+            ink, ground = LIGHT[band - 1].replace("var(--ink)", INK).split()
+            bits = " ".join(f"{cost * BITS:.1f}" for _, cost in run)
+            style = f"color:{ink};background-color:{ground}"
+            words = f'<span style="{style}" title="{bits}">{words}</span>'
+        parts.append(words)
+    mean = Mean(math.fsum(nats), len(nats))
+    bits, each = f"{mean.nats * BITS:,.1f}", f"{mean.bits_per_character:.2f}"
+    sums = f"{len(text):,} characters and the end: {bits} bits, {each} for each.{rest}"
+    style = "white-space:pre-wrap;overflow-wrap:anywhere"
+    return f'<pre style="{style}">{"".join(parts)}</pre><p>{sums}</p>'
+
+
+def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
+    """Yield the events while a bar shows how far the run is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about packages that a notebook lacks
+        from tqdm.auto import tqdm
+
+    symbols = run.corpus.characters + run.corpus.examples
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    in_notebook = shell is not None and "IPKernelApp" in shell.config
+    disable = False if in_notebook else None  # None: disabled unless stderr is a terminal
+    layout = "{percentage:3.0f}% |{bar}| {elapsed}<{remaining}{postfix}"
+    with tqdm(total=1.0, bar_format=layout, disable=disable) as bar:
+        for event in events:
+            if isinstance(event, Checkup):
+                words = f"{event.train_nats_per_character:.3f} nats in training"
+                if event.score is not None:
+                    words = f"{event.score.nats_per_character:.3f} nats held out"
+                bar.set_postfix_str(words, refresh=False)
+            bar.update(progress(run.state, run.config, symbols) - bar.n)
+            yield event

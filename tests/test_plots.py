@@ -1,0 +1,160 @@
+"""Learning curves by matplotlib, and the coloured text of a notebook."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import charrnn
+from charrnn.errors import CharrnnError, MissingPackageError, SettingError
+from charrnn.model import Model, Surprisal
+from charrnn.plots import LONGEST, figure, heat_map
+from tests.child import PYTHON
+from tests.corpora import NAMES
+from tests.extras import axes, without
+from tests.program import Program
+
+CONFIG = charrnn.TrainConfig(hidden=4, layers=1, epochs=6, check_every=3, batch=4, bptt=8)
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return charrnn.fit(NAMES.split(), CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("kind", "head"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
+)
+def test_the_same_curve_is_the_same_bytes(model: Model, kind: str, head: bytes) -> None:
+    assert figure(kind, model) == figure(kind, model)
+    assert figure(kind, model).startswith(head)
+
+
+def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
+    ax = axes()
+    assert model.plot(ax) is ax
+    learning, held_out, best = ax.lines
+    steps, losses = zip(
+        *((row["step"], row["held_out"]) for row in model.trained.history), strict=True
+    )
+    assert list(learning.get_xdata()) == list(held_out.get_xdata()) == [*steps]  # type: ignore[arg-type]
+    assert list(held_out.get_ydata()) == [*losses]  # type: ignore[arg-type]
+    assert list(best.get_ydata()) == [min(losses)]  # type: ignore[arg-type]
+    low, high = ax.get_ylim()
+    assert low < min(losses) < high
+
+
+def test_models_are_compared_by_their_names_or_sizes(model: Model) -> None:
+    for names, shown in [(("a", "b"), ["a", "b"]), ((), ["1: 1 x 4 tanh", "2: 1 x 4 tanh"])]:
+        legend = charrnn.plot(model, model, names=names, ax=axes()).get_legend()
+        assert legend is not None
+        labels = [text.get_text() for text in legend.get_texts()]
+        assert labels == [f"{name}, held out" for name in shown]
+
+
+def test_a_model_without_a_history_has_no_curve() -> None:
+    with pytest.raises(CharrnnError, match="a model has no learning curve"):
+        charrnn.train(["anna", "bob"], CONFIG).model.plot()
+    with pytest.raises(SettingError, match="no model was given to plot"):
+        charrnn.plot()
+
+
+def test_without_the_package_it_says_what_to_install(
+    model: Model, well_trained: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without(monkeypatch, "matplotlib")
+    with pytest.raises(MissingPackageError, match="matplotlib is not installed") as missing:
+        model.plot()
+    assert missing.value.hint == "pip install matplotlib"
+    what, hint = "matplotlib is not installed", "pip install matplotlib"
+    assert well_trained.refuses("info", "--plot", "curve.svg", what=what, hint=hint).out == ""
+
+
+def test_info_draws_the_curve(well_trained: Program) -> None:
+    plain = well_trained.run("info").out
+    ran = well_trained.run("info", "--plot", "curve.svg")
+    assert (ran.status, ran.out, ran.err) == (0, plain, "figure saved to curve.svg\n")
+    svg = ET.fromstring((well_trained / "curve.svg").read_bytes())
+    words = {"".join(text.itertext()) for text in svg.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"training", "held out", "step", "nats per character"} <= words
+    assert any(word.startswith("markov-") for word in words)
+
+
+@pytest.mark.parametrize(
+    ("line", "what", "status"),
+    [
+        (["--plot", "curve.txt"], "--plot: 'curve.txt' is not a file name", 2),
+        (["--force"], "--force needs --plot FILE", 2),
+        (["--plot", "names.svg"], "names.svg already exists", 1),
+        (["--plot", "nowhere/a.svg"], "nowhere/a.svg cannot be written", 1),
+        (["-m", "slim.npz", "--plot", "a.svg"], "a model has no learning curve", 1),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(
+    well_trained: Program, line: list[str], what: str, status: int
+) -> None:
+    well_trained.write("names.svg", "a drawing of mine")
+    well_trained.run("export", "slim.npz").says()
+    assert well_trained.refuses("info", *line, what=what, hint="", status=status).out == ""
+
+
+@pytest.mark.parametrize("line", [["info"], ["reach", "names.txt"], ["sample"]])
+def test_matplotlib_is_loaded_by_nobody_who_does_not_draw(
+    well_trained: Program, line: list[str]
+) -> None:
+    timed = well_trained.run("-X", "importtime", "-m", "charrnn", *line, by=PYTHON).err
+    imported = {row.rpartition("|")[2].strip().partition(".")[0] for row in timed.splitlines()}
+    assert "charrnn" in imported
+    assert not imported & {"matplotlib", "safetensors", "IPython"}
+    assert "charrnn.export.c_header" not in timed
+
+
+HOSTILE = "</pre><script>alert(1)</script>&amp;\"' onload=x <!-- \x1b[1m \u202e\n\t end"
+
+
+class Page(HTMLParser):
+    """The elements of some HTML, the names of their attributes, and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.attributes: set[str] = set()
+        self.titles: list[str] = []
+        self.text = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.titles += [value or "" for name, value in attrs if name == "title"]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_a_text_is_a_heat_map_with_its_sums() -> None:
+    surprisal = Surprisal("an\nz", [0.1, 1.0, 2.0, 2.0, 9.0], [1] * 5)
+    page = Page(surprisal._repr_html_())
+    assert page.text == "an↵\nz■\n4 characters and the end: 20.3 bits, 4.07 for each."
+    assert page.titles == ["1.4", "2.9 2.9", "13.0"]
+    assert repr(surprisal) == "<charrnn.Surprisal: 4 characters, 14.1 nats>"
+
+
+@given(st.one_of(st.text(max_size=30), st.just(HOSTILE)))
+def test_no_text_gets_out_of_a_heat_map(text: str) -> None:
+    html = heat_map(text, [0.1, 9.0, 5.0][: len(text) + 1] + [2.0] * (len(text) - 2))
+    page = Page(html)
+    assert page.elements <= {"pre", "p", "span"}
+    assert page.attributes <= {"style", "title"}
+    assert not {"\x1b", "\u202e", "\x00"} & set(html)
+
+
+def test_a_long_text_is_cut_since_a_notebook_keeps_it() -> None:
+    page = Page(heat_map("an" * LONGEST, [0.1] * (2 * LONGEST + 1)))
+    assert page.text.startswith("an" * (LONGEST // 2) + f"{2 * LONGEST:,} characters")
+    assert page.text.endswith(f"The first {LONGEST:,} are shown.")
