@@ -34,8 +34,6 @@ class Part:
 
     values: dict[str, Array]  # (T, N) each; 1 in place of T or N if all steps or units share it
     equations: Mapping[str, str]  # value -> template
-    cells: Sequence[str] = ()  # the values that are drawn
-    number: str = ""  # of a layer, if there are several
 
     def at(self, name: str, t: int, unit: int) -> float:
         rows = self.values[name]
@@ -66,8 +64,7 @@ class Part:
     def without_gradients(self) -> Part:
         values = {name: rows for name, rows in self.values.items() if BACKWARD not in name}
         equations = {name: of for name, of in self.equations.items() if BACKWARD not in name}
-        cells = [name for name in self.cells if name in values]
-        return replace(self, values=values, equations=equations, cells=cells)
+        return replace(self, values=values, equations=equations)
 
     def as_json(self) -> dict[str, Any]:
         values = {name: rows.tolist() for name, rows in self.values.items()}
@@ -204,5 +201,4 @@ def layer_at(
         cell.backward(d_after, *factors)
 
     layer.cell = type("Watched", (layer.cell,), {"backward": staticmethod(backward)})
-    cells = [*cell.states, *(gates if cell.gates > 1 else []), "dL/dh"]
-    return Part(values, equations, cells, str(number) if len(unfolded.layers) > 1 else "")
+    return Part(values, equations)

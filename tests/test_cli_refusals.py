@@ -200,11 +200,11 @@ UNFOLD: list[Row] = [
     (2, "anna --step 6", "--step 6 is beyond the text", "It has 5 steps."),
     (2, "anna --step 0", "--step: '0' is not a whole number", "--help"),
     (2, "anna -o x.png", "-o or --output: 'x.png' is not a file name that ends in", "--help"),
-    (2, "anna -o x.svg --step 1", "--step and --output exclude each other", "Leave one"),
-    (2, "anna -o x.svg --json", "--output and --json exclude each other", "Leave one"),
+    (2, "anna -o x.html --step 1", "--step and --output exclude each other", "Leave one"),
+    (2, "anna -o x.html --json", "--output and --json exclude each other", "Leave one"),
     (2, "anna --step 1 --json", "--step and --json exclude each other", "Leave one"),
     (2, "anna --force", "--force needs --output FILE", "Add --output FILE."),
-    (1, "anna -o bad.svg", "bad.svg already exists", "add --force to replace it"),
+    (1, "anna -o bad.html", "bad.html already exists", "add --force to replace it"),
     (2, "a" * 600, "the text has 600 characters, and at most 599 can be unfolded", "shorter"),
 ]
 
@@ -232,7 +232,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
     made = Program(tmp_path_factory.mktemp("refusals"))
     made.write("names.txt", NAMES)
     made.write("bad.txt", b"\xff")  # a fault that is found when it is read
-    made.write("bad.svg", "a drawing")
+    made.write("bad.html", "a drawing")
     made.write("numbers.txt", "".join(f"{number}\n" for number in range(99)))
     begun = (*SIZE, "--check-every", "20", "--epochs", "3", "--lr", "0.002")
     made.run("train", "names.txt", *begun).says()

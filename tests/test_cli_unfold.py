@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -66,13 +65,13 @@ def test_a_row_for_each_step_with_its_cells(well_trained: Program) -> None:
     ran = well_trained.run("unfold", "an na", env={"LC_ALL": "C.UTF-8"})
     ran.says("read as unknown")
     rows = [line.split() for line in ran.out.partition("\n\n")[0].splitlines()]
-    assert rows[0] == ["step", "reads", "likeliest", "target", "loss", "|h|", "|dL/dh|"]
-    assert [row[1] for row in rows[1:] if row[0].isdigit()] == ["END", "a", "n", "space", "n", "a"]
-    assert [row[0] for row in rows[2:4]] in (["h", "2"], ["h2", "h1"])
+    assert rows[0] == ["step", "reads", "likeliest", "target", "loss", "|h|", "|dL/dh|", "h"]
+    assert [row[1] for row in rows[1:]] == ["END", "a", "n", "space", "n", "a"]
+    assert all(set(row[-1]) <= set("▁▂▃▄▅▆▇") for row in rows[1:])
     nats = charrnn.load("model.npz").score(["an na"]).nats
-    assert f"sum        {nats:.3f} nats in 6 steps" in ran.out
+    assert f"sum {nats:.3f} nats in 6 steps" in ran.out
     both = well_trained.run("unfold", "an na", "--backward").out
-    assert len(both.splitlines()) > len(ran.out.splitlines()) + 5
+    assert both.splitlines()[0].split()[-1] == "dL/dh"
 
 
 @pytest.mark.parametrize("columns", [48, 80])
@@ -84,7 +83,7 @@ def test_it_fits_the_window_with_or_without_colours(well_trained: Program, colum
         assert ("\x1b[" in shown) == ("NO_COLOR" not in changes or not changes["NO_COLOR"])
         plain = ESCAPE.sub("", shown)
         assert max(map(len, plain.splitlines())) < columns
-        assert plain.isascii() == ("LC_ALL" in changes)
+        assert plain.isascii() == ("LC_ALL" in changes or columns < 60)
 
 
 def test_the_equations_of_a_step(well_trained: Program) -> None:
@@ -113,21 +112,7 @@ def test_a_step_beyond_the_text_is_refused(well_trained: Program) -> None:
 def drawn(well_trained: Program) -> Program:
     well_trained.run("unfold", "anna", "--backward", "-o", "anna.html").says("saved to anna.html")
     well_trained.run("unfold", HOSTILE, "-o", "hostile.html").says("hostile.html")
-    well_trained.run("unfold", "anna", "-o", "anna.svg").says("figure saved to anna.svg")
     return well_trained
-
-
-def test_a_picture_is_one_svg_that_needs_nothing(drawn: Program) -> None:
-    text = (drawn / "anna.svg").read_text("utf-8")
-    assert "var(" not in text
-    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
-    nodes = ET.fromstring(text).findall(".//*[@class='node']")
-    labels = [node.get("aria-label", "") for node in nodes]
-    assert "y(5) is END" in labels
-    assert "x(1) is END" in labels
-    assert sum(label.startswith("h(") for label in labels) in (5, 10)
-    words = [one.text for one in ET.fromstring(text).iter() if one.tag.endswith("text")]
-    assert [words.count(name) for name in "UVW"] in ([1, 1, 1], [0, 1, 0])
 
 
 @pytest.mark.parametrize("name", ["anna.html", "hostile.html"])
@@ -155,54 +140,38 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield opened
 
 
-def test_keys_walk_through_steps_units_and_parts(drawn: Program, browser: Browser) -> None:
-    page = browser.open(drawn.folder / "anna.html")
-    what = "document.getElementById('what').textContent"
-    assert page.ask(what) == "h(1) of layer 1, unit 1. Step 1 reads END and predicts “a”."
-
-    def press(key: str) -> None:
-        for kind in ("keyDown", "keyUp"):
-            page.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
-
-    page.ask("document.querySelector('.now').focus()")
-    press("ArrowRight")
-    press("ArrowRight")
-    press("ArrowDown")
-    assert page.ask(what) == "h(3) of layer 1, unit 2. Step 3 reads “n” and predicts “n”."
-    assert page.ask("document.activeElement.getAttribute('aria-label')").startswith("h(3) of layer")
-    press("End")
-    assert page.ask(what) == "h(5) of layer 1, unit 2. Step 5 reads “a” and predicts END."
-    equations = page.ask("document.getElementById('equations').innerText")
-    found = json.loads(Reading((drawn / "anna.html").read_text("utf-8")).texts["script"][0])
-    layer = found["layers"][-1]["values"]
-    assert "(10.9) h(t) = tanh a(t)" in equations
-    assert f"{layer['h'][4][1]} = tanh " in equations
-    tabs = "[...document.querySelectorAll('.node[tabindex=\"0\"]')].map((e) => e.dataset.t)"
-    assert {*page.ask(tabs)} == {"4"}
-    assert is_quiet(page)
-
-
-def test_the_pointer_shows_the_equation_of_a_cell(drawn: Program, browser: Browser) -> None:
+def test_keys_and_pointer_show_equations(drawn: Program, browser: Browser) -> None:
     page = browser.open(drawn.folder / "anna.html", dark=True)
+    what = "document.getElementById('what').textContent"
+    equations = "document.getElementById('equations').innerText"
+    assert page.ask(what) == "h(1) of layer 1, unit 1. Step 1 reads END and predicts a."
+
+    def press(key: str, shift: bool = False) -> None:
+        for kind in ("keyDown", "keyUp"):
+            page.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, modifiers=8 * shift)
+
+    page.ask("document.getElementById('figure').focus()")
+    press("ArrowRight")
+    press("ArrowRight")
+    press("ArrowRight", shift=True)
+    assert page.ask(what) == "h(3) of layer 1, unit 2. Step 3 reads n and predicts n."
+    found = json.loads(Reading((drawn / "anna.html").read_text("utf-8")).texts["script"][0])
+    h = found["layers"][-1]["values"]["h"]
+    assert "(10.9) h(t) = tanh a(t)" in page.ask(equations)
+    assert f"{h[2][1]} = tanh " in page.ask(equations)
+    press("ArrowUp")
+    assert page.ask(what).startswith("dL/dh(3) of layer 1, unit 2.")
+    assert "(10.21)" in page.ask(equations)
     place = page.ask(
-        '(() => { const node = document.querySelector(\'[data-name="dL/dh"][data-t="1"]\');'
-        " const box = node.querySelector('.block').getBoundingClientRect();"
-        " return [box.right - 2, box.top + 2]; })()"
+        "(() => { const box = document.querySelector('#figure td i').getBoundingClientRect();"
+        " return [box.x + 2, box.y + 2]; })()"
     )
     page.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
-    across = page.ask(
-        '[...document.querySelectorAll(\'[data-name="dL/dh"][data-t="1"] .cell\')]'
-        ".filter((cell, _, cells) => cell.getBoundingClientRect().top"
-        " === cells[0].getBoundingClientRect().top).length"
-    )
-    what = page.ask("document.getElementById('what').textContent")
-    assert what.startswith(f"dL/dh(2) of layer 1, unit {across}.")
-    assert "(10.21)" in page.ask("document.getElementById('equations').innerText")
-    page.call("Input.dispatchMouseEvent", type="mouseMoved", x=5, y=5)
+    assert page.ask(what).startswith("L(1), unit 1.")
     assert is_quiet(page)
 
 
 def test_a_hostile_text_opens_without_an_error(drawn: Program, browser: Browser) -> None:
     page = browser.open(Path(drawn.folder / "hostile.html"))
-    assert page.ask("document.querySelectorAll('.node').length") > 10
+    assert page.ask("document.querySelectorAll('td i').length") > 10
     assert is_quiet(page)

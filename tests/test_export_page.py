@@ -70,7 +70,7 @@ def test_nothing_in_it_is_fetched_and_nothing_runs_but_its_scripts(hostile: str)
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("name", ["engine.js", "figure.js", "page.js", "page.css", "page.html"])
+@pytest.mark.parametrize("name", ["engine.js", "page.js", "unfold.js", "page.css", "page.html"])
 def test_the_assets_hold_nothing_that_loads_or_makes_markup(name: str) -> None:
     text = asset(name)
     for harm in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):

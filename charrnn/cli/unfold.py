@@ -1,12 +1,12 @@
 """Show every step of the network on a text, with its equations.
 
 This is figure 10.3 of the book with numbers. Each row is a step: the character that it reads, the
-likeliest next character, the target and its loss in nats, as in charrnn eval. The last columns are
-the norms of the hidden state and of the gradient of the total loss. Below are the units of each
-layer, a cell for each.
+likeliest next character, the target and its loss in nats, as in charrnn eval. The next columns are
+the norms of the hidden state and of the gradient of the total loss. The last shows units of the top
+layer, or their gradients with --backward.
 
-With -o, the figure is a web page that works offline, or an SVG picture for a slide. On the page,
-point at a cell, or walk with the arrow keys, to see its equation with numbers.
+With -o, all of it is a web page that works offline. Point at a square, or walk with the arrow keys,
+to see its equation with numbers.
 Counts (train --counts) are left out.
 
 # each step of a name
@@ -15,7 +15,7 @@ charrnn unfold Tyrannosaurus
 # the equations of the third step, forwards and backwards
 charrnn unfold Tyrannosaurus --step 3 --backward
 
-# a page to explore; a name that ends in .svg gives a picture for a slide
+# a page to explore
 charrnn unfold Tyrannosaurus --backward -o unfold.html
 
 # do gradients vanish?
@@ -27,16 +27,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from charrnn.cli import options
-from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, wrap
+from charrnn.cli.console import BLUE, BOLD, DIM, YELLOW, Console, Output, wrap
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, excludes, flag, needs
 from charrnn.cli.reach import three_digits
-from charrnn.cli.terminal.tables import INDENT, Column, Table, count, entries
+from charrnn.cli.terminal.tables import Column, Table, count, entries
 from charrnn.errors import SettingError
 from charrnn.settings.fields import COUNT, Text, setting
 from charrnn.text import Visible, encodable, joined, visible_line
@@ -51,7 +50,7 @@ COLUMNS = (
 )
 LEVELS, PLAIN = "▁▂▃▄▅▆▇", "_.-~+*#"  # cells, from the lowest to the highest
 STYLES = (*[BLUE] * 3, DIM, *[YELLOW] * 3)
-LABEL = 6  # columns before the cells
+FEWEST = 6  # units that are worth a column
 UNITS = 4  # with equations
 
 
@@ -70,8 +69,8 @@ class Options(CommandOptions):
         COUNT, "Show the equations of this step, with numbers of a few units.", panel=OUTPUT
     )
     output: Path | None = setting(
-        NewFile("FILE", "a file name that ends in .html or .svg", (".html", ".svg")),
-        "Write the figure into this file: a page (.html) or a picture (.svg).",
+        NewFile("FILE.html", "a file name that ends in .html", (".html",)),
+        "Write a web page with every value and its equation into this file.",
         panel=OUTPUT,
         names=("-o", "--output"),
     )
@@ -93,52 +92,47 @@ def run(options: Options, _threads: int, console: Console) -> None:
     if step > last:
         raise SettingError(f"--step {step} is beyond the text", f"It has {count(last, 'step')}.")
     if options.output is not None:
-        from charrnn.export.figure import page, picture
+        from charrnn.export.html import unfolded
 
         file = OutputFile(options.output, "--output", force=options.force)
         file.check(options.model)
-        draw = page if file.path.suffix.lower() == ".html" else picture
-        content = encodable(draw(found)).encode()
+        content = unfolded(found)
         file.write(len(content), [content])
-        console.note(f"figure saved to {file.path}")
+        console.note(f"page saved to {options.output}")
     elif options.as_json:
         facts = found.as_json() | {"text": encodable(text)}
         console.json("unfold", {"model": str(options.model), **facts})
     elif options.step is None:
-        console.out.write_lines(table(found, console.out))
+        console.out.write_lines(table(found, "dL/dh" if options.backward else "h", console.out))
     else:
         console.out.write_lines(equations(found, step - 1, console.out))
 
 
-def table(found: Unfolding, output: Output) -> Iterator[Visible]:
-    """Yield a row for each step, with the cells of its layers below it, and the sum."""
-    rows = Table(COLUMNS, output.width, output)
-    cells = {
-        f"{name}{part.number}": part.bands(name)
-        for part in reversed(found.layers)
-        for name in part.cells
-        if name in ("h", "dL/dh")
-    }
-    yield rows.head()
+def table(found: Unfolding, value: str, output: Output) -> Iterator[Visible]:
+    """Yield a row for each step, with the cells of its top layer, and the sum."""
+    rows, bands = Table(COLUMNS, output.width, output), found.layers[-1].bands(value)
+    room = output.width - rows.width - 3
+    yield joined([rows.head(), Visible(f"  {value}" if room >= FEWEST else "")])
     for t, step in enumerate(found.steps):
         best, chance = next(iter(found.chances(t).items()))
         likeliest = f"{named(found.symbols[best])} {chance:.2f}"
         row = [str(t + 1), named(step["reads"]), likeliest, named(step["target"])]
         row += [f"{step['nats']:.3f}", three_digits(step["norm_h"]), three_digits(step["norm_dh"])]
-        yield rows.row({column.name: cell for column, cell in zip(COLUMNS, row, strict=True)})
-        for label, bands in cells.items():
-            lead = output.paint(Visible(f"{label:>{LABEL}} "), CYAN)
-            yield joined([lead, marks(bands[t], output)])
-    about = "the units of a layer, as many as fit. A gradient ten times smaller has the next mark:"
-    total = f"{found.nats:.3f} nats in {count(len(found.steps), 'step')}"
-    yield from [Visible(""), *entries([("sum", total), ("cells", about)], output)]
-    yield joined([Visible(" " * INDENT), marks(range(7), output), Visible(" from -1 to 1")])
+        line = [rows.row({column.name: cell for column, cell in zip(COLUMNS, row, strict=True)})]
+        if room >= FEWEST:
+            line += [Visible("  "), marks(bands[t][:room], output)]
+        yield joined(line)
+    yield Visible("")
+    yield Visible(f"sum {found.nats:.3f} nats in {count(len(found.steps), 'step')}")
+    if room >= FEWEST:
+        about = f"units of the top layer: {marks(range(7), output)} from -1 to 1"
+        yield from [Visible(about), Visible("a gradient ten times smaller has the next mark")]
 
 
 def marks(bands: Iterable[int], output: Output) -> Visible:
-    """Return the cells of a layer that fit in a line."""
-    shown, fitting = PLAIN if output.is_plain else LEVELS, islice(bands, output.width - LABEL - 1)
-    return joined(output.paint(Visible(shown[band]), STYLES[band]) for band in fitting)
+    """Return a mark for each unit."""
+    shown = PLAIN if output.is_plain else LEVELS
+    return joined(output.paint(Visible(shown[band]), STYLES[band]) for band in bands)
 
 
 def equations(found: Unfolding, t: int, output: Output) -> Iterator[Visible]:

@@ -8,6 +8,7 @@ page's own scripts and style, by their hashes, and forbids every request.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -17,6 +18,7 @@ from charrnn.export.js import asset, encode, facts_of, in_base64, plain_json
 from charrnn.model_file import Trained
 from charrnn.score import BITS, BOUNDS, band_names
 from charrnn.text import STEERING, visible_in_html
+from charrnn.unfold import Unfolding
 
 SEVERAL: Final = 10  # texts shown at first, if they are short
 LONG_NAME: Final = 25  # characters
@@ -67,6 +69,27 @@ def export(trained: Trained, title: str) -> bytes:
         "page": scripts[1],
     }
     return fill(asset("page.html"), values).encode()
+
+
+def unfolded(found: Unfolding) -> bytes:
+    """Return a page with each value of an unfolded text, and a script that writes its equation."""
+    facts = json.loads(json.dumps(found.as_json()), parse_float=four_digits, parse_constant=str)
+    style = fill(asset("page.css") + asset("unfold.css"), colours_in_css())
+    script, text = f"\n{asset('unfold.js')}", escape(visible_in_html(found.text))
+    values = {
+        "policy": policy([script], style),
+        "title": f"{text}: the unfolded network",
+        "text": text,
+        "style": style,
+        "legend": legend(STATES),
+        "facts": plain_json(facts),
+        "script": script,
+    }
+    return fill(asset("page.html").partition("<header>")[0] + asset("unfold.html"), values).encode()
+
+
+def four_digits(number: str) -> float:
+    return float(f"{float(number):.4g}")
 
 
 def are_names(trained: Trained) -> bool:
