@@ -33,7 +33,7 @@ Work = Callable[[Any, Any], Any]  # on the shared value and a group
 
 AHEAD = 3  # groups a worker that are sent before the oldest result is back
 TICK = 0.5  # seconds between two looks at the workers
-PATIENCE = 10.0  # seconds for a scheduler to answer, and to have a worker
+PATIENCE = 30.0  # seconds for a scheduler to answer, and to have a worker
 KILLED, GONE = "a worker process was killed", "the scheduler is gone"
 LOST = {  # the errors of pools and of Dask
     **dict.fromkeys(("BrokenProcessPool", "KilledWorker"), KILLED),
@@ -185,7 +185,8 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
             if versions != VERSIONS:
                 what = f"a worker has {versions}, this machine {VERSIONS}"
                 raise ClusterError(what, "Install the same versions on all machines.")
-        pool, value = client.get_executor(pure=False), client.scatter(shared, broadcast=True)
+        pool = client.get_executor(pure=False)
+        value = client.scatter(shared, hash=False)  # to broadcast it can hang while a worker joins
         yield Executor(partial(pool.submit, _work_for_client, value), workers)
     finally:
         with suppress(Exception):  # the results are in
