@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import MISSING
@@ -18,6 +19,8 @@ from tests.pages import GUIDE
 BEGIN, END = "<!-- from the code -->\n", "<!-- end of what is from the code -->\n"
 VAGUE = ("a text", "a path", "the name of a file")
 WIDE = 70  # characters of parameters
+CODE = re.compile(r"^(```(?:console|python)\n.*?)^```$", re.DOTALL | re.MULTILINE)
+COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
 HEAD = """# Every option of every command
 
 `charrnn COMMAND --help` shows the same in short, with examples. This page adds the range of each
@@ -137,7 +140,28 @@ def python_page(page: str) -> str:
     return f"{before}{BEGIN}{interface()}\n{END}{rest.partition(END)[2]}"
 
 
+def notebook(text: str) -> str:
+    """Return a page as a notebook: commands and Python code are cells, without their output."""
+    text = re.sub(r"<!--.*?-->\n*", "", text, flags=re.DOTALL)
+    text = re.sub(r"\[([^]]*)\]\([^)]*\.md\)", r"\1", text)
+    cells: list[dict[str, object]] = []
+    for part in CODE.split(text):
+        language, _, code = part.partition("\n")
+        cell: dict[str, object] = {"cell_type": "code", "execution_count": None, "outputs": []}
+        if language == "```python":
+            source = code
+        elif language == "```console":
+            source = "\n".join(f"!{command}" for command in COMMAND.findall(code))
+        else:
+            cell, source = {"cell_type": "markdown"}, part
+        cells.append(cell | {"metadata": {}, "source": source.strip()})
+    about = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    document = {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 4}
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+
 if __name__ == "__main__":
     (GUIDE / "options.md").write_text(options_page(), "utf-8")
     python = GUIDE / "python.md"
     python.write_text(python_page(python.read_text("utf-8")), "utf-8")
+    (GUIDE / "book.ipynb").write_text(notebook((GUIDE / "book.md").read_text("utf-8")), "utf-8")

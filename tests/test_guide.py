@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from charrnn.cli.app import COMMANDS, module_of
-from charrnn.cli.guide import CODE, Options, topics
+from charrnn.cli.guide import Options, topics
 from charrnn.cli.options import Known, options_of
 from charrnn.settings.fields import settings_of
-from tests.make_pages import BEGIN, END
+from tests.make_pages import BEGIN, END, notebook
 from tests.pages import (
     GUIDE,
     PAGES,
@@ -159,40 +159,17 @@ def test_without_a_topic_the_list_is_shown(program: Program) -> None:
         assert f"- [{topic}]" in done.out
 
 
-def test_a_topic_is_a_page_or_a_part_of_a_heading(program: Program) -> None:
+def test_a_topic_is_a_page_or_words_of_a_heading(program: Program) -> None:
     page = (GUIDE / "sampling.md").read_text("utf-8")
     assert program.run("guide", "sampling").out == page
     assert program.run("guide", "SAMPLING", "--raw").out == page
-    heading = re.findall(r"^## (.+)$", page, re.MULTILINE)[0]
-    part = program.run("guide", heading).out
-    assert part.startswith(f"## {heading}\n")
-    assert part in page + "\n"
-    assert part.count("\n## ") == 0
-
-
-def test_a_word_of_several_headings_lists_them(program: Program) -> None:
-    listed = program.run("guide", "a").out
-    assert re.match(r"\d+ headings contain 'a':\n\n- ", listed)
-    several = program.run("guide", "charrnn train".upper()).out
-    assert "- options: charrnn train\n" in several
-    assert program.run("guide", "charrnn train").out.startswith("## charrnn train\n")
+    assert program.run("guide", "the temperature do?").out == page
 
 
 def test_an_unknown_topic_is_refused_with_the_nearest(program: Program) -> None:
     program.refuses(
         "guide", "samplng", what="the guide has no topic 'samplng'", hint="sampling", status=2
     )
-
-
-def test_a_word_is_searched_in_all_pages(program: Program) -> None:
-    found = program.run("guide", "--search", "Temperature").out
-    assert "**sampling**" in found
-    assert all(
-        "temperature" in line.lower() for line in found.splitlines() if line.startswith("    ")
-    )
-    program.refuses("guide", "--search", "qqqq", what="does not contain 'qqqq'", hint="", status=2)
-    both = "guide", "sampling", "--search", "Temperature"
-    program.refuses(*both, what="exclude each other", hint="Leave one of them out.", status=2)
 
 
 def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(program: Program) -> None:
@@ -203,9 +180,7 @@ def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(progra
     assert lines
     assert all(line.startswith("P:") for line in lines)
     assert not any(mark in shown for mark in ("```", "<!--", "](", "\x1b"))
-    _, short = program.terminal("guide", "What does the temperature do?", "--raw", env=pager)
-    assert short.startswith("## What does the temperature do?")
-    _, listed = program.terminal("guide", env={**pager, "LINES": "60"}, columns=100)
+    _, listed = program.terminal("guide", by=CHARRNN, env=pager)
     assert "• first-names: " in listed
 
 
@@ -216,23 +191,14 @@ def test_topics_are_completed() -> None:
     assert topic.complete("x") == []
 
 
-def cells_of(path: Path) -> list[dict[str, Any]]:
-    """Return the cells of a notebook after a check of its form."""
-    document = json.loads(path.read_text("utf-8"))
-    assert (document["nbformat"], document["nbformat_minor"]) == (4, 4)
-    cells: list[dict[str, Any]] = document["cells"]
-    assert {cell["cell_type"] for cell in cells} <= {"markdown", "code"}
-    return cells
-
-
 def test_the_notebook_of_the_book_runs_from_top_to_bottom(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (program / "names.txt").unlink()
-    program.run("guide", "book", "--notebook", "book.ipynb").says("saved to book.ipynb")
     monkeypatch.chdir(program.folder)
     names: dict[str, Any] = {}
-    sources = [one["source"] for one in cells_of(program / "book.ipynb") if "outputs" in one]
+    document = json.loads((GUIDE / "book.ipynb").read_text("utf-8"))
+    sources = [cell["source"] for cell in document["cells"] if cell["cell_type"] == "code"]
     assert "!charrnn unfold Tyrannosaurus --backward -o unfold.html" in sources
     for source in sources:
         if not source.startswith("!"):
@@ -245,32 +211,8 @@ def test_the_notebook_of_the_book_runs_from_top_to_bottom(
     assert names["loss"] > 0
 
 
-def test_a_notebook_says_what_the_page_says_once(program: Program) -> None:
-    for topic in topics():
-        program.run("guide", topic, "--notebook", "page.ipynb", "--force").says()
-        cells = cells_of(program / "page.ipynb")
-        page = (GUIDE / f"{topic}.md").read_text("utf-8")
-        code = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
-        for block in blocks_of(GUIDE / f"{topic}.md"):
-            if block.language == "python":
-                assert block.code.strip() in code
-            for command, _ in block.commands if block.language == "console" else ():
-                assert f"!{command}" in code
-        text = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
-        headings = re.compile("^#.*", re.MULTILINE)
-        assert headings.findall(text) == headings.findall(re.sub(CODE, "", page))
-        assert "<!--" not in text
-        assert ".md)" not in text
-
-
-def test_a_notebook_needs_a_topic_and_replaces_nothing(program: Program) -> None:
-    program.refuses(
-        *("guide", "--notebook", "x.ipynb"),
-        what="--notebook needs TOPIC",
-        hint="",
-        status=2,
-    )
-    program.write("x.ipynb", "mine")
-    line = ("guide", "book", "--notebook", "x.ipynb")
-    program.refuses(*line, what="x.ipynb already exists", hint="add --force to replace it")
-    program.run(*line, "--force").says("notebook saved to x.ipynb")
+def test_the_notebook_is_made_from_the_page() -> None:
+    text = (GUIDE / "book.ipynb").read_text("utf-8")
+    assert text == notebook((GUIDE / "book.md").read_text("utf-8"))
+    assert "<!--" not in text
+    assert ".md)" not in text
