@@ -22,28 +22,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.files import OutputFile, codes_for
-from charrnn.cli.options import (
-    OUTPUT,
-    CommandOptions,
-    NewFile,
-    excludes,
-    flag,
-    like,
-    needs,
-    sources,
-)
+from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, excludes, flag, needs
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import setting
 from charrnn.text import encodable
-
-if TYPE_CHECKING:
-    from charrnn.analysis import Vectors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +40,11 @@ class Options(CommandOptions):
         needs("examples", "sources", hint="Held-out text is read as in training."),
     )
 
-    sources: tuple[str, ...] = sources(
+    sources: tuple[str, ...] = options.sources(
         "TEXT",
         "Files to read, or - for standard input. Default: the held-out part of the corpus.",
     )
-    examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
+    examples: str | None = options.like(CorpusConfig, "examples", default_in_words="as in training")
 
     model: Path = options.model()
     output: Path | None = setting(
@@ -79,31 +66,23 @@ def run(options: Options, _threads: int, console: Console) -> None:
     from charrnn.runs import load
     from charrnn.scorer import groups_of
 
-    model = load(options.model)
-    file = None
+    model, file = load(options.model), None
     if options.output is not None:
         file = OutputFile(options.output, "--output", force=options.force)
         file.check(options.model, *options.sources, corpus=model.corpus.names)
     console.note_if_waiting(options.sources)
-    parts: list[Vectors] = []
-    rows = 0
-    texts = (
-        text
-        for codes in codes_for(model, options.sources, options.examples)
-        for text in texts_of(codes)
-    )
-    for group in groups_of(texts):
-        vectors = embed(model.language_model, group)
-        rows += len(group)
-        if file is not None:
-            parts.append(vectors)
-            continue
-        for text, vector in zip(group, vectors.tolist(), strict=True):
-            console.json("embed", {"text": encodable(text), "vector": vector})
-    if not rows:
+    codes = codes_for(model, options.sources, options.examples)
+    texts = [text for part in codes for text in texts_of(part)]
+    if not texts:
         raise CorpusError("the text has no examples", "Name a text that is not empty.")
     if file is not None:
         content = BytesIO()
-        np.save(content, np.concatenate(parts))
+        np.save(content, model.embed(texts))
         file.write(len(content.getbuffer()), [content.getbuffer()])
-        console.note(f"{count(rows, 'vector')} of {model.config.hidden:,} numbers: {file.path}")
+        console.note(
+            f"{count(len(texts), 'vector')} of {model.config.hidden:,} numbers: {file.path}"
+        )
+        return
+    for group in groups_of(texts):
+        for text, vector in zip(group, embed(model.language_model, group).tolist(), strict=True):
+            console.json("embed", {"text": encodable(text), "vector": vector})

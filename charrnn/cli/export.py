@@ -37,8 +37,9 @@ from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import CommandOptions, NewFile, flag, group
-from charrnn.export import FILE, SUFFIXES, ExportOptions, export, slim, suffix_of
+from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to, suffix_of
 from charrnn.settings.fields import setting
+from charrnn.text import visible_line
 
 NEXT_STEP = {
     ".html": "Open it in a browser.",
@@ -66,33 +67,23 @@ class Options(CommandOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    from charrnn import model_file
-    from charrnn.cli.terminal.tables import Fact, Report
     from charrnn.runs import load
 
-    file = OutputFile(options.out, "FILE", force=options.force)
-    suffix = suffix_of(options.out)
+    file, suffix = OutputFile(options.out, "FILE", force=options.force), suffix_of(options.out)
     model = load(options.model)
-    trained = model.trained
     file.check(options.model, corpus=model.corpus.names)
-    about = ExportOptions(**options.about, name=options.out.stem, model=options.model.name)
-    if suffix == ".npz":
-        with file.saved(), model_file.locked(options.out, force=options.force):
-            model_file.save_slim(options.out, slim(trained, without_counts=about.without_counts))
-        if trained.counted is not None and not about.without_counts:
-            console.note(f"{options.out} holds the training text; --without-counts leaves it out")
-    else:
-        content = export(trained, suffix, about)
-        file.write(len(content), [content])
-        if trained.counted is not None:
-            console.note(f"{options.out} holds the network without the n-gram counts")
+    about = ExportOptions(**options.about)
+    with file.saved():
+        export_to(options.out, model.trained, about, force=options.force)
+    if model.trained.counted is not None and suffix != ".npz":
+        console.note(f"{options.out} holds the network without the n-gram counts")
+    elif model.trained.counted is not None and not about.without_counts:
+        console.note(f"{options.out} holds the training text; --without-counts leaves it out")
     size = options.out.stat().st_size
-    report = Report(
-        Fact("file", str(options.out), "file", str(options.out)),
-        Fact("kind", suffix[1:]),
-        Fact("bytes", size, "size", f"{size:,} bytes"),
-        Fact("from", str(options.model)),
-    )
-    report.show("export", console, as_json=options.as_json)
-    if suffix in NEXT_STEP and not options.as_json:
+    if options.as_json:
+        facts = {"file": str(options.out), "kind": suffix[1:], "bytes": size}
+        console.json("export", {**facts, "from": str(options.model)})
+        return
+    console.out.write_lines([visible_line(f"{options.out}  {size:,} bytes")])
+    if suffix in NEXT_STEP:
         console.note(NEXT_STEP[suffix].format(name=options.out.name))

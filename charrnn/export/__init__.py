@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -21,7 +20,6 @@ from charrnn.settings.fields import Checked, Flag, Text
 
 if TYPE_CHECKING:
     from charrnn.model_file import Trained
-    from charrnn.network.architecture import Architecture
 
 FILE = "File"  # a panel of help
 SUFFIXES: Final = (".html", ".mjs", ".h", ".safetensors", ".npz")
@@ -74,8 +72,7 @@ def export_to(
     """Write the file, whole or not at all. Raise ModelExistsError if it exists, unless forced."""
     from charrnn import model_file, saving
 
-    options = replace(options, name=PurePath(path).stem)
-    suffix = suffix_of(path)
+    options, suffix = replace(options, name=PurePath(path).stem), suffix_of(path)
     options.check_for(suffix)
     with saving.locked(path):
         if os.path.lexists(path) and not force:
@@ -85,7 +82,7 @@ def export_to(
             model_file.save_slim(Path(path), slim(trained, without_counts=options.without_counts))
             return
         content = export(trained, suffix, options)
-        with saving.replaced(Path(path)) as file:
+        with saving.replaced(Path(os.path.realpath(path))) as file:
             file.write(content)
 
 
@@ -93,7 +90,14 @@ def export(trained: Trained, suffix: str, options: ExportOptions) -> bytes:
     """Return the content of a file of any kind but .npz."""
     from charrnn.export import c_header, html, js, torch
 
-    check_known(trained.model.architecture, suffix)
+    size = trained.model.architecture
+    for name, value, known in (("cell", size.cell_name, CELLS), ("ends", size.head_name, HEADS)):
+        if value not in known:
+            hint = f"It takes [{name}] {', '.join(known[:-1])} or {known[-1]}."
+            raise ExportError(f"{name} {value} does not fit into {suffix}", hint, name)
+    if size.inputs:
+        name = size.inputs[0]
+        raise ExportError(f"{name} does not fit into {suffix}", "Train without it.", name)
     if suffix == ".safetensors":
         return torch.export(trained)
     small = slim(trained)
@@ -111,24 +115,3 @@ def slim(trained: Trained, *, without_counts: bool = False) -> Trained:
     if without_counts:
         slim = replace(slim, counted=None, config=replace(slim.config, counts=False))
     return slim
-
-
-def check_known(architecture: Architecture, kind: str) -> None:
-    """Raise ExportError if such a file would compute something else than this network."""
-    from charrnn.network.architecture import Architecture
-
-    cell, head = architecture.cell_name, architecture.head_name
-    for name, value, known in (("cell", cell, CELLS), ("ends", head, HEADS)):
-        if value not in known:
-            hint = f"It takes [{name}] {in_words(known)}."
-            raise ExportError(f"{name} {value} does not fit into {kind}", hint, name)
-    plain = Architecture(architecture.symbols, architecture.hidden, architecture.layers, cell, head)
-    if architecture.shapes != plain.shapes:
-        name = architecture.inputs[0]
-        raise ExportError(f"{name} does not fit into {kind}", "Train without it.", name)
-
-
-def in_words(names: Collection[str]) -> str:
-    """Join the names by commas, the last by "or"."""
-    *others, last = names
-    return f"{', '.join(others)} or {last}" if others else last
