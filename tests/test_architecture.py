@@ -150,7 +150,7 @@ def test_the_command_line_is_imported_by_the_entry_point_alone() -> None:
 def test_the_terminal_is_known_in_cli_alone() -> None:
     for name, file in modules().items():
         if room(name) != "cli":  # a notebook has progress bars of tqdm, too
-            allowed = {"tqdm"} if room(name) == "display" else set()
+            allowed = {"tqdm"} if room(name) == "plots" else set()
             assert packages(file) & TERMINAL <= allowed, file
 
 

@@ -47,19 +47,3 @@ def test_the_oddest_example_is_known_from_20_on() -> None:
     nats[30:33] = 4, 5, 6
     assert oddest(ids, [nats, 2 * nats]) == [5, 10]
     assert oddest(ids[3:], [nats[3:]]) is None
-
-
-def test_a_best_of_few_held_out_symbols_is_called_that(program: Program) -> None:
-    assert program.run("train", "names.txt", *SIZE, "--epochs", "1").status == 0
-    program.write("more.txt", "anna bob\nclara\ndora\nemil\n" * 99)
-    assert "chosen on only" in " ".join(program.run("info").out.split())
-    assert program.run("train", "more.txt", *SIZE, "--epochs", "1", "-m", "b.npz").status == 0
-    program.run("train", "names.txt", "--from", "model.npz", "-m", "c.npz", "--epochs", "1").says()
-    started = " ".join(program.run("info", "-m", "c.npz").out.split())
-    assert "chosen on only" in started
-    assert "chosen on only" not in program.run("info", "-m", "b.npz").out
-
-
-def test_info_says_how_to_get_the_loss_of_a_mixture(two: Program) -> None:
-    told = [" ".join(two.run("info", "-m", f"{n}.npz").out.split()) for n in "01"]
-    assert ["charrnn eval scores the mixture" in each for each in told] == [False, True]
