@@ -112,22 +112,7 @@ def is_half_a_flag(character: str) -> bool:
     return "\U0001f1e6" <= character <= "\U0001f1ff"
 
 
-SCRIPTS: Final = (
-    *("latin", "greek", "cyrillic", "armenian", "hebrew", "arabic", "syriac", "devanagari"),
-    *("bengali", "gurmukhi", "gujarati", "oriya", "tamil", "telugu", "kannada", "malayalam"),
-    *("sinhala", "thai", "lao", "tibetan", "myanmar", "georgian", "hangul", "ethiopic", "cherokee"),
-    *("khmer", "mongolian", "hiragana", "katakana", "bopomofo", "cjk"),
-    *("coptic", "gothic", "nko", "thaana", "tifinagh", "canadian", "vai", "yi"),
-)
 LETTERS: Final = {"letter", "syllable", "syllabics", "hieroglyph"}  # in names of rarer scripts
-
-
-def script_of(character: str) -> str:
-    """Return the script of a character by its Unicode name; "" for those that all scripts share."""
-    words = unicodedata.name(character, "").replace("-", " ").lower().split()
-    found = next((word for word in words[:2] if word in SCRIPTS), "")
-    is_letter = unicodedata.category(character) in ("Lu", "Ll", "Lo")  # not a flag or modifier
-    return words[0] if is_letter and not found and LETTERS.intersection(words[1:]) else found
 
 
 def question(names: Collection[str]) -> str:

@@ -9,13 +9,11 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from charrnn.cli.console import Console, Output
-from charrnn.cli.terminal.tables import Column, Table
+from charrnn.cli.console import Console
 from charrnn.text import Raw, Visible, joined, visible
 from tests.program import Program
 
 Capture = pytest.CaptureFixture[str]
-COLUMNS = (Column("name", 8, is_left=True), Column("a", 6), Column("b", 6, 2), Column("c", 6, 1))
 
 
 class Terminal(io.StringIO):
@@ -81,28 +79,6 @@ def test_json_has_no_number_that_is_none(capsys: Capture) -> None:
 
 def test_joined_pieces_stay_visible() -> None:
     assert joined([visible("a\x1b"), Visible("b")], "-") == r"a\x1b-b"
-
-
-@pytest.mark.parametrize(
-    ("room", "kept"),
-    [(30, "name a b c"), (25, "name a c"), (20, "name a c"), (19, "name a"), (1, "name a")],
-)
-def test_a_narrow_window_drops_the_columns_of_least_weight(room: int, kept: str) -> None:
-    table = Table(COLUMNS, room, Output(Terminal))
-    assert [one.name for one in table.columns] == kept.split()
-    assert len(Table(COLUMNS, room, Output(io.StringIO)).columns) == 4  # a file gets all
-
-
-def test_a_window_too_narrow_for_the_names_cuts_them() -> None:
-    table = Table(COLUMNS, 12, Output(Terminal))
-    assert table.row({"name": "seventy", "a": "1"}) == "..nty      1"
-    assert len(Table(COLUMNS, 12, Output(io.StringIO)).row({"name": "seventy", "a": "1"})) == 14
-
-
-def test_the_cells_of_a_table_stand_below_their_names() -> None:
-    table = Table(COLUMNS, 80, Output(io.StringIO))
-    assert table.head() == "name         a     b     c"
-    assert table.row({"name": "x\x1b", "a": "1", "b": "2"}) == r"x\x1b        1     2"
 
 
 def test_a_run_that_the_clock_ends_has_no_number_of_epochs(program: Program) -> None:

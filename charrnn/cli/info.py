@@ -100,10 +100,11 @@ def report_on(path: Path, model: Model) -> Report:
     read = f"{count(corpus.examples, 'example', are=corpus.examples_are)}, "
     read += f"{corpus.characters:,} characters; {corpus.held_out_examples:,} more are held out"
     steps = f"{count(counters['step'], 'step')}, {count(counters['epoch'], 'epoch')}"
-    best, beaten = {}, ""
+    best, words, beaten = {}, "", ""
     if model.trained.best is not None and corpus.held_out_characters:
         step, nats = model.trained.best
         best = {"step": step, **Mean(nats, 1).loss()}
+        words = f"{tables.of_bits(nats)} per held-out character at step {step:,}"
         if baselines:
             name = min(baselines, key=lambda name: baselines[name])
             beaten = f"{name}, the best baseline: {tables.of_bits(baselines[name])}"
@@ -125,7 +126,7 @@ def report_on(path: Path, model: Model) -> Report:
         Fact("steps", counters["step"], "trained", steps),
         Fact("epochs", counters["epoch"]),
         Fact("characters_seen", counters["characters"]),
-        Fact("best", best or None, "best", tables.of_held_out(nats, step) if best else ""),
+        Fact("best", best or None, "best", words),
         Fact("baselines", baselines, text=beaten),
         Fact("history", model.trained.history),
         Fact(

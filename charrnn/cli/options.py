@@ -203,7 +203,6 @@ class Rule:
 
 
 excludes = partial(Rule, "excludes")  # an option cannot be typed together with any of the others
-allows_only = partial(Rule, "allows only")  # an option can be typed with the others only
 needs = partial(Rule, "needs")  # an option makes sense only with one of the others
 needs_one = partial(Rule, "needs", "")  # one of these must be typed, in any case
 

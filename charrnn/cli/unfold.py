@@ -31,11 +31,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from charrnn.cli import options
-from charrnn.cli.console import BLUE, BOLD, DIM, YELLOW, Console, Output, wrap
+from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, wrap
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, excludes, flag, needs
 from charrnn.cli.reach import three_digits
-from charrnn.cli.terminal.tables import Column, Table, count, entries
+from charrnn.cli.terminal.tables import count, entries
 from charrnn.errors import SettingError
 from charrnn.settings.fields import COUNT, Text, setting
 from charrnn.text import Visible, encodable, joined, visible_line
@@ -44,12 +44,9 @@ if TYPE_CHECKING:
     from charrnn.unfold import Unfolding
 
 
-COLUMNS = (
-    *(Column("step", 4), Column("reads", 7), Column("likeliest", 12), Column("target", 7)),
-    *(Column("loss", 8), Column("|h|", 8, 1), Column("|dL/dh|", 9, 2)),
-)
 LEVELS, PLAIN = "▁▂▃▄▅▆▇", "_.-~+*#"  # cells, from the lowest to the highest
 STYLES = (*[BLUE] * 3, DIM, *[YELLOW] * 3)
+WIDTH = 55  # columns before the units
 FEWEST = 6  # units that are worth a column
 UNITS = 4  # with equations
 
@@ -109,21 +106,23 @@ def run(options: Options, _threads: int, console: Console) -> None:
 
 
 def table(found: Unfolding, value: str, output: Output) -> Iterator[Visible]:
-    """Yield a row for each step, with the cells of its top layer, and the sum."""
-    rows, bands = Table(COLUMNS, output.width, output), found.layers[-1].bands(value)
-    room = output.width - rows.width - 3
-    yield joined([rows.head(), Visible(f"  {value}" if room >= FEWEST else "")])
+    """Yield a row for each step, with the units of its top layer where they fit, and the sum."""
+    bands, room = found.layers[-1].bands(value), output.width - WIDTH - 3
+    head = f"step  reads   likeliest target    loss{'     |h|  |dL/dh|' if room >= 0 else ''}"
+    yield output.paint(Visible(f"{head}  {value}" if room >= FEWEST else head), CYAN)
     for t, step in enumerate(found.steps):
         best, chance = next(iter(found.chances(t).items()))
         likeliest = f"{named(found.symbols[best])} {chance:.2f}"
-        row = [str(t + 1), named(step["reads"]), likeliest, named(step["target"])]
-        row += [f"{step['nats']:.3f}", three_digits(step["norm_h"]), three_digits(step["norm_dh"])]
-        line = [rows.row({column.name: cell for column, cell in zip(COLUMNS, row, strict=True)})]
-        if room >= FEWEST:
-            line += [Visible("  "), marks(bands[t][:room], output)]
-        yield joined(line)
-    yield Visible("")
-    yield Visible(f"sum {found.nats:.3f} nats in {count(len(found.steps), 'step')}")
+        row = f"{t + 1:4}{named(step['reads']):>7}{likeliest:>12}{named(step['target']):>7}"
+        row += f"{step['nats']:8.3f}"
+        if room >= 0:
+            row += f"{three_digits(step['norm_h']):>8}{three_digits(step['norm_dh']):>9}"
+        units = joined([Visible("  "), marks(bands[t][:room], output)]) if room >= FEWEST else ""
+        yield Visible(row + units)
+    yield from [
+        Visible(""),
+        Visible(f"sum {found.nats:.3f} nats in {count(len(found.steps), 'step')}"),
+    ]
     if room >= FEWEST:
         about = f"units of the top layer: {marks(range(7), output)} from -1 to 1"
         yield from [Visible(about), Visible("a gradient ten times smaller has the next mark")]

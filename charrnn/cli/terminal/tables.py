@@ -1,23 +1,20 @@
-"""Results as text: reports of facts, entries of a name and a text, and tables of columns.
+"""Results as text: reports of facts, entries of a name and a text, and a table of losses.
 
-A report is shown as entries to people or as JSON to programs. A narrow window wraps text and leaves
-out the least important columns. The functions here also write durations, counts, sizes and losses.
+A report is shown as entries to people or as JSON to programs. The functions here also write
+durations, counts, sizes and losses.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from charrnn.cli.console import BOLD, CYAN, Console, Output, wrap
 from charrnn.text import Visible, joined, visible_line
 
 if TYPE_CHECKING:
-    from charrnn.model_file import CorpusRecord
     from charrnn.score import Difference, Mean
-
-FEW_SYMBOLS = 200  # held out: a check-up that is the best on fewer may be so by chance
 
 
 def clock(seconds: float) -> str:
@@ -61,38 +58,12 @@ def count(number: float, what: str, are: str = "") -> str:
     return f"{shown} {word}{'' if number == 1 else 's'}"
 
 
-def epochs_in_words(done: int) -> str:
-    return count(done, "epoch") if done else "less than 1 epoch"
-
-
 def bits(nats: float) -> float:
     return nats / math.log(2)
 
 
 def of_bits(nats: float) -> str:
     return f"{nats:.3f} nats or {bits(nats):.3f} bits"
-
-
-def of_held_out(nats: float, step: int | None) -> str:
-    perplexity = f"perplexity {math.exp(min(nats, 700)):,.2f}"
-    where = f"at step {step or 0:,}"
-    return f"{of_bits(nats)} per held-out character, {perplexity}, {where}"
-
-
-def few_held_out(corpus: CorpusRecord) -> str:
-    """Return a warning if the best check-up was chosen on very little text, or ""."""
-    symbols = corpus.held_out_characters + corpus.held_out_examples
-    if not 0 < symbols < FEW_SYMBOLS:
-        return ""
-    return f"chosen on only {symbols} held-out symbols, so on other text the loss may be higher"
-
-
-def pieces_in_words(learned: float, scored: float, text: str) -> str:
-    """Return which shares of a large corpus and of a text were used; nothing for all of both."""
-    if learned >= 1 and scored >= 1:
-        return ""
-    shares = f"counted on {learned:.1%} of the training text, scored on {scored:.1%} of {text}"
-    return f"{shares}: evenly spaced pieces"
 
 
 INDENT = 11
@@ -139,86 +110,6 @@ class Report(list[Fact]):
         shown = ((fact.label, fact.text) for fact in self if fact.text)
         console.out.write_lines(entries(shown, console.out))
         console.out.write_lines(below)
-
-
-class Column(NamedTuple):
-    name: str
-    width: int
-    rank: int = 0  # a narrow window leaves out the highest ranks, never rank 0
-    is_left: bool = False
-
-
-class Table:
-    """A table of the columns that fit; in a file or a pipe, of all columns."""
-
-    def __init__(self, columns: Sequence[Column], room: float, output: Output) -> None:
-        self._output = output
-        kept = set()
-        room = room if output.is_terminal else math.inf  # a file or a pipe gets all columns
-        for column in sorted(columns, key=lambda one: one.rank):
-            if column.width <= room or not column.rank:
-                kept.add(column)
-                room -= column.width
-        cut = int(min(room, 0))  # from names, if no other column can be left out
-        shown = [column for column in columns if column in kept]
-        self.columns = [one._replace(width=max(4, one.width + cut * one.is_left)) for one in shown]
-        self.width = sum(column.width for column in self.columns)
-
-    def head(self) -> Visible:
-        return self._output.paint(self.row({one.name: one.name for one in self.columns}), CYAN)
-
-    def row(self, cells: Mapping[str, str], styles: Mapping[str, str] | None = None) -> Visible:
-        """Return a row, each cell in its style; a missing cell stays empty."""
-        shown, styles = [], styles or {}
-        for name, width, _, is_left in self.columns:
-            cell = cells.get(name, "")
-            cell = fitted(cell, width) if is_left else visible_line(cell)
-            text = Visible(f"{cell:{'<' if is_left else '>'}{width}}")
-            shown.append(self._output.paint(text, styles[name]) if name in styles else text)
-        return Visible(joined(shown).rstrip())
-
-
-FIRST = 21  # columns for a name
-COLUMNS = (
-    Column("", FIRST, is_left=True),
-    Column("nats", 8),
-    Column("bits", 8, 1),
-    Column("perplexity", 12, 2),
-)
-
-
-def cells(mean: Mean) -> dict[str, str]:
-    return {
-        "nats": figure(mean.nats_per_character),
-        "bits": figure(mean.bits_per_character),
-        "perplexity": shown(mean.perplexity),
-    }
-
-
-def difference_cells(difference: Difference | None) -> dict[str, str]:
-    """Return the cells of a difference, empty if it is not known."""
-    if difference is None:
-        return {}
-    d, error = difference
-    return {"difference": f"{d:+.3f}", "std error": figure(error)}
-
-
-def figure(number: float) -> str:
-    """Return a number with three decimals; "-" for NaN."""
-    return "-" if math.isnan(number) else f"{number:.3f}"
-
-
-def fitted(name: str, room: int = FIRST) -> str:
-    """Return the name, shortened at its beginning to fit."""
-    name = visible_line(name)
-    return name if len(name) < room else f"..{name[3 - room :]}"
-
-
-def shown(perplexity: float) -> str:
-    """Return a perplexity as text; "-" for NaN."""
-    if math.isnan(perplexity):
-        return "-"
-    return f"{perplexity:.2f}" if perplexity < 1e6 else f"{perplexity:.2e}"
 
 
 class Line(NamedTuple):
