@@ -18,12 +18,12 @@ import numpy as np
 
 from charrnn import model_file
 from charrnn.analysis import Vectors, embed
+from charrnn.checkpoint import Checkpoint, CorpusRecord, Trained
 from charrnn.corpus import Texts, check_texts, files_in
 from charrnn.counts import Ngrams
 from charrnn.errors import CharrnnError, ModelFileError
 from charrnn.export import ExportOptions, export_to
 from charrnn.filler import FillConfig, Filled, fill
-from charrnn.model_file import Checkpoint, CorpusRecord, Trained
 from charrnn.network import Array64, Integers
 from charrnn.network.architecture import still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters

@@ -11,8 +11,8 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from charrnn.checkpoint import Checkpoint, Trained
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
-from charrnn.model_file import Checkpoint, Trained
 from charrnn.score import BITS, Mean, band_of
 from charrnn.text import clusters, visible_in_html
 from charrnn.training.loop import LOSSES, Checkup, Event

@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from charrnn import model_file, saving
+from charrnn import checkpoint, model_file, saving
+from charrnn.checkpoint import Checkpoint, CorpusRecord, record_of
 from charrnn.corpus import Corpus, Texts, corpus_of
 from charrnn.counts import Baseline, baselines, sample_of
 from charrnn.errors import CharrnnError, ResumeError, SaveError, SettingError
 from charrnn.model import Model
-from charrnn.model_file import Checkpoint, CorpusRecord, record_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.plots import show_progress
@@ -81,7 +81,7 @@ class Run(Iterator[Event]):
     def model(self) -> Model:
         """A copy of the model with the lowest held-out loss so far."""
         with self._between_steps:
-            return Model(model_file.copy_best(self.checkpoint))
+            return Model(checkpoint.copy_best(self.checkpoint))
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the run into a model file for ``load`` and ``resume``; replace an older model.
@@ -275,7 +275,7 @@ def fit(
     run = train(texts, config, holdout=holdout, start_from=start_from, **settings)
     for _ in show_progress(run.checkpoint, run) if progress else run:
         pass
-    return Model(model_file.copy_best(run.checkpoint), run.checkpoint)
+    return Model(checkpoint.copy_best(run.checkpoint), run.checkpoint)
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:

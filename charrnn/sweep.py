@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.checkpoint import Checkpoint, CorpusRecord
 from charrnn.cluster import Executor, map_in_order
 from charrnn.corpus import Corpus
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError
-from charrnn.model_file import Checkpoint, CorpusRecord, save
+from charrnn.model_file import save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import Run, begin, configure
 from charrnn.saving import remedy

@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from charrnn.checkpoint import CorpusRecord
 from charrnn.corpus import Corpus, hold_out, read_files
 from charrnn.errors import CorpusError
-from charrnn.model_file import CorpusRecord
 from charrnn.reading import (
     END_CODE,
     choose_cut,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from py_mini_racer import MiniRacer
 
-from charrnn.model_file import Trained
+from charrnn.checkpoint import Trained
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
 from charrnn.runs import fit

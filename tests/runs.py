@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from charrnn import model_file as checkpoint
-from charrnn.model_file import Checkpoint
+from charrnn.checkpoint import Checkpoint
 from tests.program import Program
 
 SIZE = ("--hidden", "6", "--layers", "1", "--bptt", "6", "--batch", "4", "--cores", "1")

@@ -16,6 +16,7 @@ import pytest
 
 import charrnn
 from charrnn import model_file
+from charrnn.checkpoint import Checkpoint
 from charrnn.cli import progress
 from charrnn.errors import SaveError
 from charrnn.settings.training import Fitted
@@ -366,7 +367,7 @@ def test_a_save_that_fails_is_told(
 ) -> None:
     save, errors = model_file.save, [SaveError("the disk is full", "Make room.")] * failures
 
-    def save_or_fail(path: Any, run: model_file.Checkpoint) -> None:
+    def save_or_fail(path: Any, run: Checkpoint) -> None:
         if errors:
             raise errors.pop()
         save(path, run)

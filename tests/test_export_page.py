@@ -13,9 +13,9 @@ from itertools import product
 
 import pytest
 
+from charrnn.checkpoint import Trained
 from charrnn.export import ExportOptions, export
 from charrnn.export.js import asset
-from charrnn.model_file import Trained
 from charrnn.runs import load
 from charrnn.text import STEERING
 from charrnn.vocabulary import Vocabulary

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from charrnn import model_file
+from charrnn.checkpoint import record_of
 from charrnn.cluster import open_executor
 from charrnn.corpus import from_texts
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, ResumeError, SaveError
-from charrnn.model_file import record_of
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.sweep import (
     Material,

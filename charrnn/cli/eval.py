@@ -49,10 +49,10 @@ from charrnn.system import NAMES
 from charrnn.text import Raw, Visible, encodable, visible_json, visible_line
 
 if TYPE_CHECKING:
+    from charrnn.checkpoint import CorpusRecord
     from charrnn.corpus import Corpus
     from charrnn.counts import Baseline
     from charrnn.model import Model
-    from charrnn.model_file import CorpusRecord
     from charrnn.predictor import Predictor, Use
     from charrnn.scorer import Scored
     from charrnn.texts import Example

@@ -18,9 +18,9 @@ from typing import Any, Self
 
 from rich.cells import cell_len, set_cell_size
 
+from charrnn.checkpoint import Checkpoint
 from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, Console
 from charrnn.errors import CharrnnError
-from charrnn.model_file import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampler import SampleConfig, Sampler
 from charrnn.saving import remedy

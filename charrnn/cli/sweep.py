@@ -202,8 +202,9 @@ def run(options: Options, _threads: int, console: Console) -> None:
 
 def read_material(options: Options, console: Console) -> Material:
     """Read the corpus and the model to start from."""
+    from charrnn.checkpoint import record_of
     from charrnn.corpus import read_files
-    from charrnn.model_file import load_trained, record_of
+    from charrnn.model_file import load_trained
     from charrnn.sweep import Material
 
     start = None if options.start_from is None else load_trained(options.start_from)

@@ -44,12 +44,12 @@ from charrnn.system import NAMES, OURS, path_of
 from charrnn.text import visible_line
 
 if TYPE_CHECKING:
+    from charrnn.checkpoint import Checkpoint
     from charrnn.cli.progress import Metrics, Progress
     from charrnn.cli.signals import Stop
     from charrnn.cli.terminal.tables import Entry
     from charrnn.corpus import Corpus, Warned
     from charrnn.counts import Baseline
-    from charrnn.model_file import Checkpoint
     from charrnn.runs import Saver
     from charrnn.score import Difference, Score
 

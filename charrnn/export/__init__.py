@@ -19,7 +19,7 @@ from charrnn.settings import fields
 from charrnn.settings.fields import Checked, Flag, Text
 
 if TYPE_CHECKING:
-    from charrnn.model_file import Trained
+    from charrnn.checkpoint import Trained
 
 FILE = "File"  # a panel of help
 SUFFIXES: Final = (".html", ".mjs", ".h", ".safetensors", ".npz")

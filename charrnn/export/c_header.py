@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
+from charrnn.checkpoint import Trained
 from charrnn.errors import SettingError
 from charrnn.export.js import asset
-from charrnn.model_file import Trained
 from charrnn.network.parameters import Parameters
 
 WIDTH: Final = 100  # columns of a line of numbers

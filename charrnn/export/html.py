@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Final
 
+from charrnn.checkpoint import Trained
 from charrnn.export.js import asset, encode, facts_of, in_base64, plain_json
-from charrnn.model_file import Trained
 from charrnn.score import BITS, BOUNDS, band_names
 from charrnn.text import STEERING, visible_in_html
 from charrnn.unfold import Unfolding

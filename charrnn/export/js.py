@@ -12,7 +12,7 @@ import base64
 import json
 from importlib.resources import files
 
-from charrnn.model_file import Trained
+from charrnn.checkpoint import Trained
 from charrnn.network.parameters import Parameters
 
 MODULE = """\

@@ -1,0 +1,144 @@
+"""What a run leaves behind: the record of its corpus, its model, and all that it needs to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from charrnn.corpus import Corpus
+from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.training import Ending, Fitted, ending
+from charrnn.training.state import TrainState
+from charrnn.vocabulary import Ids, Vocabulary
+
+Row = dict[str, float]
+COUNTERS: Final = (*("step", "epoch", "window", "characters", "since"), "nats", "minutes")
+USES: Final = ("network", "counts", "both")  # of a model, each with its oddest held-out example
+
+
+@dataclass(frozen=True)
+class CorpusRecord:
+    """The corpus of a run: enough to find it again and to recognise it."""
+
+    sources: tuple[str, ...]  # from the current folder; in a file, from the folder of the model
+    valid: tuple[str, ...]
+    fingerprint: str
+    digest: str  # of the examples
+    examples_are: str
+    holdout: float
+    reading: Reading
+    examples: int
+    characters: int
+    held_out_examples: int
+    held_out_characters: int
+    baselines: dict[str, float] = field(default_factory=dict)  # held-out nats per character
+    known: str = ""  # the characters of the model that the run started from, if any
+
+    @property
+    def config(self) -> CorpusConfig:
+        """The settings that make the same corpus of the same files."""
+        kind: Any = "lines" if self.examples_are == "texts" else self.examples_are
+        return CorpusConfig(kind, self.holdout, self.reading, self.known)
+
+    def reading_of(self, source: str, typed: Mapping[str, Any]) -> Reading:
+        """Return how to read a text: as the corpus, with what is typed.
+
+        The column is that of the files of the corpus, and not of other texts.
+        """
+        others = {} if source in self.names and source != "-" else {"column": None}
+        return replace(self.reading, **{**others, **typed})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.sources, *self.valid)
+
+    def renamed(self, rename: Callable[[str], str]) -> CorpusRecord:
+        """Return the record with other names of its files."""
+        sources, valid = tuple(map(rename, self.sources)), tuple(map(rename, self.valid))
+        return replace(self, sources=sources, valid=valid)
+
+
+def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, float]) -> CorpusRecord:
+    """Return the record of a corpus for a model file."""
+    return CorpusRecord(
+        corpus.sources,
+        corpus.valid,
+        corpus.fingerprint,
+        corpus.digest,
+        corpus.examples_are,
+        config.holdout,
+        config.reading,
+        examples=len(corpus.train),
+        characters=corpus.train.characters,
+        held_out_examples=len(corpus.held_out),
+        held_out_characters=corpus.held_out.characters,
+        baselines=dict(baselines),
+        known=config.known,
+    )
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The part of a model file that sampling and scoring need."""
+
+    model: LanguageModel  # with the best parameters, or before a check-up the last
+    config: Fitted
+    corpus: CorpusRecord
+    counters: dict[str, Any]
+    best: tuple[int, float] | None  # the step of the best check-up and its nats per character
+    history: list[Row]  # a row a check-up
+    counted: Ids | None = None  # the text whose n-grams are counted, if it is kept
+    oddest: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(USES))
+    mixture: tuple[float, float] = (0.5, 0.5)  # exponents of the network and the counts
+    slim: bool = False  # whether its file holds no run
+
+    @property
+    def ended(self) -> Ending | None:
+        """The reason why the run is over; None if it can go on."""
+        best, counters = self.best and self.best[0], self.counters
+        return ending(self.config, counters["epoch"], counters["minutes"], best, self.history)
+
+
+@dataclass
+class Checkpoint:
+    """A run that can be resumed."""
+
+    vocabulary: Vocabulary
+    config: Fitted
+    corpus: CorpusRecord
+    state: TrainState
+    counted: Ids | None = None
+    oddest: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(USES))
+    mixture: tuple[float, float] = (0.5, 0.5)
+
+    @property
+    def ended(self) -> Ending | None:
+        return self.trained.ended
+
+    @property
+    def latest(self) -> LanguageModel:
+        """The network as it is now, best or not."""
+        return LanguageModel(self.state.parameters, self.vocabulary)
+
+    @property
+    def trained(self) -> Trained:
+        """The model with the best parameters so far; it shares them with the run."""
+        state, p = self.state, self.state.parameters
+        best = p if state.best is None else Parameters(p.architecture, state.best.flat)
+        return Trained(
+            LanguageModel(best, self.vocabulary),
+            self.config,
+            self.corpus,
+            {name: getattr(state, name) for name in COUNTERS},
+            None if state.best is None else (state.best.step, state.best.nats_per_character),
+            [dict(row) for row in state.history],
+            *(self.counted, self.oddest, self.mixture),
+        )
+
+
+def copy_best(run: Checkpoint) -> Trained:
+    """Return a copy of the best model of a run so far."""
+    trained = run.trained
+    return replace(trained, model=replace(run.latest, parameters=trained.model.parameters.copy()))
