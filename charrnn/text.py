@@ -112,9 +112,6 @@ def is_half_a_flag(character: str) -> bool:
     return "\U0001f1e6" <= character <= "\U0001f1ff"
 
 
-LETTERS: Final = {"letter", "syllable", "syllabics", "hieroglyph"}  # in names of rarer scripts
-
-
 def question(names: Collection[str]) -> str:
     """Return the question whether one of these was meant; nothing without a name."""
     return f"Did you mean {' or '.join(names)}? " if names else ""

@@ -16,21 +16,19 @@ charrnn info --plot curve.svg
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console, Output
 from charrnn.cli.errors import option_for
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, flag, needs
-from charrnn.cli.terminal import tables
-from charrnn.cli.terminal.tables import Fact, Report, count
+from charrnn.cli.terminal.tables import Entry, bytes_in_words, count, entries, of_bits
 from charrnn.errors import CorpusError
-from charrnn.settings.fields import setting, settings_of
-from charrnn.settings.training import Fitted
+from charrnn.settings.fields import setting
 from charrnn.system import model_at
 from charrnn.text import Visible, visible_line
 
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from charrnn.model import Model
 
 MOST = 60  # characters of a vocabulary that are shown
+APART = ("baselines", "known")  # not part of the corpus in JSON
 BLOCKS, LETTERS = "▁▂▃▄▅▆▇█", "_.-:=+*#"  # of a learning curve, from low to high
 NAMES = {" ": "space", "\n": "newline", "\t": "tab", "\r": "return"}
 
@@ -68,72 +67,87 @@ def run(options: Options, _threads: int, console: Console) -> None:
         content = figure(options.plot.suffix[1:].lower(), model)
         file.write(len(content), [content])
         console.note(f"figure saved to {options.plot}")
-    report = report_on(options.model, model)
-    curve = learning_curve(model.trained.history, console.out)
-    report.show("info", console, as_json=options.as_json, below=curve)
+    is_possible, why = resume_of(model)
+    if options.as_json:
+        facts = facts_of(options.model, model)
+        console.json("info", facts | {"resume": {"is_possible": is_possible, "why": why}})
+        return
+    can = "possible" if is_possible else "not possible"
+    rows = [*in_words(options.model, model), ("resume", f"{can}: {why}")]
+    console.out.write_lines(entries(rows, console.out))
+    console.out.write_lines(learning_curve(model.trained.history, console.out))
 
 
-def report_on(path: Path, model: Model) -> Report:
-    """Return the facts of a model for people and for JSON."""
-    from charrnn.plan import FOREVER
+def facts_of(path: Path, model: Model) -> dict[str, Any]:
+    """Return what JSON has."""
     from charrnn.score import Mean
 
-    config, corpus, counters = model.config, model.corpus, model.trained.counters
-    symbols, characters = model.vocabulary.symbols, model.vocabulary.characters
-    size, parameters = os.path.getsize(model_at(path)), model.parameters.flat.size
+    config, trained, corpus = model.config, model.trained, asdict(model.corpus)
+    corpus |= corpus.pop("reading")
+    best = None
+    if trained.best is not None and model.corpus.held_out_characters:
+        best = {"step": trained.best[0], **Mean(trained.best[1], 1).loss()}
+    return {
+        "model": str(path),
+        "bytes": os.path.getsize(model_at(path)),
+        "parameters": model.parameters.flat.size,
+        "hidden": config.hidden,
+        "layers": config.layers,
+        "symbols": model.vocabulary.symbols,
+        "vocabulary": list(model.vocabulary.characters),
+        "novelty": model.vocabulary.novelty,
+        "settings": settings_of(model),
+        "corpus": {name: value for name, value in corpus.items() if name not in APART}
+        | {"symbols": model.vocabulary.symbols},
+        "holds_corpus": trained.counted is not None,
+        "steps": trained.counters["step"],
+        "epochs": trained.counters["epoch"],
+        "characters_seen": trained.counters["characters"],
+        "best": best,
+        "baselines": corpus["baselines"],
+        "history": trained.history,
+    }
+
+
+def in_words(path: Path, model: Model) -> Iterator[Entry]:
+    """Yield what people read."""
+    config, trained, corpus = model.config, model.trained, model.corpus
+    yield "model", f"{path}, {bytes_in_words(os.path.getsize(model_at(path)))}"
+    network = f"{config.layers} x {config.hidden:,} {config.cell}"
+    yield "network", f"{network}, {model.parameters.flat.size:,} parameters"
+    characters = model.vocabulary.characters
+    yield "vocabulary", f"{len(characters) + 2:,} symbols: end, unknown, and"
     names = "  ".join(NAMES.get(symbol) or visible_line(symbol) for symbol in characters[:MOST])
-    more = f"  and {len(characters) - MOST:,} more" if len(characters) > MOST else ""
-    network = f"{config.layers} x {config.hidden:,} {config.cell}, {parameters:,} parameters"
-    settings = asdict(config) | ({"epochs": None} if config.epochs == FOREVER else {})
-    del settings["cores"]  # which no result depends on
+    yield "", names + (f"  and {len(characters) - MOST:,} more" if len(characters) > MOST else "")
+    yield "corpus", ", ".join(corpus.sources) or "texts passed from Python"
+    examples = count(corpus.examples, "example", are=corpus.examples_are)
+    held_out = f"{corpus.held_out_examples:,} more are held out"
+    yield "", f"{examples}, {corpus.characters:,} characters; {held_out}"
+    if trained.counted is not None:
+        yield "counts", "the file holds the training text (--counts)"
     typed = [
         f"{option_for(name)} {value}".removesuffix(" True")
-        for name, value in settings.items()
-        if name not in ("cell", "hidden", "layers", "parts")
-        and value is not None
-        and (value or value != settings_of(Fitted)[name].default)
+        for name, value in settings_of(model).items()
+        if name not in ("cell", "hidden", "layers", "parts") and value not in (None, False)
     ]
-    record = asdict(corpus) | {"symbols": symbols}
-    record |= record.pop("reading")
-    baselines = record.pop("baselines")
-    del record["known"]
-    read = f"{count(corpus.examples, 'example', are=corpus.examples_are)}, "
-    read += f"{corpus.characters:,} characters; {corpus.held_out_examples:,} more are held out"
-    steps = f"{count(counters['step'], 'step')}, {count(counters['epoch'], 'epoch')}"
-    best, words, beaten = {}, "", ""
-    if model.trained.best is not None and corpus.held_out_characters:
-        step, nats = model.trained.best
-        best = {"step": step, **Mean(nats, 1).loss()}
-        words = f"{tables.of_bits(nats)} per held-out character at step {step:,}"
-        if baselines:
-            name = min(baselines, key=lambda name: baselines[name])
-            beaten = f"{name}, the best baseline: {tables.of_bits(baselines[name])}"
-    is_possible, why = resume_of(model)
-    counts = "" if model.trained.counted is None else "the file holds the training text (--counts)"
-    return Report(
-        Fact("model", str(path), "model", f"{path}, {tables.bytes_in_words(size)}"),
-        Fact("bytes", size),
-        Fact("parameters", parameters, "network", network),
-        Fact("hidden", config.hidden),
-        Fact("layers", config.layers),
-        Fact("holds_corpus", model.trained.counted is not None, "counts", counts),
-        Fact("symbols", symbols, "vocabulary", f"{symbols:,} symbols: end, unknown, and"),
-        Fact("vocabulary", list(characters), text=names + more),
-        Fact("novelty", model.vocabulary.novelty),
-        Fact("corpus", record, "corpus", ", ".join(corpus.sources) or "texts passed from Python"),
-        Fact(text=read),
-        Fact("settings", settings, "settings", " ".join(typed)),
-        Fact("steps", counters["step"], "trained", steps),
-        Fact("epochs", counters["epoch"]),
-        Fact("characters_seen", counters["characters"]),
-        Fact("best", best or None, "best", words),
-        Fact("baselines", baselines, text=beaten),
-        Fact("history", model.trained.history),
-        Fact(
-            *("resume", {"is_possible": is_possible, "why": why}, "resume"),
-            f"{'possible' if is_possible else 'not possible'}: {why}",
-        ),
-    )
+    yield "settings", " ".join(typed)
+    epochs = count(trained.counters["epoch"], "epoch")
+    yield "trained", f"{count(trained.counters['step'], 'step')}, {epochs}"
+    if trained.best is not None and corpus.held_out_characters:
+        step, nats = trained.best
+        yield "best", f"{of_bits(nats)} per held-out character at step {step:,}"
+        if corpus.baselines:
+            name = min(corpus.baselines, key=lambda name: corpus.baselines[name])
+            yield "", f"{name}, the best baseline: {of_bits(corpus.baselines[name])}"
+
+
+def settings_of(model: Model) -> dict[str, Any]:
+    """Return the settings of training, with null for epochs without a limit."""
+    from charrnn.plan import FOREVER
+
+    settings = asdict(model.config) | ({"epochs": None} if model.config.epochs == FOREVER else {})
+    del settings["cores"]  # which no result depends on
+    return settings
 
 
 def resume_of(model: Model) -> tuple[bool, str]:

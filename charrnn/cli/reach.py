@@ -25,7 +25,6 @@ from charrnn.cli import options
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.files import codes_for
 from charrnn.cli.options import CommandOptions, sources
-from charrnn.cli.terminal.tables import Fact, Report
 from charrnn.errors import CorpusError
 from charrnn.settings.fields import COUNT, setting
 from charrnn.text import Visible
@@ -63,19 +62,19 @@ def run(options: Options, _threads: int, console: Console) -> None:
     ids = model.vocabulary.encode_codes(codes)
     ids[codes == END_CODE] = END
     reach, horizon = reach_of(model.language_model, ids), options.bptt or model.config.bptt
-    decay, radius, share = reach.decay_per_step, reach.spectral_radius, reach.cut_off_share(horizon)
-    report = Report(
-        Fact("model", str(options.model)),
-        Fact("horizon", horizon, "horizon (--bptt)", str(horizon)),
-        Fact("norms", reach.norms),
-        Fact("decay_per_step", decay, "decay per step", three_digits(decay)),
-        Fact("spectral_radius", radius, "spectral radius of W", three_digits(radius)),
-        Fact("cut_off_share", share, "cut off by --bptt", f"{share:.1%}"),
-    )
+    share = reach.cut_off_share(horizon)
     if options.as_json:
-        report.show("reach", console, as_json=True)
+        facts = {"model": str(options.model), "horizon": horizon, "norms": reach.norms}
+        facts |= {"decay_per_step": reach.decay_per_step, "spectral_radius": reach.spectral_radius}
+        console.json("reach", facts | {"cut_off_share": share})
         return
-    rows = [Visible(f"{label:{LABELS}} {text:>8}") for _, _, label, text in report if text]
+    figures = {
+        "horizon (--bptt)": str(horizon),
+        "decay per step": three_digits(reach.decay_per_step),
+        "spectral radius of W": three_digits(reach.spectral_radius),
+        "cut off by --bptt": f"{share:.1%}",
+    }
+    rows = [Visible(f"{label:{LABELS}} {text:>8}") for label, text in figures.items()]
     rows += [Visible(""), console.out.paint(Visible("steps back, and the mean norm"), CYAN)]
     last = len(reach.norms) - 1
     for steps in sorted({0, last, *(1 << k for k in range(last.bit_length()))}):

@@ -1,8 +1,4 @@
-"""Results as text: reports of facts, entries of a name and a text, and a table of losses.
-
-A report is shown as entries to people or as JSON to programs. The functions here also write
-durations, counts, sizes and losses.
-"""
+"""Results as text: entries of a name and a text, a table of losses, durations, counts, sizes."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from charrnn.cli.console import BOLD, CYAN, Console, Output, wrap
+from charrnn.cli.console import BOLD, CYAN, Output, wrap
 from charrnn.text import Visible, joined, visible_line
 
 if TYPE_CHECKING:
@@ -83,33 +79,6 @@ def entries(given: Iterable[Entry], output: Output) -> Iterator[Visible]:
         for line in wrap(text, output.width - indent):
             yield joined([lead, line])
             lead = Visible(" " * indent)
-
-
-class Fact(NamedTuple):
-    """A result: a key and a value for JSON, a label and a text for people; either may be empty."""
-
-    key: str = ""
-    value: object = None
-    label: str = ""  # without one, the text continues the fact above
-    text: str = ""
-
-
-class Report(list[Fact]):
-    """The facts that a command reports, in the order of the JSON keys."""
-
-    def __init__(self, *facts: Fact) -> None:
-        super().__init__(facts)
-
-    def show(
-        self, schema: str, console: Console, *, as_json: bool, below: Iterable[Visible] = ()
-    ) -> None:
-        """Write the facts to stdout: one JSON object, or a list with these lines below it."""
-        if as_json:
-            console.json(schema, {fact.key: fact.value for fact in self if fact.key})
-            return
-        shown = ((fact.label, fact.text) for fact in self if fact.text)
-        console.out.write_lines(entries(shown, console.out))
-        console.out.write_lines(below)
 
 
 class Line(NamedTuple):
