@@ -19,9 +19,6 @@ from charrnn.network import Array
 from charrnn.network.parameters import Parameters
 from charrnn.vocabulary import END, UNKNOWN
 
-CELLS = {"tanh": "RNN", "gru": "GRU", "lstm": "LSTM"}  # the names in torch and ONNX
-HEADS = ("symbol", "halt")
-
 
 def export(trained: Trained) -> bytes:
     return safetensors(torch_arrays(trained.model.parameters), metadata(trained))
