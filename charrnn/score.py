@@ -182,14 +182,13 @@ class Difference(NamedTuple):
         """Return True if the standard error is known and the difference is not clear."""
         return abs(self.nats_per_character) <= CLEAR * self.standard_error
 
-    def as_json(self) -> dict[str, float | None]:
-        d, error = self
-        return {"difference": number_or_null(d), "standard_error": number_or_null(error)}
-
 
 def json_of(difference: Difference | None) -> dict[str, float | None]:
     """Return a difference for JSON; nothing for None."""
-    return {} if difference is None else difference.as_json()
+    if difference is None:
+        return {}
+    d, error = difference
+    return {"difference": number_or_null(d), "standard_error": number_or_null(error)}
 
 
 def difference_of(ids: Ids, nats: NDArray[np.float64], other: NDArray[np.float64]) -> Difference:

@@ -415,12 +415,12 @@ def facts_of(training: Training, options: Options) -> dict[str, Any]:
 
 def summary(training: Training, screen: Progress, options: Options) -> dict[str, Any]:
     """Return the result for JSON."""
-    from charrnn.score import Mean
+    from charrnn.score import Mean, json_of
 
     state, apart = training.run.state, training.differences
     best = Mean(math.nan if training.loss is None else training.loss, 1).loss()
     scores = training.scores.items()
-    parts = {name: score.overall.loss() | apart[name].as_json() for name, score in scores}
+    parts = {name: score.overall.loss() | json_of(apart[name]) for name, score in scores}
     return facts_of(training, options) | {
         "epochs": state.epoch,
         "steps": state.step,

@@ -110,7 +110,11 @@ def export(trained: Trained, suffix: str, options: ExportOptions) -> bytes:
 
 def slim(trained: Trained, *, without_counts: bool = False) -> Trained:
     """Return the model without its run, and with matrices of 16-bit floats."""
-    rounded = replace(trained.model, parameters=trained.model.parameters.halved())
+    p = trained.model.parameters.copy()
+    for array in p.values():
+        if array.ndim == 2:
+            array[...] = array.astype("float16")
+    rounded = replace(trained.model, parameters=p)
     slim = replace(trained, model=rounded, history=[], slim=True)
     if without_counts:
         slim = replace(slim, counted=None, config=replace(slim.config, counts=False))

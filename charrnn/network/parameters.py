@@ -95,23 +95,12 @@ class Parameters(Mapping[str, Array]):
                 array[...] = of_plain[name]
         self.architecture.cell.back_from_plain(self, of_plain, gradient)
 
-    def halved(self) -> Parameters:
-        """Return the parameters with matrices rounded to 16-bit floats."""
-        halved = self.copy()
-        for array in halved.values():
-            if array.ndim == 2:
-                array[...] = array.astype(np.float16)
-        return halved
-
     def matrices(self) -> Array:
         """Return 1 for each number of a matrix and 0 for each of a bias: where weights decay."""
         marks = self.like()
         for array in marks.values():
             array[...] = array.ndim == 2
         return marks.flat
-
-
-FED_BACK = 0.1  # the initial size of a W that multiplies outputs, which are large themselves
 
 
 def initial(
@@ -133,7 +122,7 @@ def initial(
         U, W, b = p[f"U{layer}"], p[f"W{layer}"], p[f"b{layer}"]
         U[...] = rng.standard_normal(U.shape) * (0.4 if layer == 1 else hidden**-0.5)
         if architecture.cell.feeds_back:
-            W[...] = rng.standard_normal(W.shape) * FED_BACK
+            W[...] = rng.standard_normal(W.shape) * 0.1  # outputs are large themselves
             continue
         for gate in W.reshape(-1, hidden, hidden):
             q, r = np.linalg.qr(rng.standard_normal((hidden, hidden)))
