@@ -149,6 +149,15 @@ def test_on_a_terminal_lines_fit_and_a_bar_shows_time_loss_and_speed(
     assert max(map(len, lines)) <= columns
 
 
+def test_a_messy_list_is_told_and_tidied(program: Program) -> None:
+    program.write("list.txt", "".join(f"- name{n}\n" for n in range(20)))
+    told = program.run("train", "list.txt", "--dry-run").out
+    assert "\n  !        of 18 lines, 18 begin with a bullet: add --tidy\n" in told
+    told = program.run("train", "list.txt", "--tidy", "--dry-run").out
+    assert "\ntidy       20 begin with a bullet; - name0 -> name0; - name1 -> name1;" in told
+    assert plan_of(program, "--tidy", corpus="list.txt")["tidy"] == {"bullet": 20}
+
+
 def test_quiet_and_json_leave_the_other_stream_alone(program: Program) -> None:
     quiet = program.run(*RUN, "-q")
     assert (quiet.status, quiet.out, quiet.err) == (0, "", "")

@@ -1,8 +1,7 @@
 """Training on the screen: a row with a sample at every tenth of a run, and a bar by tqdm.
 
-The rows are few however long the run is. A file or a pipe gets the rows and no bar. Losses are in
-nats per character; the training loss is measured like the held-out loss, without dropout. The file
-of --metrics gets a JSON line for each step and each check-up.
+A file or a pipe gets the rows and no bar. Losses are in nats per character; the training loss is
+measured like the held-out loss, without dropout.
 """
 
 from __future__ import annotations
@@ -139,9 +138,7 @@ def preview(model: LanguageModel, count: int, seed: int, columns: int) -> Iterat
 
 
 class Metrics:
-    """The file of --metrics. Lines are written before the model is saved, so a kill can leave some
-    that a resumed run writes again: it cuts them off.
-    """
+    """The file of --metrics. After a kill it is ahead of the model; a resumed run cuts it back."""
 
     def __init__(self, path: Path, run: Checkpoint, is_resumed: bool) -> None:
         self.path, state = path, run.state

@@ -232,7 +232,8 @@ def prepare(options: Options, console: Console) -> Training:
         length = count(c.minutes or 0, "minute")
     words = f"{c.layers} x {c.hidden:,} {c.cell}, {planned.parameters:,} parameters, {length}"
     words += f", resumed at step {run.state.step:,}" if options.resume else ""
-    words += f", about {clock(left)}" if (left := seconds_left(run, corpus, speed)) else ""
+    seconds = seconds_left(run, corpus, speed)
+    words += f", about {clock(seconds)}" if seconds else ""
     say([("network", words)], options, console)
 
     baselines = [] if options.resume else list(runs.compute_baselines(corpus, run.corpus))
@@ -325,10 +326,10 @@ def seconds_left(run: Checkpoint, corpus: Corpus, speed: float) -> float:
     c, state = run.config, run.state
     if run.ended is not None:
         return 0.0
-    left = (c.epochs * len(corpus.train.ids) - state.characters) / max(speed, 1e-9)
+    seconds = (c.epochs * len(corpus.train.ids) - state.characters) / max(speed, 1e-9)
     if c.minutes is not None:
-        left = min(left, 60 * (c.minutes - state.minutes))
-    return max(0.0, left)
+        seconds = min(seconds, 60 * (c.minutes - state.minutes))
+    return max(0.0, seconds)
 
 
 def corpus_entries(
@@ -485,8 +486,8 @@ def show_next(training: Training, options: Options, console: Console) -> None:
         line = options.line("train", *options.sources, *words, "--counts")
         lines[line] = "lower loss, with counting"
     elif state.best is not None and state.best.step > EARLY * state.step:
-        more = f"{2 * getattr(c, training.stopped):g}"
-        lines[resume_line(run, options, f"--{training.stopped}", more)] = "train for longer"
+        limit = f"{2 * getattr(c, training.stopped):.12g}"
+        lines[resume_line(run, options, f"--{training.stopped}", limit)] = "train for longer"
     width = max(map(len, lines)) + 2
     for label, (line, about) in zip(("next", "", ""), lines.items(), strict=False):
         text = f"{label:11}{line:{width}}"
@@ -494,10 +495,10 @@ def show_next(training: Training, options: Options, console: Console) -> None:
         console.say(visible_line((text + about if fits else text).rstrip()))
 
 
-def resume_line(run: Checkpoint, options: Options, *more: str) -> str:
+def resume_line(run: Checkpoint, options: Options, *raised: str) -> str:
     """Return the command that resumes a run; a corpus that was not a file is named again."""
     names = run.corpus.names
     is_known = names and all(os.path.isfile(path_of(name)) for name in names)
-    again = () if is_known else options.sources or ("CORPUS",)
+    sources = () if is_known else options.sources or ("CORPUS",)
     metrics = () if options.metrics is None else ("--metrics", str(options.metrics))
-    return options.line("train", *again, "--resume", *more, *metrics)
+    return options.line("train", *sources, "--resume", *raised, *metrics)
