@@ -219,6 +219,24 @@ TEXT_OR_HELD_OUT = (
 
 
 @dataclass(frozen=True, kw_only=True)
+class CorpusOptions(CommandOptions):
+    """The options of a command that trains on a corpus."""
+
+    sources: tuple[str, ...] = sources(
+        "CORPUS",
+        f"Files to train on, - for standard input, or a corpus of the package: {', '.join(NAMES)}.",
+    )
+    valid: tuple[str, ...] = setting_fields.of_corpus(
+        Source("FILE"),
+        "Measure the held-out loss on this file. Repeatable.",
+        default_in_words="a part of CORPUS",
+        repeated=True,
+    )
+    cutting: dict[str, Any] = group(CorpusConfig)
+    reading: dict[str, Any] = group(Reading)
+
+
+@dataclass(frozen=True, kw_only=True)
 class TextOptions(CommandOptions):
     """The options of a command that reads texts, or the held-out part of the training corpus."""
 

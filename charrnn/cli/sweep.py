@@ -30,8 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.options import Known, excludes, flag, group, needs_one, not_one_of
-from charrnn.cli.train import CorpusOptions
+from charrnn.cli.options import CorpusOptions, Known, excludes, flag, group, needs_one, not_one_of
 from charrnn.errors import CharrnnError, ClusterError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import File, Flag, Setting, Whole, of_learning, setting, settings_of

@@ -35,12 +35,12 @@ from charrnn.cli import options as shared
 from charrnn.cli.console import Console
 from charrnn.cli.errors import typed
 from charrnn.cli.files import check_not_an_input
-from charrnn.cli.options import OUTPUT, CommandOptions, Source, excludes, flag, group
+from charrnn.cli.options import OUTPUT, CorpusOptions, excludes, flag, group
 from charrnn.errors import CharrnnError, CorpusError, DivergedError, ResumeError
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import File, Whole, of_corpus, of_learning, setting
+from charrnn.settings.fields import File, Whole, of_learning, setting
 from charrnn.settings.training import Ending, TrainConfig
-from charrnn.system import NAMES, OURS, path_of
+from charrnn.system import OURS, path_of
 from charrnn.text import visible_line
 
 if TYPE_CHECKING:
@@ -57,22 +57,6 @@ WARNINGS = 2  # on the screen; a dry run shows all
 SHORT = 40  # characters of an example: thirty of them fit on a screen
 EARLY = 0.75  # of the steps: after an earlier best check-up, more training hardly helps
 QUICK = 1 << 31  # multiplications, about a second: held-out text that is scored after a signal
-
-
-@dataclass(frozen=True, kw_only=True)
-class CorpusOptions(CommandOptions):
-    sources: tuple[str, ...] = shared.sources(
-        "CORPUS",
-        f"Files to train on, - for standard input, or a corpus of the package: {', '.join(NAMES)}.",
-    )
-    valid: tuple[str, ...] = of_corpus(
-        Source("FILE"),
-        "Measure the held-out loss on this file. Repeatable.",
-        default_in_words="a part of CORPUS",
-        repeated=True,
-    )
-    cutting: dict[str, Any] = group(CorpusConfig)
-    reading: dict[str, Any] = group(Reading)
 
 
 @dataclass(frozen=True, kw_only=True)
