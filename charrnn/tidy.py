@@ -24,15 +24,15 @@ COMMENT: Final = re.compile(r"#(?:[\s#!]|$)|//")
 QUOTES: Final = ('""', "''", "“”", "„“", "„”", "‘’", "«»", "»«", "‹›", "``", "「」")
 SHOWN: Final = 3  # examples of changed lines
 SHORT: Final = 3  # words of a line in a list
-RULES: Final = {  # in words, for a number of lines
-    "bullet": "begin with a bullet",
-    "number": "begin with a number",
-    "mark": "end in a comma or semicolon",
-    "quotes": "stand in quotes",
-    "comment": "are comments",
-    "heading": "are a heading",
-    "empty": "are empty but for marks",
-    "repeat": "are repeats",
+RULES: Final = {  # in words, for one line and for several
+    "bullet": ("begins with a bullet", "begin with a bullet"),
+    "number": ("begins with a number", "begin with a number"),
+    "mark": ("ends in a comma or semicolon", "end in a comma or semicolon"),
+    "quotes": ("stands in quotes", "stand in quotes"),
+    "comment": ("is a comment", "are comments"),
+    "heading": ("is a heading", "are headings"),
+    "empty": ("is empty but for marks", "are empty but for marks"),
+    "repeat": ("is a repeat", "are repeats"),
 }
 
 
@@ -94,8 +94,8 @@ class Tidied:
 
 
 def in_words(lines: Counter[str]) -> str:
-    parts = [f"{lines[rule]:,} {words}" for rule, words in RULES.items() if lines[rule]]
-    return ", ".join(parts)
+    counted = [(lines[rule], words) for rule, words in RULES.items() if lines[rule]]
+    return ", ".join(f"{count:,} {words[count > 1]}" for count, words in counted)
 
 
 def clean_lines(text: str) -> str:

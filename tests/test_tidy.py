@@ -46,7 +46,7 @@ def test_the_counts_and_examples_are_those_of_the_lines() -> None:
     assert tidied.lines == {"heading": 1, "number": 4, "mark": 1, "repeat": 1}
     assert tidied.examples == [("1. Bonn", "Bonn"), ("2. Köln,", "Köln"), ("3. Rom", "Rom")]
     assert tidied.in_words() == (
-        "4 begin with a number, 1 end in a comma or semicolon, 1 are a heading, 1 are repeats"
+        "4 begin with a number, 1 ends in a comma or semicolon, 1 is a heading, 1 is a repeat"
     )
 
 
