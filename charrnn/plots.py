@@ -9,9 +9,9 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from charrnn.checkpoint import Checkpoint
+from charrnn.checkpoint import Checkpoint, Trained
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.score import BITS, Mean, band_of
 from charrnn.text import clusters, visible_in_html
@@ -20,8 +20,6 @@ from charrnn.training.state import progress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from charrnn.model import Model
 
 # The colours of Okabe and Ito, which colour-blind people can distinguish.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -34,7 +32,12 @@ METADATA: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def plot(*models: Model, names: Sequence[str] = (), ax: Axes | None = None) -> Axes:
+class HasTrained(Protocol):
+    @property
+    def trained(self) -> Trained: ...
+
+
+def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None) -> Axes:
     """Draw the learning curves of models, and return the Axes; needs matplotlib.
 
     models: The models to compare.
@@ -87,7 +90,7 @@ def plot(*models: Model, names: Sequence[str] = (), ax: Axes | None = None) -> A
     return ax
 
 
-def names_of(models: Sequence[Model]) -> list[str]:
+def names_of(models: Sequence[HasTrained]) -> list[str]:
     """Return cell and size of each model, with a number where several are the same."""
     sizes = [model.trained.model.architecture for model in models]
     names = [f"{size.layers} x {size.hidden} {size.cell_name}" for size in sizes]
@@ -96,7 +99,7 @@ def names_of(models: Sequence[Model]) -> list[str]:
     return [f"{number}: {name}" for number, name in enumerate(names, 1)]
 
 
-def figure(kind: str, model: Model) -> bytes:
+def figure(kind: str, model: HasTrained) -> bytes:
     """Return a file of that kind, a key of METADATA, with the learning curve; without pyplot."""
     try:
         from matplotlib import rc_context
