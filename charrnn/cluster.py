@@ -34,6 +34,7 @@ Work = Callable[[Any, Any], Any]  # on the shared value and a group
 AHEAD = 3  # groups a worker that are sent before the oldest result is back
 TICK = 0.5  # seconds between two looks at the workers
 PATIENCE = 30.0  # seconds for a scheduler to answer, and to have a worker
+ATTEMPTS = 3  # to connect
 KILLED, GONE = "a worker process was killed", "the scheduler is gone"
 LOST = {  # the errors of pools and of Dask
     **dict.fromkeys(("BrokenProcessPool", "KilledWorker"), KILLED),
@@ -155,11 +156,7 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
     logging.disable()  # of workers that come and go
     warnings.filterwarnings("ignore", module="distributed")  # about other packages' versions
     try:
-        client = Client(
-            timeout=PATIENCE,
-            set_as_default=False,
-            **{"scheduler_file" if os.path.isfile(scheduler) else "address": scheduler},
-        )
+        client = _connect(Client, scheduler)
     except Exception as error:
         what = f"no Dask scheduler answers at {scheduler} ({type(error).__name__})"
         hint = "Give the address, such as tcp://HOST:8786, or the file of a scheduler that runs."
@@ -191,6 +188,15 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
     finally:
         with suppress(Exception):  # the results are in
             client.close(timeout=1)
+
+
+def _connect(kind: Any, scheduler: str) -> Any:
+    """Return a client. Its greeting fails an assertion if a worker comes at the same moment."""
+    place = {"scheduler_file" if os.path.isfile(scheduler) else "address": scheduler}
+    for _ in range(ATTEMPTS - 1):
+        with suppress(AssertionError):
+            return kind(timeout=PATIENCE, set_as_default=False, **place)
+    return kind(timeout=PATIENCE, set_as_default=False, **place)
 
 
 def _versions() -> str:

@@ -24,7 +24,9 @@ def dask_cluster(folder: Path, workers: int = 2) -> Iterator[tuple[Path, Child]]
             yield file, scheduler
             return
         one = [*dask_worker, *local, "--nthreads", "1", "--no-nanny"]
-        with going(one, folder, env), going(one, folder, env):
+        with going(one, folder, env) as first, going(one, folder, env) as second:
+            first.until(lambda: "Registered to" in first.err)
+            second.until(lambda: "Registered to" in second.err)
             yield file, scheduler
 
 
