@@ -111,15 +111,14 @@ def _open_pool(shared: Any, cores: int) -> Iterator[Executor]:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a process inherits it
         try:
             future: Future[Any] = pool.submit(_work_in_process, function, group)
+            started.update(multiprocessing.active_children())  # before it can be killed
             return future
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def workers() -> int:
-        running = set(multiprocessing.active_children())
-        if not started <= running:  # the pool does not notice it in the middle of a result
-            raise ClusterError(KILLED, KEPT)
-        started.update(running)
+        if not started <= set(multiprocessing.active_children()):
+            raise ClusterError(KILLED, KEPT)  # the pool does not notice it within a result
         return cores
 
     try:

@@ -5,6 +5,7 @@ BLAS has one thread, as in the program. Hypothesis has no deadlines, since a mac
 
 from __future__ import annotations
 
+import faulthandler
 import itertools
 import os
 import signal
@@ -44,6 +45,9 @@ DEFAULTS: Mapping[signal.Signals, Any] = {
 # What each random test repeats: option -> (usual number, number with --long).
 REPEATS = {"kills": (2, 100), "faults": (40, 3000)}
 
+LONGEST = 300.0  # seconds of a test that is not repeated more often; then its process ends
+STDERR = pytest.StashKey[int]()  # the stream that pytest does not capture
+
 # Test files that other versions of Python and of the packages could break.
 QUICK = {
     *(
@@ -82,6 +86,21 @@ def pytest_configure(config: pytest.Config) -> None:
     for name, numbers in REPEATS.items():
         if config.getoption(name) is None:
             setattr(config.option, name, numbers[config.getoption("long")])
+
+    config.stash[STDERR] = os.dup(2)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """End the process, with its stacks, if a test stands still, so that the run ends."""
+    options = item.config.option
+    if all(getattr(options, name) <= usual for name, (usual, _) in REPEATS.items()):
+        stderr = item.config.stash[STDERR]
+        faulthandler.dump_traceback_later(LONGEST, exit=True, file=stderr)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
