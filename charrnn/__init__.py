@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from charrnn.runs import resume as resume
     from charrnn.runs import train as train
     from charrnn.score import Score as Score
-    from charrnn.settings.sampling import SampleConfig as SampleConfig
-    from charrnn.settings.training import TrainConfig as TrainConfig
+    from charrnn.settings import SampleConfig as SampleConfig
+    from charrnn.settings import TrainConfig as TrainConfig
     from charrnn.training.loop import Checkup as Checkup
     from charrnn.training.loop import Done as Done
     from charrnn.training.loop import Step as Step
@@ -50,8 +50,7 @@ _NAMES = {
     "plots": "plot",
     "runs": "Run fit load resume train",
     "score": "Score",
-    "settings.training": "TrainConfig",
-    "settings.sampling": "SampleConfig",
+    "settings": "SampleConfig TrainConfig",
     "training.loop": "Checkup Done Step",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from charrnn.corpus import Corpus
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.training import Ending, Fitted, ending
-from charrnn.training.state import TrainState
+from charrnn.settings import CorpusConfig, Ending, Fitted, Reading
+from charrnn.training.state import TrainState, ending
 from charrnn.vocabulary import Ids, Vocabulary
 
 Row = dict[str, float]

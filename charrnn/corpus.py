@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from charrnn.errors import CorpusError, SettingError
 from charrnn.reading import END_CODE, SEPARATORS, choose_cut, cut, join, name_of, text_of
-from charrnn.settings.corpus import CorpusConfig, Kind
+from charrnn.settings import CorpusConfig, Kind
 from charrnn.tidy import Tidied, in_words, untidy
 from charrnn.vocabulary import END, Codes, Ids, Vocabulary, is_surrogate
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from charrnn.errors import SettingError
 from charrnn.network import Array64
 from charrnn.predictor import Predictor
-from charrnn.settings.sampling import FillConfig as FillConfig
+from charrnn.settings import FillConfig as FillConfig
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 Symbols = NDArray[np.intp]

@@ -34,10 +34,7 @@ from charrnn.reading import texts_of
 from charrnn.sampler import Conditions, Sampler, best_of, choose, folded, limit_length
 from charrnn.score import Score, score_of, scores_of
 from charrnn.scorer import groups_of, score_group
-from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import OneOf, Text, Whole, check, make_config
-from charrnn.settings.sampling import SampleConfig
-from charrnn.settings.training import Fitted
+from charrnn.settings import Fitted, OneOf, Reading, SampleConfig, Text, Whole, check, make_config
 from charrnn.texts import check_files_exist, codes_in, codes_like
 from charrnn.tidy import Tidied
 from charrnn.vocabulary import END, Codes, Vocabulary

@@ -32,8 +32,7 @@ from charrnn import errors, saving
 from charrnn.checkpoint import COUNTERS, USES, Checkpoint, CorpusRecord, Trained
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.settings.corpus import Reading
-from charrnn.settings.training import Fitted
+from charrnn.settings import Fitted, Reading
 from charrnn.system import MODELS, OURS, model_at, path_of
 from charrnn.text import question
 from charrnn.training.optimizers import MOMENTS

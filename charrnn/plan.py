@@ -17,8 +17,7 @@ from charrnn.counts import COUNTED, READY, baselines
 from charrnn.errors import CorpusError, DivergedError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel
-from charrnn.settings.fields import LARGEST
-from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.settings import LARGEST, Fitted, TrainConfig
 from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
 from charrnn.training.lanes import usual_parts

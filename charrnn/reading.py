@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import CorpusError
-from charrnn.settings.corpus import Kind, Reading
+from charrnn.settings import Kind, Reading
 from charrnn.system import NAMES, path_of
 from charrnn.text import question
 from charrnn.tidy import Tidied, clean, clean_lines

@@ -32,9 +32,14 @@ from charrnn.model import Model
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.plots import show_progress
-from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.fields import COUNT, check, check_agreement, in_words, make_config
-from charrnn.settings.training import TrainConfig
+from charrnn.settings import (
+    COUNT,
+    CorpusConfig,
+    TrainConfig,
+    check,
+    check_agreement,
+    make_config,
+)
 from charrnn.system import path_of
 from charrnn.training.loop import Checkup, Event
 from charrnn.training.loop import train as learn
@@ -202,13 +207,12 @@ def reopen(
     given: Mapping[str, Any],
     *,
     may_rise: Collection[str] = MAY_RISE,
-    show: Callable[[str, object], str] = in_words,
     hint: str = "Leave it out to go on, or train a new model into another file.",
 ) -> tuple[Corpus, Checkpoint]:
     """Return the corpus of a run in a file, read once more, and the run with its raised limits.
 
     Raise ResumeError if the corpus is another one, or if a setting of the corpus or of training
-    was given another value than before. See ``check_agreement`` for ``may_rise`` and ``show``.
+    was given another value than before. See ``check_agreement`` for ``may_rise``.
     """
     run = model_file.load(path)
     had = asdict(run.config)
@@ -221,7 +225,7 @@ def reopen(
         del cutting["examples"]
     record = run.corpus
     cut = asdict(record.reading) | {"examples": record.examples_are, "holdout": record.holdout}
-    check_agreement(path, cut, cutting, hint, show=show)
+    check_agreement(path, cut, cutting, hint)
     corpus = read(run)
     check_same_corpus(path, run, corpus)
     if corpus.sources and not all(os.path.exists(path_of(file)) for file in run.corpus.names):
@@ -229,11 +233,11 @@ def reopen(
         run.corpus = replace(run.corpus, sources=corpus.sources, valid=corpus.valid)
     raised = {name: given[name] for name in may_rise if name in given}
     check_patience(raised.get("patience"), corpus)
-    check_agreement(path, limits, raised, hint, may_rise=may_rise, show=show)
+    check_agreement(path, limits, raised, hint, may_rise=may_rise)
     fixed = {name: given[name] for name in had if name in given and name not in raised}
     cores = fixed.pop("cores", None)  # may change: parts decide the numbers
     fits = asdict(fit_settings(TrainConfig(**{**asdict(run.config), **fixed}), corpus))
-    check_agreement(path, had, {name: fits[name] for name in fixed}, hint, show=show)
+    check_agreement(path, had, {name: fits[name] for name in fixed}, hint)
     run.config = replace(run.config, **raised, cores=cores)
     return corpus, run
 

@@ -28,7 +28,7 @@ from charrnn.errors import SettingError
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import State
 from charrnn.predictor import Predictor
-from charrnn.settings.sampling import SampleConfig as SampleConfig
+from charrnn.settings import SampleConfig as SampleConfig
 from charrnn.vocabulary import END, UNKNOWN
 
 Floats = NDArray[np.float64]

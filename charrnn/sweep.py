@@ -29,8 +29,7 @@ from charrnn.model_file import save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import Run, begin, configure
 from charrnn.saving import remedy
-from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.fields import option_of
+from charrnn.settings import CorpusConfig, option_of
 from charrnn.system import LineFile, parse_line
 from charrnn.training.loop import Done, nats_of_best
 

@@ -27,7 +27,7 @@ from charrnn.reading import (
     text_of,
     texts_of,
 )
-from charrnn.settings.corpus import Kind, Reading
+from charrnn.settings import Kind, Reading
 from charrnn.system import path_of
 from charrnn.tidy import Tidied, clean_lines
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Vocabulary, codes_of

@@ -10,7 +10,7 @@ import numpy as np
 from charrnn.model import Model
 from charrnn.network import Integers
 from charrnn.runs import train
-from charrnn.settings.training import TrainConfig
+from charrnn.settings import TrainConfig
 
 # Each cell, head, number of layers and number of units appears at least twice.
 MODELS: Sequence[dict[str, Any]] = [

@@ -14,7 +14,7 @@ from charrnn.checkpoint import Trained
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
 from charrnn.runs import fit
-from charrnn.settings.training import TrainConfig
+from charrnn.settings import TrainConfig
 from charrnn.vocabulary import Vocabulary
 
 SMALL = TrainConfig(hidden=4, layers=1, epochs=1, batch=2, bptt=8)

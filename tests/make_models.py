@@ -16,7 +16,7 @@ from typing import Any
 
 import charrnn
 from charrnn.reading import text_of
-from charrnn.settings.corpus import Reading
+from charrnn.settings import Reading
 from charrnn.system import MODELS, path_of, set_threads
 
 FOLDER = Path(charrnn.__file__).parent / "models"

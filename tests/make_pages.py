@@ -13,7 +13,7 @@ from typing import Any
 import charrnn
 from charrnn.cli.app import COMMANDS, module_of
 from charrnn.cli.options import Option, options_of
-from charrnn.settings.fields import Flag, OneOf, Setting, settings_of, value_in_words
+from charrnn.settings import Flag, OneOf, Setting, settings_of, value_in_words
 from tests.pages import GUIDE
 
 BEGIN, END = "<!-- from the code -->\n", "<!-- end of what is from the code -->\n"

@@ -22,8 +22,7 @@ from typing import Any
 from charrnn.cli import app, options, signals
 from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError, CorpusError, SettingError
-from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import SEED, Real, Text, setting
+from charrnn.settings import SEED, CorpusConfig, Reading, Real, Text, setting
 from charrnn.text import Raw
 from tests.child import PYTHON
 
@@ -35,7 +34,7 @@ class Loudness:
     temp: float = setting(
         Real(0.01, 100), "How loud.", panel="Loudness", default=1.0, names=("-t", "--temp")
     )
-    share: float | None = setting(Real(0, 1, above=True), "Of what?", panel="Loudness")
+    share: float | None = setting(Real(0, 1, without=0), "Of what?", panel="Loudness")
     seed: int | None = setting(SEED, "Where to start.")
 
 

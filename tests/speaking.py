@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.runs import train
-from charrnn.settings.training import TrainConfig
+from charrnn.settings import TrainConfig
 from charrnn.vocabulary import Vocabulary
 
 END = ""  # as a key among characters

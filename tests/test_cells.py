@@ -18,7 +18,7 @@ from charrnn.network.cells import Gru, Lstm
 from charrnn.network.parameters import Parameters, initial
 from charrnn.network.unfolded import Layer, State, Window
 from charrnn.plan import fit_settings, memory_bytes
-from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings import CorpusConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
 from tests.test_gradients import (

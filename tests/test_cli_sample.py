@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from charrnn.settings.corpus import Reading
+from charrnn.settings import Reading
 from tests.program import Program, Result
 from tests.speaking import END, babbler, independent, markov, saved, speller
 

@@ -19,7 +19,7 @@ from charrnn import model_file
 from charrnn.checkpoint import Checkpoint
 from charrnn.cli import progress
 from charrnn.errors import SaveError
-from charrnn.settings.training import Fitted
+from charrnn.settings import Fitted
 from charrnn.training.loop import Event
 from tests.program import Program
 from tests.runs import BRIEF, SIZE, metrics_of, plan_of, saved_by, summary_of
@@ -343,7 +343,7 @@ def test_a_resumed_run_is_the_same_run(program: Program) -> None:
     assert "nothing was left to do" in ran.err
     assert (program / "model.npz").stat().st_mtime_ns == before.st_mtime_ns
     hint = "Leave it out to resume, or train into another file with -m."
-    for typed, has in (("--clock", "no --clock"), ("--lr 0.5", "which has"), ("--seed 4", "0")):
+    for typed, has in (("--clock", "no clock"), ("--lr 0.5", "which has"), ("--seed 4", "0")):
         what = [f"{typed} contradicts model.npz", has]
         program.refuses("train", "--resume", *typed.split(), what=what, hint=hint)
     os.rename(program / "names.txt", program / "moved.txt")

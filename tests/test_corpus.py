@@ -11,7 +11,7 @@ import pytest
 from charrnn.corpus import Corpus, Warned, check_texts, draw, from_texts, read_files, warnings
 from charrnn.errors import CorpusError, SettingError
 from charrnn.reading import END_CODE, texts_of
-from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings import CorpusConfig, Reading
 from charrnn.system import path_of
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, codes_of
 

@@ -13,7 +13,7 @@ import pytest
 from charrnn.cli.app import COMMANDS, module_of
 from charrnn.cli.guide import Options, topics
 from charrnn.cli.options import Known, options_of
-from charrnn.settings.fields import settings_of
+from charrnn.settings import settings_of
 from tests.make_pages import BEGIN, END, notebook
 from tests.pages import (
     GUIDE,

@@ -13,8 +13,7 @@ from charrnn import model_file as checkpoint
 from charrnn.cli.errors import in_words_of_the_command_line, option_for
 from charrnn.errors import CharrnnError, DamagedModelError, SettingError
 from charrnn.sampler import Sampler
-from charrnn.settings.sampling import SampleConfig
-from charrnn.settings.training import TrainConfig
+from charrnn.settings import SampleConfig, TrainConfig
 from tests.program import Program
 from tests.speaking import babbler
 

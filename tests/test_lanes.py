@@ -16,7 +16,7 @@ import pytest
 
 import charrnn
 from charrnn.errors import CharrnnError
-from charrnn.settings.training import TrainConfig
+from charrnn.settings import TrainConfig
 from charrnn.training.lanes import Lanes, usual_parts
 from tests.program import Program
 

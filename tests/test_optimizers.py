@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from charrnn.network import Array
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
-from charrnn.settings.training import Rule
+from charrnn.settings import Rule
 from charrnn.training.optimizers import Optimizer, clip, initial_moments
 
 

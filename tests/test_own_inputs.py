@@ -15,8 +15,7 @@ from charrnn.network.parameters import Parameters, initial
 from charrnn.network.step import Network
 from charrnn.network.unfolded import Window
 from charrnn.plan import fit_settings
-from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.training import Fitted
+from charrnn.settings import CorpusConfig, Fitted
 from charrnn.training.noise import OwnInputs
 from charrnn.vocabulary import END, UNKNOWN
 

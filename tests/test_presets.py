@@ -23,8 +23,7 @@ from charrnn.plan import (
     rule_of,
     weights_of,
 )
-from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.settings import CorpusConfig, Fitted, TrainConfig
 
 CORPORA = (300, 2_000, 5_900, 15_000, 50_000, 200_000, 700_000, 1_000_000, 5_000_000, 20_000_000)
 MINUTES = (0.1, 0.5, 2, 5, 20, 60, 600)

@@ -16,7 +16,7 @@ import pytest
 
 from charrnn.errors import CorpusError
 from charrnn.reading import choose_cut, cut, join, line_numbers, lines_of_input, text_of, texts_of
-from charrnn.settings.corpus import Kind, Reading
+from charrnn.settings import Kind, Reading
 
 TEXT = "Zoë\n\nBo\n日本\n"
 PACKERS: dict[str, Callable[[bytes], bytes]] = {

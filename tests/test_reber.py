@@ -16,8 +16,7 @@ from charrnn.corpus import read_files
 from charrnn.network import Array64
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.plan import fit_settings
-from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.training import TrainConfig
+from charrnn.settings import CorpusConfig, TrainConfig
 from charrnn.system import path_of
 from charrnn.training.loop import train
 from charrnn.training.state import start

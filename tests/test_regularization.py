@@ -7,7 +7,7 @@ import pytest
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
-from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.settings import Fitted, TrainConfig
 from charrnn.training.noise import Regularization
 
 

@@ -17,7 +17,7 @@ from charrnn.predictor import Predictor
 from charrnn.runs import load
 from charrnn.sampler import Conditions, LengthChoice, Sample, Sampler, best_of, choose
 from charrnn.scorer import score_group
-from charrnn.settings.sampling import SampleConfig
+from charrnn.settings import SampleConfig
 from tests.javascript import lively
 from tests.speaking import END, UNKNOWN, babbler, independent, markov, speller
 from tests.test_length import model as drawing_lengths

@@ -16,7 +16,7 @@ from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.predictor import Predictor
 from charrnn.score import BITS, BOUNDS, Mean, Score, band_names, band_of
 from charrnn.scorer import score_group
-from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings import CorpusConfig
 from charrnn.vocabulary import END, SCALARS, Vocabulary
 from tests.scoring import score_texts
 

@@ -14,12 +14,22 @@ import pytest
 
 from charrnn.cli import app
 from charrnn.cli.console import Console
-from charrnn.cli.options import CommandOptions, group
+from charrnn.cli.options import CommandOptions, File, group
 from charrnn.errors import SettingError
-from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import NETWORK, File, OneOf, Real, Values, Whole, setting, settings_of
-from charrnn.settings.sampling import SampleConfig
-from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.settings import (
+    NETWORK,
+    CorpusConfig,
+    Fitted,
+    OneOf,
+    Reading,
+    Real,
+    SampleConfig,
+    TrainConfig,
+    Values,
+    Whole,
+    setting,
+    settings_of,
+)
 from tests.program import Program
 
 CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading)
@@ -96,7 +106,7 @@ def test_the_command_and_the_library_have_the_same_limits(config: type, name: st
 def is_one_of(values: Values, value: object) -> bool:
     try:
         values.plain(value)
-    except ValueError:
+    except (ValueError, TypeError):
         return False
     return True
 
@@ -145,7 +155,7 @@ def test_a_share_to_hold_out_is_less_than_all() -> None:
     assert CorpusConfig(holdout=0).holdout == 0
     with pytest.raises(SettingError) as error:
         CorpusConfig(holdout=1)
-    assert error.value.hint == "It may be a number of at least 0 and less than 1."
+    assert error.value.hint == "It may be a number from 0 to 1, but not 1."
 
 
 def test_a_path_is_not_empty() -> None:

@@ -16,7 +16,7 @@ from charrnn.cluster import open_executor
 from charrnn.corpus import from_texts
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, ResumeError, SaveError
-from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings import CorpusConfig
 from charrnn.sweep import (
     Material,
     Row,

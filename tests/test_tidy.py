@@ -8,7 +8,7 @@ import pytest
 
 from charrnn.corpus import read_files, warnings
 from charrnn.errors import SettingError
-from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings import CorpusConfig, Reading
 from charrnn.tidy import Tidied, clean, untidy
 from tests.program import Program
 

@@ -13,7 +13,7 @@ from charrnn.errors import SettingError
 from charrnn.model import Model
 from charrnn.network.unfolded import Unfolded
 from charrnn.runs import fit, train
-from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.settings import Fitted, TrainConfig
 from charrnn.training.batches import Epoch
 from charrnn.training.state import inherit, take_sizes
 from charrnn.vocabulary import Vocabulary

@@ -28,8 +28,7 @@ from charrnn.cli.console import Console
 from charrnn.cli.files import OutputFile, codes_for
 from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, excludes, flag, needs
 from charrnn.errors import CorpusError
-from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.fields import setting
+from charrnn.settings import CorpusConfig, setting
 from charrnn.text import encodable
 
 
@@ -48,7 +47,7 @@ class Options(CommandOptions):
 
     model: Path = options.model()
     output: Path | None = setting(
-        NewFile("FILE.npy", "a file name that ends in .npy", (".npy",)),
+        NewFile("FILE.npy", (".npy",)),
         "Write an array for numpy.load into this file, and nothing to stdout.",
         panel=OUTPUT,
         names=("-o", "--output"),

@@ -32,9 +32,9 @@ def option_for(name: str) -> str:
 
 def typed(name: str, value: object) -> str:
     """Return a setting and its value as they are typed: "--epochs 5", "--clock"."""
-    from charrnn.settings.fields import in_words
+    from charrnn.settings import value_in_words
 
-    return in_words(option_for(name), value)
+    return option_for(name) + ("" if value is True else f" {value_in_words(value)}")
 
 
 def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:

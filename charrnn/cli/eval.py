@@ -36,15 +36,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from charrnn.cli import options
 from charrnn.cli.console import ABOVE, CYAN, Console
 from charrnn.cli.options import TextOptions, excludes, flag
 from charrnn.cli.terminal.tables import Line, count, lines_of
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
-from charrnn.settings import fields
-from charrnn.settings.fields import COUNT, Values, setting
+from charrnn.settings import COUNT, Values, ensure, setting
 from charrnn.system import NAMES
 from charrnn.text import Raw, Visible, encodable, visible_json, visible_line
 
@@ -71,22 +70,23 @@ class Threshold(NamedTuple):
     is_multiple: bool
 
 
-@dataclass(frozen=True)
 class Thresholds(Values):
-    """A threshold as it is typed: 4 or 1.5x."""
+    """Thresholds as they are typed: 4 or 1.5x."""
 
-    metavar: str = "BITS|Rx"
-    allowed: str = "a number of bits of at least 0, or a multiple such as 1.5x"
-
-    def plain(self, value: Any) -> Any:
-        fields.ensure(isinstance(value, Threshold) and 0 <= value.number < math.inf)
-        return value
+    def plain(self, value: Any) -> Threshold:
+        ensure(0 <= value.number < math.inf)
+        return cast(Threshold, value)
 
     def read(self, typed: Any) -> Threshold:
         if isinstance(typed, Threshold):
             return typed
         number = str(typed).removesuffix("x")
         return Threshold(str(typed), float(number), number != str(typed))
+
+
+BITS_OR_MULTIPLE = Thresholds(
+    "BITS|Rx", "a number of bits of at least 0, or a multiple such as 1.5x"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ class Options(TextOptions):
     per_example: bool = flag("Show a row for each example, as it is scored.", panel=ROWS)
     top: int | None = of_rows(COUNT, "Show the N oddest examples, the most surprising first.")
     above: Threshold | None = of_rows(
-        Thresholds(),
+        BITS_OR_MULTIPLE,
         "Exit with status 3 if an example has more bits per character than this, or more than R"
         " times those of the oddest held-out example of the training, such as 1.5x. Rows show only"
         " these. With --per-char, test single characters.",

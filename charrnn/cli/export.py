@@ -38,7 +38,7 @@ from charrnn.cli.console import Console
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import CommandOptions, NewFile, flag, group
 from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to, suffix_of
-from charrnn.settings.fields import setting
+from charrnn.settings import setting
 from charrnn.text import visible_line
 
 NEXT_STEP = {

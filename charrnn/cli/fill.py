@@ -27,9 +27,7 @@ from charrnn.cli import options
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.options import CommandOptions, group
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import FILLING, Text, setting
-from charrnn.settings.sampling import FillConfig
+from charrnn.settings import FILLING, FillConfig, Reading, Text, setting
 from charrnn.text import Raw, Visible, encodable, joined, visible_line
 
 LEAST = 1e-6  # of the probability: less is not worth a note

@@ -25,7 +25,7 @@ from importlib.resources import files
 from charrnn.cli.console import Console
 from charrnn.cli.options import CommandOptions, Known, flag
 from charrnn.errors import SettingError
-from charrnn.settings.fields import setting
+from charrnn.settings import setting
 from charrnn.text import Raw, question
 
 ENTRY = re.compile(r"^- \[([a-z-]+)\]\([a-z-]+\.md\): ", re.MULTILINE)

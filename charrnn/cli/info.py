@@ -28,7 +28,7 @@ from charrnn.cli.files import OutputFile
 from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, flag, needs
 from charrnn.cli.terminal.tables import Entry, bytes_in_words, count, entries, of_bits
 from charrnn.errors import CorpusError
-from charrnn.settings.fields import setting
+from charrnn.settings import setting
 from charrnn.system import model_at
 from charrnn.text import Visible, visible_line
 
@@ -47,7 +47,7 @@ class Options(CommandOptions):
 
     model: Path = options.model()
     plot: Path | None = setting(
-        NewFile("FILE", "a file name that ends in .svg, .png or .pdf", (".svg", ".png", ".pdf")),
+        NewFile("FILE", (".svg", ".png", ".pdf")),
         "Plot the learning curve into this file; needs matplotlib.",
         panel=OUTPUT,
         names=("--plot",),

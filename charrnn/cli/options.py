@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import partial
@@ -20,65 +20,113 @@ import typer
 
 from charrnn.cli.console import Console
 from charrnn.errors import SettingError
-from charrnn.settings import fields as setting_fields
-from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import CORPUS, File, Flag, OneOf, Setting, Text, Values, setting
-from charrnn.settings.training import TrainConfig
+from charrnn.settings import (
+    CORPUS,
+    SEED,
+    CorpusConfig,
+    Flag,
+    OneOf,
+    Reading,
+    Setting,
+    Text,
+    TrainConfig,
+    Values,
+    ensure,
+    of_corpus,
+    setting,
+    settings_of,
+)
 from charrnn.system import MODELS, NAMES, OURS
 
 OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")
+MOST_SEEDS = 1 << 16
 
 
-class OfPackage:
-    """Values that are names of files, or names that the package knows."""
+class File(Values):
+    """Paths, with one of these suffixes, if any."""
 
-    known: ClassVar[tuple[str, ...]]
+    def __init__(self, metavar: str = "PATH", suffixes: Sequence[str] = ()) -> None:
+        self.suffixes = suffixes
+        kinds = " or ".join(", ".join(suffixes).rsplit(", ", 1))
+        super().__init__(metavar, f"a file name that ends in {kinds}" if kinds else "a path")
 
-    def complete(self, incomplete: str) -> list[str]:
-        """Return the names and files that begin so; nothing if the shell can do it alone."""
-        names = [name for name in self.known if name.startswith(incomplete)]
-        files = sorted(glob.glob(glob.escape(incomplete) + "*"))
-        return [*names, *(file for file in files if file not in names)] if names else []
-
-
-@dataclass(frozen=True)
-class Source(OfPackage, Text):
-    """The name of a text: a file, a corpus of the package, or "-"."""
-
-    known = NAMES
-
-
-@dataclass(frozen=True)
-class ModelFile(OfPackage, File):
-    """A model to read: a file, or a model of the package."""
-
-    known = MODELS
-
-
-@dataclass(frozen=True)
-class NewFile(File):
-    """The name of a file to write, with one of these suffixes, if any; "-" is not allowed."""
-
-    metavar: str = "PATH"
-    allowed: str = "the name of a file"
-    suffixes: tuple[str, ...] = ()
+    def plain(self, value: Any) -> Path:
+        ensure(not self.suffixes or value.suffix.lower() in self.suffixes)
+        return Path(value)
 
     def read(self, typed: Any) -> Path:
-        path = super().read(typed)
-        if str(typed) == "-" or (self.suffixes and path.suffix.lower() not in self.suffixes):
-            raise ValueError("not such a file")
-        return path
+        ensure(bool(str(typed)))
+        return Path(typed)
 
 
-@dataclass(frozen=True)
+class NewFile(File):
+    """Names of a file to write; "-" is not allowed."""
+
+    def plain(self, value: Any) -> Path:
+        ensure(str(value) != "-")
+        return super().plain(value)
+
+
+class ModelFile(File):
+    """A model to read: a file, or a model of the package."""
+
+    def complete(self, incomplete: str) -> list[str]:
+        return with_files(MODELS, incomplete)
+
+
+class Source(Text):
+    """The name of a text: a file, a corpus of the package, or "-"."""
+
+    def complete(self, incomplete: str) -> list[str]:
+        return with_files(NAMES, incomplete)
+
+
+def with_files(known: Iterable[str], incomplete: str) -> list[str]:
+    """Return the names and files that begin so; nothing if the shell can do it alone."""
+    names = [name for name in known if name.startswith(incomplete)]
+    files = sorted(glob.glob(glob.escape(incomplete) + "*"))
+    return [*names, *(file for file in files if file not in names)] if names else []
+
+
 class Known(Text):
     """A text that may begin with one of these names."""
 
-    names: Callable[[], Iterable[str]] = tuple
+    def __init__(self, metavar: str, names: Callable[[], Iterable[str]]) -> None:
+        self.names = names
+        super().__init__(metavar)
 
     def complete(self, incomplete: str) -> list[str]:
         return [name for name in self.names() if name.startswith(incomplete)]
+
+
+class Seeds(Values):
+    """A number of seeds from 0, a range, or a list."""
+
+    def __init__(self) -> None:
+        examples = "a number of seeds such as 3, a range such as 0-4, or a list such as 1,5,7"
+        super().__init__("N|N-N", examples)
+
+    def plain(self, value: Any) -> tuple[int, ...]:
+        ensure(0 < len(set(value)) == len(value) <= MOST_SEEDS)
+        return tuple(map(SEED.plain, value))
+
+    def read(self, typed: Any) -> tuple[int, ...]:
+        if isinstance(typed, tuple):
+            return typed
+        first, dash, last = str(typed).partition("-")
+        if "," in first:
+            return tuple(map(int, first.split(",")))
+        low, high = (int(first), int(last) + 1) if dash else (0, int(first))
+        return tuple(range(low, min(high, low + MOST_SEEDS + 1)))
+
+
+def words_to_try() -> dict[str, str]:
+    """Return the settings that a sweep can try, by the words that are typed for them."""
+    known = settings_of(TrainConfig)
+    fixed = ("seed", "cores", "parts")  # which a sweep chooses itself
+    typed = {name: known[name].options(name)[-1] for name in known if name not in fixed}
+    return {option.partition("/")[0].lstrip("-"): name for name, option in typed.items()}
 
 
 def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
@@ -139,7 +187,7 @@ def group(config: type, *only: str, **changes: Any) -> Any:
 
 def like(config: type, name: str, **changes: Any) -> Any:
     """Return a field for one setting of a configuration; None if it is not typed."""
-    one = replace(setting_fields.settings_of(config)[name], default=None, **changes)
+    one = replace(settings_of(config)[name], default=None, **changes)
     return field(default=None, metadata={"setting": one})
 
 
@@ -226,7 +274,7 @@ class CorpusOptions(CommandOptions):
         "CORPUS",
         f"Files to train on, - for standard input, or a corpus of the package: {', '.join(NAMES)}.",
     )
-    valid: tuple[str, ...] = setting_fields.of_corpus(
+    valid: tuple[str, ...] = of_corpus(
         Source("FILE"),
         "Measure the held-out loss on this file. Repeatable.",
         default_in_words="a part of CORPUS",
@@ -310,7 +358,7 @@ def declared(kind: type) -> Iterator[Option]:
     for one in sorted(fields(kind), key=lambda one: one.name in common):
         if "group" in one.metadata:
             config, only, changes = one.metadata["group"]
-            for name, of_group in setting_fields.settings_of(config).items():
+            for name, of_group in settings_of(config).items():
                 if of_group.names != () and (not only or name in only):
                     yield Option(name, replace(of_group, **changes), one.name)
         elif one.metadata["setting"].names != ():

@@ -26,7 +26,7 @@ from charrnn.cli.console import CYAN, Console
 from charrnn.cli.files import codes_for
 from charrnn.cli.options import CommandOptions, sources
 from charrnn.errors import CorpusError
-from charrnn.settings.fields import COUNT, setting
+from charrnn.settings import COUNT, setting
 from charrnn.text import Visible
 
 LABELS = 22  # columns of the row labels

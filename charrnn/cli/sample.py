@@ -41,9 +41,17 @@ from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.options import MODEL, CommandOptions, Source, flag, group
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError
-from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import COUNT, DRAWING, Text, Whole, of_drawing, setting
-from charrnn.settings.sampling import TEMPERATURE, SampleConfig
+from charrnn.settings import (
+    COUNT,
+    DRAWING,
+    TEMPERATURE,
+    Reading,
+    SampleConfig,
+    Text,
+    Whole,
+    drawing,
+    setting,
+)
 from charrnn.system import path_of
 from charrnn.text import encodable
 
@@ -62,8 +70,8 @@ of_choosing = partial(setting, panel=CHOOSING)
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    count: int = of_drawing(COUNT, "Draw this many samples.", default=1, names=("-n", "--count"))
-    temperatures: tuple[float, ...] = of_drawing(
+    count: int = drawing(COUNT, "Draw this many samples.", default=1, names=("-n", "--count"))
+    temperatures: tuple[float, ...] = drawing(
         TEMPERATURE,
         "Draw with this temperature: below 1 for likelier characters, above 1 for more variety; 0"
         " always takes the likeliest character. Repeatable: -n samples of each.",
@@ -71,7 +79,7 @@ class Options(CommandOptions):
         repeated=True,
         default_in_words="1",
     )
-    prime: str = of_drawing(
+    prime: str = drawing(
         Text(), "Begin each sample with this text.", default="", names=("-p", "--prime")
     )
     sampling: dict[str, Any] = group(SampleConfig, "top_k", "top_p", "max_characters", "seed")

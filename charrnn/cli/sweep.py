@@ -30,11 +30,30 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.options import CorpusOptions, Known, excludes, flag, group, needs_one, not_one_of
+from charrnn.cli.options import (
+    CorpusOptions,
+    File,
+    Known,
+    Seeds,
+    excludes,
+    flag,
+    group,
+    needs_one,
+    not_one_of,
+    words_to_try,
+)
 from charrnn.errors import CharrnnError, ClusterError, SettingError
-from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import File, Flag, Setting, Whole, of_learning, setting, settings_of
-from charrnn.settings.training import Seeds, TrainConfig, words_to_try
+from charrnn.settings import (
+    CorpusConfig,
+    Flag,
+    Reading,
+    Setting,
+    TrainConfig,
+    Whole,
+    setting,
+    settings_of,
+)
+from charrnn.settings import learning as of_learning
 from charrnn.system import cores
 from charrnn.text import Visible, visible_line
 

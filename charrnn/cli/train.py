@@ -35,11 +35,9 @@ from charrnn.cli import options as shared
 from charrnn.cli.console import Console
 from charrnn.cli.errors import typed
 from charrnn.cli.files import check_not_an_input
-from charrnn.cli.options import OUTPUT, CorpusOptions, excludes, flag, group
+from charrnn.cli.options import OUTPUT, CorpusOptions, File, excludes, flag, group
 from charrnn.errors import CharrnnError, CorpusError, DivergedError, ResumeError
-from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import File, Whole, of_learning, setting
-from charrnn.settings.training import Ending, TrainConfig
+from charrnn.settings import LEARNING, CorpusConfig, Ending, Reading, TrainConfig, Whole, setting
 from charrnn.system import OURS, path_of
 from charrnn.text import visible_line
 
@@ -72,10 +70,11 @@ class Options(CorpusOptions):
     )
     learning: dict[str, Any] = group(TrainConfig)
     model: Path = shared.model("The model file to write.", values=File())
-    start_from: Path | None = of_learning(
+    start_from: Path | None = setting(
         shared.ModelFile("MODEL"),
         "Start from the parameters of this model, to fine-tune it or after the corpus has grown:"
         f" a file, or {OURS}.",
+        panel=LEARNING,
         names=("--from",),
     )
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")
@@ -248,7 +247,7 @@ def resume(options: Options, console: Console) -> tuple[Corpus, Checkpoint]:
 
     given = {**options.learning, **options.cutting, **options.reading}
     hint = "Leave it out to resume, or train into another file with -m."
-    return reopen(options.model, read_again, given, show=typed, hint=hint)
+    return reopen(options.model, read_again, given, hint=hint)
 
 
 def learn(

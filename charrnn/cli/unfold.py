@@ -37,7 +37,7 @@ from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, excludes, flag,
 from charrnn.cli.reach import three_digits
 from charrnn.cli.terminal.tables import count, entries
 from charrnn.errors import SettingError
-from charrnn.settings.fields import COUNT, Text, setting
+from charrnn.settings import COUNT, Text, setting
 from charrnn.text import Visible, encodable, joined, visible_line
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Options(CommandOptions):
         COUNT, "Show the equations of this step, with numbers of a few units.", panel=OUTPUT
     )
     output: Path | None = setting(
-        NewFile("FILE.html", "a file name that ends in .html", (".html",)),
+        NewFile("FILE.html", (".html",)),
         "Write a web page with every value and its equation into this file.",
         panel=OUTPUT,
         names=("-o", "--output"),

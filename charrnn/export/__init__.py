@@ -15,8 +15,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from charrnn.errors import ExportError, ModelExistsError, SettingError
-from charrnn.settings import fields
-from charrnn.settings.fields import Checked, Flag, Text
+from charrnn.settings import Checked, Flag, Text, setting
 
 if TYPE_CHECKING:
     from charrnn.checkpoint import Trained
@@ -25,7 +24,7 @@ FILE = "File"  # a panel of help
 SUFFIXES: Final = (".html", ".mjs", ".h", ".safetensors", ".npz")
 CELLS: Final = ("tanh", "gru", "lstm")  # of all but .npz
 HEADS: Final = ("symbol", "halt")
-_named_like_file = partial(fields.setting, panel=FILE, default_in_words="the name of the file")
+_named_like_file = partial(setting, panel=FILE, default_in_words="the name of the file")
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class ExportOptions(Checked):
 
     title: str | None = _named_like_file(Text(), "Set the title of a page.")
     prefix: str | None = _named_like_file(Text("NAME"), "Begin all names in a C header with this.")
-    without_counts: bool = fields.setting(
+    without_counts: bool = setting(
         Flag(),
         "Leave the training text of a model with counts out of a .npz file.",
         panel=FILE,

@@ -27,7 +27,7 @@ from charrnn.network.unfolded import Window
 from charrnn.predictor import Predictor, Use
 from charrnn.score import Score, oddest, tally
 from charrnn.scorer import score_ids
-from charrnn.settings.training import Ending, Fitted
+from charrnn.settings import Ending, Fitted
 from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
 from charrnn.training.lanes import Lanes

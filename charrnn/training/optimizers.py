@@ -17,7 +17,7 @@ import numpy as np
 
 from charrnn.network import Array
 from charrnn.network.parameters import Parameters
-from charrnn.settings.training import Rule
+from charrnn.settings import Rule
 
 MOMENTS: dict[Rule, str] = {"adam": "mv", "rmsprop": "v", "adagrad": "v", "sgd": "m"}
 Moments = dict[str, Array]

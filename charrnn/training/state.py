@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from typing import NamedTuple
@@ -22,8 +23,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.unfolded import State, Unfolded
 from charrnn.predictor import check_mixable
-from charrnn.settings.fields import check_agreement
-from charrnn.settings.training import Ending, Fitted, Schedule, TrainConfig, ending
+from charrnn.settings import Ending, Fitted, Schedule, TrainConfig, check_agreement
 from charrnn.system import WEIGHTS
 from charrnn.training.batches import Epoch
 from charrnn.training.optimizers import Moments, initial_moments
@@ -191,6 +191,24 @@ def is_due(state: TrainState, config: Fitted) -> bool:
     if state.step == 0 or (state.history and state.history[-1]["step"] == state.step):
         return False
     return state.step % config.check_every == 0 or find_ending(state, config) is not None
+
+
+def ending(
+    config: Fitted,
+    epochs: int,
+    minutes: float,
+    best_step: int | None,
+    history: Sequence[Mapping[str, float]],
+) -> Ending | None:
+    """Return why a run has ended that is this far, or None if it has not."""
+    if epochs >= config.epochs:
+        return "epochs"
+    if config.minutes is not None and minutes >= config.minutes:
+        return "minutes"
+    if config.patience is not None and best_step is not None:
+        since = bisect_right(history, float(best_step), key=lambda row: row["step"])
+        return "patience" if len(history) - since >= config.patience else None
+    return None
 
 
 def find_ending(state: TrainState, config: Fitted) -> Ending | None:

@@ -15,7 +15,7 @@ CHILD = """
 import json, resource, sys, time
 from charrnn.corpus import read_files
 from charrnn.plan import fit_settings
-from charrnn.settings.training import TrainConfig
+from charrnn.settings import TrainConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
 began = time.perf_counter()

@@ -14,8 +14,7 @@ from pathlib import Path
 from charrnn.corpus import Corpus, Examples, from_texts
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
-from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.training import TrainConfig
+from charrnn.settings import CorpusConfig, TrainConfig
 from charrnn.system import path_of
 from charrnn.training.loop import part_of, train
 from charrnn.training.state import start

@@ -17,10 +17,15 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn import model_file as checkpoint
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.fields import OneOf, Real, Whole, settings_of
-from charrnn.settings.sampling import SampleConfig
-from charrnn.settings.training import TrainConfig
+from charrnn.settings import (
+    CorpusConfig,
+    OneOf,
+    Real,
+    SampleConfig,
+    TrainConfig,
+    Whole,
+    settings_of,
+)
 
 TEXTS = ["anna", "bob", "clara", "dora", "emil"] * 4
 PLAIN = {int, float, bool, str, type(None)}

@@ -1,1 +1,0 @@
-"""Settings, each declared once: its type, range or choices, help and default."""
