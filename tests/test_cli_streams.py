@@ -128,12 +128,12 @@ def test_json_has_a_schema_stays_on_its_line_and_knows_no_nan(shout: Program) ->
     done = shout.run("shout", word.encode(), b"\xff", "--json")
     first, second = done.out.splitlines()
     assert json.loads(first) == {
-        "schema": "charrnn.shout/1",
+        "schema": "charrnn.shout/2",
         "words": [word, "\udcff"],
         "model": "model.npz",
     }
     assert json.loads(second) == {
-        "schema": "charrnn.shout/1",
+        "schema": "charrnn.shout/2",
         "loss": None,
         "curve": [None, 1.5],
     }

@@ -27,7 +27,7 @@ def test_the_losses_sum_to_those_of_eval(well_trained: Program) -> None:
     scored = well_trained.run("eval", "--per-char", "--json", "-", stdin=b"anna\n").rows
     total = well_trained.run("eval", "--json", "-", stdin=b"anna\n").json
     assert found["nats"] == pytest.approx(total["nats"], abs=1e-3)
-    assert found["schema"] == "charrnn.unfold/1"
+    assert found["schema"] == "charrnn.unfold/2"
     assert [step["target"] for step in found["steps"]] == [row["character"] for row in scored]
     costs = [row["nats"] for row in scored]
     assert [step["nats"] for step in found["steps"]] == pytest.approx(costs, abs=1e-3)

@@ -74,7 +74,7 @@ def test_a_pipe_to_a_narrow_terminal_gets_lines_that_fit(trained_once: Program) 
 def test_json_has_no_number_that_is_none(capsys: Capture) -> None:
     Console().json("test", {"loss": math.inf, "curve": [math.nan, 1.5]})
     whole = json.loads(capsys.readouterr().out)
-    assert whole == {"schema": "charrnn.test/1", "loss": None, "curve": [None, 1.5]}
+    assert whole == {"schema": "charrnn.test/2", "loss": None, "curve": [None, 1.5]}
 
 
 def test_joined_pieces_stay_visible() -> None:

@@ -132,7 +132,7 @@ class Console:
 
     def json(self, name: str, fields: Mapping[str, object]) -> None:
         """Write an object with its schema as one line; NaN and infinity become null."""
-        record = finite({"schema": f"charrnn.{name}/1", **fields})
+        record = finite({"schema": f"charrnn.{name}/2", **fields})
         line = json.dumps(record, ensure_ascii=False, allow_nan=False)
         self.out.write_lines([visible_json(line)])
 
