@@ -17,10 +17,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import islice
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,15 +37,14 @@ TICK = 0.5  # seconds between two looks at the workers
 PATIENCE = 30.0  # seconds for a scheduler to answer, and to have a worker
 ATTEMPTS = 3  # to connect
 KILLED, GONE = "a worker process was killed", "the scheduler is gone"
-LOST = {  # the errors of pools and of Dask
-    **dict.fromkeys(("BrokenProcessPool", "KilledWorker"), KILLED),
+ERRORS_OF_DASK = {
+    "KilledWorker": KILLED,
     **dict.fromkeys(("CancelledError", "FutureCancelledError"), GONE),
     **dict.fromkeys(("CommClosedError", "ClosedClientError"), GONE),
 }
 KEPT = "What is done so far is kept."
 VERSIONS = f"charrnn {charrnn.__version__} and numpy {np.__version__}"
 
-_shared: list[Any] = []  # the shared value, in a process of the pool
 _one_at_a_time = threading.Lock()  # a worker of Dask has threads, which share buffers and BLAS
 
 
@@ -76,7 +76,7 @@ def map_in_order(
             pending.remove(future)
             yield future.result()
     except Exception as error:
-        what = LOST.get(type(error).__name__)
+        what = ERRORS_OF_DASK.get(type(error).__name__)
         if what is None:
             raise
         raise ClusterError(what, KEPT) from None
@@ -101,48 +101,78 @@ def _work_at_once(shared: Any, function: Work, group: Any) -> Future[Any]:
 
 @contextmanager
 def _open_pool(shared: Any, cores: int) -> Iterator[Executor]:
-    """Open processes of this machine, which end with this process, however it ends."""
+    """Open processes of this machine, each with a pipe of its own.
+
+    A thread waits for each result. The pipe of a killed process is closed, so none waits for ever.
+    """
     os.environ.update(ONE_THREAD)
-    context = multiprocessing.get_context("spawn")
-    pool: Any = ProcessPoolExecutor(cores, context, _begin_process, (shared,))
-    started: set[Any] = set()
+    threads = ThreadPoolExecutor(cores)
+    processes: list[Any] = []
+    idle: SimpleQueue[Any] = SimpleQueue()  # pipes, and what to send before the first group
 
     def submit(function: Work, group: Any) -> Future[Any]:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a process inherits it
-        try:
-            future: Future[Any] = pool.submit(_work_in_process, function, group)
-            started.update(multiprocessing.active_children())  # before it can be killed
-            return future
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if len(processes) < cores:
+            process, pipe = _start_process()
+            processes.append(process)
+            idle.put((pipe, [shared]))
+        return threads.submit(call, function, group)
 
-    def workers() -> int:
-        if not started <= set(multiprocessing.active_children()):
-            raise ClusterError(KILLED, KEPT)  # the pool does not notice it within a result
-        return cores
+    def call(function: Work, group: Any) -> Any:
+        pipe, first = idle.get()
+        try:
+            for message in (*first, (function, group)):
+                pipe.send(message)
+            result, error = pipe.recv()
+        except (EOFError, OSError):
+            raise ClusterError(KILLED, KEPT) from None
+        finally:
+            idle.put((pipe, []))
+        if error is not None:
+            raise error
+        return result
 
     try:
-        yield Executor(submit, workers)
+        yield Executor(submit, lambda: cores)
     finally:
-        for process in multiprocessing.active_children():
+        for process in processes:
             process.kill()
-        pool._result_queue._writer.close()  # or the pool waits for the rest of a result
-        pool.shutdown(cancel_futures=True)
+        threads.shutdown(cancel_futures=True)
+        for process in processes:
+            process.join()
 
 
-def _begin_process(shared: Any) -> None:
-    """Keep the shared value, and end when the parent ends."""
-    _shared.append(shared)
+def _start_process() -> tuple[Any, Any]:
+    """Start a process that Ctrl-C does not reach, and return it with the pipe to it."""
+    context = multiprocessing.get_context("spawn")
+    pipe, other = context.Pipe()
+    process = context.Process(target=_serve, args=(other,), daemon=True)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a process inherits it
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        other.close()
+    return process, pipe
+
+
+def _serve(pipe: Any) -> None:
+    """Work on the groups that come through a pipe, until the parent ends."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    with suppress(EOFError, OSError):
+        shared = pipe.recv()
+        while True:
+            function, group = pipe.recv()
+            answer: tuple[Any, Exception | None]
+            try:
+                answer = function(shared, group), None
+            except Exception as error:
+                answer = None, error
+            pipe.send(answer)
 
 
 def _end_with_parent() -> None:
     multiprocessing.parent_process().join()  # type: ignore[union-attr]
     os._exit(0)
-
-
-def _work_in_process(function: Work, group: Any) -> Any:
-    return function(_shared[0], group)
 
 
 @contextmanager
@@ -154,21 +184,26 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
         raise MissingPackageError("Dask", "distributed") from None
     logging.disable()  # of workers that come and go
     warnings.filterwarnings("ignore", module="distributed")  # about other packages' versions
-    try:
-        client = _connect(Client, scheduler)
-    except Exception as error:
-        what = f"no Dask scheduler answers at {scheduler} ({type(error).__name__})"
-        hint = "Give the address, such as tcp://HOST:8786, or the file of a scheduler that runs."
-        raise ClusterError(what, hint) from None
+
+    class Connection(Client):  # type: ignore[misc]
+        def __del__(self) -> None:
+            """Do nothing: Dask's would wait for a lock that its own thread can hold."""
+
+    client = _connect(Connection, scheduler)
     seen = time.monotonic()
+
+    def ask(function: Any, *args: Any, patience: float = PATIENCE, **how: Any) -> Any:
+        """Call a method of the client, which would wait for ever."""
+        try:
+            return client.sync(function, *args, callback_timeout=patience, **how)
+        except OSError:
+            raise ClusterError(GONE, KEPT) from None
 
     def workers() -> int:
         nonlocal seen
-        count = 0
-        with suppress(OSError, TimeoutError):
-            count = len(client.nthreads())
         if client.status != "running":
             raise ClusterError(GONE, KEPT)
+        count = len(ask(client.nthreads))
         seen = time.monotonic() if count else seen
         if time.monotonic() - seen > PATIENCE:
             raise ClusterError(f"the scheduler at {scheduler} has no workers", f"Start one. {KEPT}")
@@ -177,13 +212,14 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
     try:
         while not workers():
             time.sleep(TICK)
-        for versions in client.run(_versions).values():
+        for versions in ask(client.run, _versions).values():
             if versions != VERSIONS:
                 what = f"a worker has {versions}, this machine {VERSIONS}"
                 raise ClusterError(what, "Install the same versions on all machines.")
-        pool = client.get_executor(pure=False)
-        value = client.scatter(shared, hash=False)  # to broadcast it can hang while a worker joins
-        yield Executor(partial(pool.submit, _work_for_client, value), workers)
+        # To broadcast the value can hang while a worker joins.
+        value = ask(client.scatter, shared, hash=False, patience=10 * PATIENCE)
+        submit = client.get_executor(pure=False).submit
+        yield Executor(partial(submit, _work_for_client, value), workers)
     finally:
         with suppress(Exception):  # the results are in
             client.close(timeout=1)
@@ -192,10 +228,15 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
 def _connect(kind: Any, scheduler: str) -> Any:
     """Return a client. Its greeting fails an assertion if a worker comes at the same moment."""
     place = {"scheduler_file" if os.path.isfile(scheduler) else "address": scheduler}
-    for _ in range(ATTEMPTS - 1):
-        with suppress(AssertionError):
-            return kind(timeout=PATIENCE, set_as_default=False, **place)
-    return kind(timeout=PATIENCE, set_as_default=False, **place)
+    try:
+        for _ in range(ATTEMPTS - 1):
+            with suppress(AssertionError):
+                return kind(timeout=PATIENCE, set_as_default=False, **place)
+        return kind(timeout=PATIENCE, set_as_default=False, **place)
+    except Exception as error:
+        what = f"no Dask scheduler answers at {scheduler} ({type(error).__name__})"
+        hint = "Give the address, such as tcp://HOST:8786, or the file of a scheduler that runs."
+        raise ClusterError(what, hint) from None
 
 
 def _versions() -> str:
