@@ -21,6 +21,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import islice
+from multiprocessing import resource_tracker
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -143,6 +144,7 @@ def _open_pool(shared: Any, cores: int) -> Iterator[Executor]:
 
 def _start_process() -> tuple[Any, Any]:
     """Start a process that Ctrl-C does not reach, and return it with the pipe to it."""
+    resource_tracker.ensure_running()  # which unblocks signals, when it starts
     context = multiprocessing.get_context("spawn")
     pipe, other = context.Pipe()
     process = context.Process(target=_serve, args=(other,), daemon=True)
