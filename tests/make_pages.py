@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import MISSING
 from functools import cached_property
+from importlib import import_module
 from inspect import Parameter, cleandoc, getsource, signature
 from typing import Any
 
 import charrnn
-from charrnn.cli.app import COMMANDS, module_of
+from charrnn.cli.app import COMMANDS
 from charrnn.cli.options import Option, options_of
 from charrnn.settings import Flag, OneOf, Setting, settings_of, value_in_words
 from tests.pages import GUIDE
@@ -34,7 +35,7 @@ def options_page() -> str:
     for name, line in COMMANDS.items():
         parts += [f"\n## charrnn {name}\n", f"\n{line}\n"]
         panels: dict[str, list[str]] = {}
-        for option in options_of(module_of(name, "options").Options):
+        for option in options_of(import_module(f"charrnn.cli.{name}").Options):
             panels.setdefault(option.setting.panel or "Options", []).append(option_line(option))
         for panel, lines in panels.items():
             parts += [f"\n**{panel}**\n\n", *lines]

@@ -51,7 +51,7 @@ class Options(options.CommandOptions):
     act: str | None = setting(Text("KIND"), "Do so.")
 
 
-def run(options: Options, _threads: int, console: Console) -> None:
+def run(options: Options, console: Console) -> None:
     """Do what the options say."""
     console.note(f"going to shout {options.words[0]}")
     console.warn("this is [red]loud[/red]")

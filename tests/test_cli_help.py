@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_each_command_has_help_and_examples_that_can_be_typed(program: Program, 
         typed = words.partition("|")[0].partition(">")[0].replace('"', "").split()
         app.load(example).make_context(example, typed)
     whole = program.run(name, "--help").out
-    for option in options.options_of(app.module_of(name, "options").Options):
+    for option in options.options_of(import_module(f"charrnn.cli.{name}").Options):
         assert "[" not in option.setting.about + option.setting.default_in_words, "rich's markup"
     for parameter in command.params:
         assert getattr(parameter, "help", None), f"{name}: {parameter.name} is not explained"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from charrnn.cli.app import COMMANDS, module_of
+from charrnn.cli.app import COMMANDS
 from charrnn.cli.guide import Options, topics
 from charrnn.cli.options import Known, options_of
 from charrnn.settings import settings_of
@@ -133,7 +134,7 @@ def test_every_key_of_json_is_explained(program: Program) -> None:
         assert explained(own) <= keys, f"{schema} has no {explained(own) - keys}"
     assert explained(shared) <= {key for _, key in found}
     for name in COMMANDS:
-        options = options_of(module_of(name, "options").Options)
+        options = options_of(import_module(f"charrnn.cli.{name}").Options)
         if any(option.name == "as_json" for option in options):
             assert any(of.startswith(f"charrnn.{name}") for of in schemas), name
 

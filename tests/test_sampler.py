@@ -160,7 +160,7 @@ def test_another_seed_or_attempt_draws_another_text() -> None:
         ({"temperature": math.inf}, "from 0 to 1,000,000"),
         ({"top_k": 0}, "whole number from 1 to"),
         ({"top_k": 11}, "1 to 10"),
-        ({"top_p": math.nan}, "more than 0 and at most 1"),
+        ({"top_p": math.nan}, "from 0 to 1, but not 0"),
         ({"max_characters": 0}, "whole number from 1 to"),
         ({"seed": 1 << 64}, "0 to 18,446,744,073,709,551,615"),
     ],

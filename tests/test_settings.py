@@ -53,7 +53,7 @@ class Options(CommandOptions):
 ARRIVED: list[Options] = []
 
 
-def learn(options: Options, _threads: int, _console: Console) -> None:
+def learn(options: Options, _console: Console) -> None:
     ARRIVED.append(options)
 
 

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from types import SimpleNamespace
@@ -20,8 +19,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from charrnn import system
-from charrnn.cli.console import USAGE, Console, has_text, show_version
-from charrnn.cli.options import check, note_own_models, with_options
+from charrnn.cli.console import USAGE, Console, show_version
+from charrnn.cli.options import with_options
 from charrnn.text import visible
 
 Context = Any  # of Click
@@ -84,31 +83,22 @@ def main(args: Sequence[str]) -> None:
 @cache
 def load(name: str) -> Command:
     """Return a command, with its options imported, but not numpy."""
-    module = module_of(name, "options")
+    module = import_module(f"charrnn.cli.{name}")
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     page = page_of(module.__doc__ or COMMANDS[name])
-    app.command(name, cls=Command, **page)(with_options(module.Options, partial(dispatch, name)))
+    app.command(name, cls=Command, **page)(with_options(module.Options, partial(start, module)))
     return cast(Command, typer.main.get_command(app))
 
 
-def dispatch(name: str, options: Any) -> None:
-    """Do what every command repeats, then import the module that does the work, and run it."""
+def start(module: Any, options: Any) -> None:
+    """Run a command, after the notes and preparations that are common to all."""
     console = Console(options.quiet)
-    sources = getattr(options, "sources", None)
-    is_asked = name == "eval" and not options.held_out and not sources
-    if is_asked and has_text(console):
-        options = replace(options, sources=("-",))
-    check(options)
-    note_own_models(options, console)
-    threads = system.set_threads(options.wanted_threads)  # before numpy is imported
-    module_of(name, "run").run(options, threads, console)
-
-
-def module_of(name: str, part: str) -> Any:
-    """Return the module of a command, or this part of its folder."""
-    module = import_module(f"charrnn.cli.{name}")
-    is_folder = hasattr(module, "__path__")
-    return import_module(f"charrnn.cli.{name}.{part}") if is_folder else module
+    named = getattr(options, "model", None), getattr(options, "start_from", None)
+    for path in (*named, *getattr(options, "models", ())):
+        if str(path) in system.MODELS and os.path.lexists(path):
+            console.note(f"{path} is a file here, not the model of the package")
+    system.set_threads()  # before numpy is imported
+    module.run(options, console)
 
 
 def program() -> Commands:
@@ -195,16 +185,16 @@ class Command(Page, TyperCommand):
         return params
 
 
+def coerce(parse: Callable[[Any], Any], value: Any, param: Any, ctx: Any) -> Any:
+    """Return the parsed value, or a tuple for an option that can be repeated."""
+    if param.multiple or param.nargs == -1:
+        return tuple(parse(item) for item in value or ())
+    return None if value is None else parse(value)
+
+
 class Commands(Page, TyperGroup):
     """All commands, each with its line of help; completion needs the options of one."""
 
     def get_command(self, ctx: Context, cmd_name: str) -> Any:
         is_known = ctx.resilient_parsing and cmd_name in COMMANDS
         return load(cmd_name) if is_known else super().get_command(ctx, cmd_name)
-
-
-def coerce(parse: Callable[[Any], Any], value: Any, param: Any, ctx: Any) -> Any:
-    """Return the parsed value, or a tuple for an option that can be repeated."""
-    if param.multiple or param.nargs == -1:
-        return () if value is None else tuple(parse(item) for item in value)
-    return None if value is None else parse(value)

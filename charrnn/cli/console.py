@@ -13,11 +13,14 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
-from charrnn import __version__
+from charrnn import __version__, saving
+from charrnn.errors import SaveError, SettingError
+from charrnn.system import model_at, path_of
 from charrnn.text import Raw, Visible, encodable, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
@@ -158,8 +161,10 @@ class Console:
         if not self.quiet:
             write_above_bar(*lines)
 
-    def note_if_waiting(self, sources: Iterable[str]) -> None:
+    def note_if_waiting(self, sources: Sequence[str]) -> None:
         """Report that the program waits, if it reads from a terminal."""
+        if sources.count("-") > 1:
+            raise SettingError("standard input can be read only once", "Name one - at most.")
         if "-" in sources and sys.stdin.isatty():
             self.note("waiting for text from the keyboard; Ctrl-D ends it")
 
@@ -200,6 +205,48 @@ def write_above_bar(*lines: Visible) -> None:
     else:
         sys.stderr.write(text)
     sys.stderr.flush()
+
+
+def check_not_input(path: Path, option: str, *inputs: Path | str) -> None:
+    """Raise SettingError if a file that is written would replace an input.
+
+    A str is a text as it is typed, and a Path is a model or another file.
+    """
+    for source in inputs:
+        is_same = False
+        with suppress(OSError, ValueError):  # a stranger's model may name a file with "\0"
+            file = model_at(source) if isinstance(source, Path) else path_of(source)
+            is_same = source != "-" and os.path.realpath(source) == os.path.realpath(path)
+            is_same |= os.path.isfile(path) and os.path.samefile(0 if source == "-" else file, path)
+        if is_same:
+            raise SettingError(f"{option} would overwrite {path}", "Name another file.")
+
+
+def check_output(path: Path, option: str, *inputs: Path | str, force: bool) -> None:
+    """Raise an error, before the work, if a file would replace an input or cannot be written."""
+    check_not_input(path, option, *inputs)
+    another = f"another file with {option}" if option.startswith("-") else "another file"
+    if not force and os.path.lexists(path):
+        raise SaveError(f"{path} already exists", f"Name {another}, or add --force to replace it.")
+    with named_output(another):
+        saving.check_writable(path, 0)
+
+
+def write_output(path: Path, option: str, content: bytes | memoryview) -> None:
+    """Write a file under another name, then rename the complete file."""
+    another = f"another file with {option}" if option.startswith("-") else "another file"
+    with named_output(another), saving.locked(path), saving.replaced(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def named_output(another: str) -> Iterator[None]:
+    """Write a file in this block. The hint of an error names its option."""
+    try:
+        yield
+    except SaveError as error:
+        error.hint_pattern = error.hint_pattern.replace("a file elsewhere with [path]", another)
+        raise
 
 
 def finite(value: object) -> object:

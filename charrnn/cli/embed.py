@@ -19,26 +19,25 @@ echo Tyrannosaurus | charrnn embed - | jq -c .vector
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
-from charrnn.cli.console import Console
-from charrnn.cli.files import OutputFile, codes_for
-from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, excludes, flag, needs
-from charrnn.errors import CorpusError
+from charrnn.cli.console import Console, check_output, write_output
+from charrnn.cli.options import OUTPUT, CommandOptions, File, exclusive, flag
+from charrnn.errors import CorpusError, SettingError
 from charrnn.settings import CorpusConfig, setting
 from charrnn.text import encodable
+
+if TYPE_CHECKING:
+    from charrnn.model import Model
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    RULES = (
-        *(excludes("output", "as_json"), needs("force", "output")),
-        needs("examples", "sources", hint="Held-out text is read as in training."),
-    )
-
     sources: tuple[str, ...] = options.sources(
         "TEXT",
         "Files to read, or - for standard input. Default: the held-out part of the corpus.",
@@ -47,7 +46,7 @@ class Options(CommandOptions):
 
     model: Path = options.model()
     output: Path | None = setting(
-        NewFile("FILE.npy", (".npy",)),
+        File("FILE.npy", ".npy"),
         "Write an array for numpy.load into this file, and nothing to stdout.",
         panel=OUTPUT,
         names=("-o", "--output"),
@@ -56,32 +55,49 @@ class Options(CommandOptions):
     as_json: bool = flag("Write JSON; the default without -o.", names=("--json",))
 
 
-def run(options: Options, _threads: int, console: Console) -> None:
+def run(options: Options, console: Console) -> None:
     import numpy as np
 
     from charrnn.analysis import embed
     from charrnn.cli.terminal.tables import count
-    from charrnn.reading import texts_of
     from charrnn.runs import load
     from charrnn.scorer import groups_of
 
-    model, file = load(options.model), None
-    if options.output is not None:
-        file = OutputFile(options.output, "--output", force=options.force)
-        file.check(options.model, *options.sources, corpus=model.corpus.names)
+    path = options.output
+    if path is not None and options.as_json:
+        raise exclusive("--output", "--json")
+    if options.force and path is None:
+        raise SettingError("--force needs --output FILE.npy", "Add --output FILE.npy.")
+    if options.examples is not None and not options.sources:
+        raise SettingError("--examples needs TEXT", "Held-out text is read as in training.")
+    model = load(options.model)
+    if path is not None:
+        texts = (*options.sources, *model.corpus.names)
+        check_output(path, "--output", options.model, *texts, force=options.force)
     console.note_if_waiting(options.sources)
-    codes = codes_for(model, options.sources, options.examples)
-    texts = [text for part in codes for text in texts_of(part)]
-    if not texts:
+    examples = texts_for(model, options.sources, options.examples)
+    if not examples:
         raise CorpusError("the text has no examples", "Name a text that is not empty.")
-    if file is not None:
+    if path is not None:
         content = BytesIO()
-        np.save(content, model.embed(texts))
-        file.write(len(content.getbuffer()), [content.getbuffer()])
-        console.note(
-            f"{count(len(texts), 'vector')} of {model.config.hidden:,} numbers: {file.path}"
-        )
+        np.save(content, model.embed(examples))
+        write_output(path, "--output", content.getbuffer())
+        vectors = count(len(examples), "vector")
+        console.note(f"{vectors} of {model.config.hidden:,} numbers: {path}")
         return
-    for group in groups_of(texts):
+    for group in groups_of(examples):
         for text, vector in zip(group, embed(model.language_model, group).tolist(), strict=True):
             console.json("embed", {"text": encodable(text), "vector": vector})
+
+
+def texts_for(model: Model, sources: Sequence[str], examples: Any = None) -> list[str]:
+    """Return the examples of texts, or of the held-out text if none is named."""
+    from charrnn import texts
+    from charrnn.reading import texts_of
+
+    record = model.corpus
+    if sources:
+        parts = texts.codes_like(record, sources, {}, examples)
+    else:
+        parts = iter([texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)])
+    return [text for codes in parts for text in texts_of(codes)]

@@ -32,19 +32,19 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from charrnn.cli import options
-from charrnn.cli.console import ABOVE, CYAN, Console
-from charrnn.cli.options import TextOptions, excludes, flag
+from charrnn.cli.console import ABOVE, CYAN, Console, has_text
+from charrnn.cli.options import CommandOptions, exclusive, flag, group
 from charrnn.cli.terminal.tables import Line, count, lines_of
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
-from charrnn.settings import COUNT, Values, ensure, setting
-from charrnn.system import NAMES
+from charrnn.settings import CORPUS, COUNT, CorpusConfig, Reading, Values, ensure, setting
+from charrnn.system import NAMES, cores_for
 from charrnn.text import Raw, Visible, encodable, visible_json, visible_line
 
 if TYPE_CHECKING:
@@ -90,19 +90,21 @@ BITS_OR_MULTIPLE = Thresholds(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(TextOptions):
+class Options(CommandOptions):
     FIRST = (
         *("sources", "held_out", "per_example", "top", "above", "per_char", "baselines", "use"),
         "models",
     )
-    RULES = (
-        *options.TEXT_OR_HELD_OUT,
-        excludes("per_example", "per_char", "baselines"),
-        excludes("top", "per_char", "baselines"),
-        excludes("per_char", "baselines"),
-        excludes("cores", "scheduler"),
+    sources: tuple[str, ...] = options.sources(
+        "TEXT",
+        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
+        " the held-out part of the training corpus.",
     )
-
+    held_out: bool = flag(
+        "Read the held-out part of the training corpus, even if text is piped in.", panel=CORPUS
+    )
+    examples: str | None = options.like(CorpusConfig, "examples", default_in_words="as in training")
+    reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     per_example: bool = flag("Show a row for each example, as it is scored.", panel=ROWS)
     top: int | None = of_rows(COUNT, "Show the N oddest examples, the most surprising first.")
     above: Threshold | None = of_rows(
@@ -137,10 +139,6 @@ class Options(TextOptions):
         """Return True if rows appear as the lines of standard input come."""
         return self.sources == ("-",) and self.per_example and self.top is None
 
-    def check(self) -> None:
-        if self.above is not None and self.above.is_multiple and self.per_char:
-            raise SettingError("--per-char tests characters in bits", "Name bits: --above 10.")
-
 
 class Row(NamedTuple):
     """An example and its figures."""
@@ -154,8 +152,11 @@ class Row(NamedTuple):
     costs: Any  # the nats of each symbol
 
 
-def run(options: Options, cores: int, console: Console) -> None:
+def run(options: Options, console: Console) -> None:
     """Score the text and show the result. Raise SystemExit if something is above --above."""
+    if not options.held_out and not options.sources and has_text(console):
+        options = replace(options, sources=("-",))
+    check(options)
     from charrnn.reading import name_of
     from charrnn.runs import load
     from charrnn.score import Score, score_of
@@ -172,6 +173,7 @@ def run(options: Options, cores: int, console: Console) -> None:
     else:
         groups = grouped([held_out_examples(corpus, models[0].corpus)])
         warn_of_other_corpora(models, options, console)
+    cores = 1 if options.is_live else cores_for(options.cores)
     if options.scheduler is None and not options.is_live:
         first = list(islice(groups, 2))
         cores, groups = (cores if len(first) == 2 else 1), chain(first, groups)
@@ -190,7 +192,7 @@ def run(options: Options, cores: int, console: Console) -> None:
     shared = [*predictors.values()][: 1 if options.shows_rows else None], options.per_char
     if options.shows_examples and console.out.is_terminal and not options.as_json:
         console.out.write_lines([console.out.paint(head(options), CYAN)])
-    with open_executor(shared, 1 if options.is_live else cores, options.scheduler) as executor:
+    with open_executor(shared, cores, options.scheduler) as executor:
         for results in map_in_order(executor, score_all, texts()):
             group, scores = sent.popleft(), results[0]
             total += score_of(scores)
@@ -221,6 +223,31 @@ def run(options: Options, cores: int, console: Console) -> None:
         what = count(above_count, "character" if options.per_char else "example")
         console.note(f"{what} above {above.typed}{'' if above.is_multiple else ' bits'}")
         raise SystemExit(ABOVE)
+
+
+def check(options: Options) -> None:
+    """Raise SettingError if options exclude or need each other."""
+    flags = {
+        "--per-example": options.per_example,
+        "--top": options.top is not None,
+        "--per-char": options.per_char,
+        "--baselines": options.baselines,
+    }
+    shown = [name for name, is_typed in flags.items() if is_typed]
+    if len(shown) > 1 and (options.per_char or options.baselines):
+        raise exclusive(shown[0], shown[-1])
+    if options.cores is not None and options.scheduler is not None:
+        raise exclusive("--cores", "--scheduler")
+    if options.held_out and options.sources:
+        raise exclusive("--held-out", options.sources[0])
+    if not options.sources and (options.examples or options.reading):
+        name = "examples" if options.examples else next(iter(options.reading))
+        raise SettingError(f"--{name} needs TEXT", "Held-out text is read as in training.")
+    if options.examples in ("paragraphs", "files") and "column" in options.reading:
+        what = f"--column and --examples {options.examples} exclude each other"
+        raise SettingError(what, "With --column, each row is an example.")
+    if options.above is not None and options.above.is_multiple and options.per_char:
+        raise SettingError("--per-char tests characters in bits", "Name bits: --above 10.")
 
 
 def predictors_of(

@@ -34,9 +34,8 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options
-from charrnn.cli.console import Console
-from charrnn.cli.files import OutputFile
-from charrnn.cli.options import CommandOptions, NewFile, flag, group
+from charrnn.cli.console import Console, check_output, named_output
+from charrnn.cli.options import CommandOptions, File, flag, group
 from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to, suffix_of
 from charrnn.settings import setting
 from charrnn.text import visible_line
@@ -52,7 +51,7 @@ NEXT_STEP = {
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
     out: Path = setting(
-        NewFile(),
+        File(),
         f"The file to write. The suffix selects the format: {', '.join(SUFFIXES)}.",
         panel=FILE,
         default=MISSING,
@@ -62,28 +61,25 @@ class Options(CommandOptions):
     model: Path = options.model()
     force: bool = flag("Replace FILE if it exists.")
 
-    def check(self) -> None:
-        ExportOptions(**self.about).check_for(suffix_of(self.out))
 
-
-def run(options: Options, _threads: int, console: Console) -> None:
+def run(options: Options, console: Console) -> None:
     from charrnn.runs import load
 
-    file, suffix = OutputFile(options.out, "FILE", force=options.force), suffix_of(options.out)
+    path, suffix, about = options.out, suffix_of(options.out), ExportOptions(**options.about)
+    about.check_for(suffix)
     model = load(options.model)
-    file.check(options.model, corpus=model.corpus.names)
-    about = ExportOptions(**options.about)
-    with file.saved():
-        export_to(options.out, model.trained, about, force=options.force)
+    check_output(path, "FILE", options.model, *model.corpus.names, force=options.force)
+    with named_output("another file"):
+        export_to(path, model.trained, about, force=options.force)
     if model.trained.counted is not None and suffix != ".npz":
-        console.note(f"{options.out} holds the network without the n-gram counts")
+        console.note(f"{path} holds the network without the n-gram counts")
     elif model.trained.counted is not None and not about.without_counts:
-        console.note(f"{options.out} holds the training text; --without-counts leaves it out")
-    size = options.out.stat().st_size
+        console.note(f"{path} holds the training text; --without-counts leaves it out")
+    size = path.stat().st_size
     if options.as_json:
-        facts = {"file": str(options.out), "kind": suffix[1:], "bytes": size}
+        facts = {"file": str(path), "kind": suffix[1:], "bytes": size}
         console.json("export", {**facts, "from": str(options.model)})
         return
-    console.out.write_lines([visible_line(f"{options.out}  {size:,} bytes")])
+    console.out.write_lines([visible_line(f"{path}  {size:,} bytes")])
     if suffix in NEXT_STEP:
-        console.note(NEXT_STEP[suffix].format(name=options.out.name))
+        console.note(NEXT_STEP[suffix].format(name=path.name))

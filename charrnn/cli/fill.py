@@ -26,7 +26,7 @@ from typing import Any
 from charrnn.cli import options
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.options import CommandOptions, group
-from charrnn.errors import CorpusError, SettingError
+from charrnn.errors import CorpusError
 from charrnn.settings import FILLING, FillConfig, Reading, Text, setting
 from charrnn.text import Raw, Visible, encodable, joined, visible_line
 
@@ -46,20 +46,16 @@ class Options(CommandOptions):
     filling: dict[str, Any] = group(FillConfig)
     model: Path = options.model()
 
-    def check(self) -> None:
-        if self.texts.count("-") > 1:
-            raise SettingError("standard input can be read only once", "Name one - at most.")
 
-
-def run(options: Options, _threads: int, console: Console) -> None:
+def run(options: Options, console: Console) -> None:
     from charrnn.cli.sample import note_prime
     from charrnn.filler import BLANK, GAP, fill
     from charrnn.runs import load
 
     config = FillConfig(**options.filling)
+    console.note_if_waiting(options.texts)
     model = load(options.model)
     predictor = model.predictor()
-    console.note_if_waiting(options.texts)
     output, number = console.out, 0
     for number, text in enumerate(texts_of(options.texts, model.reading), 1):
         literals = "".join(sorted(set(text) - {BLANK, GAP}, key=text.index))

@@ -42,7 +42,7 @@ class Options(CommandOptions):
     as_json: bool = flag("A page is text.", names=())  # not an option
 
 
-def run(options: Options, _threads: int, console: Console) -> None:
+def run(options: Options, console: Console) -> None:
     text = page("README") if options.topic is None else page(find(options.topic))
     if options.raw or not console.out.is_terminal:
         console.out.write(Raw(text))

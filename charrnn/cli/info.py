@@ -22,12 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
-from charrnn.cli.console import Console, Output
+from charrnn.cli.console import Console, Output, check_output, write_output
 from charrnn.cli.errors import option_for
-from charrnn.cli.files import OutputFile
-from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, flag, needs
+from charrnn.cli.options import OUTPUT, CommandOptions, File, flag
 from charrnn.cli.terminal.tables import Entry, bytes_in_words, count, entries, of_bits
-from charrnn.errors import CorpusError
+from charrnn.errors import CorpusError, SettingError
 from charrnn.settings import setting
 from charrnn.system import model_at
 from charrnn.text import Visible, visible_line
@@ -43,11 +42,9 @@ NAMES = {" ": "space", "\n": "newline", "\t": "tab", "\r": "return"}
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    RULES = (needs("force", "plot"),)
-
     model: Path = options.model()
     plot: Path | None = setting(
-        NewFile("FILE", (".svg", ".png", ".pdf")),
+        File("FILE", ".svg", ".png", ".pdf"),
         "Plot the learning curve into this file; needs matplotlib.",
         panel=OUTPUT,
         names=("--plot",),
@@ -55,17 +52,18 @@ class Options(CommandOptions):
     force: bool = flag("Replace the file of --plot if it exists.")
 
 
-def run(options: Options, _threads: int, console: Console) -> None:
+def run(options: Options, console: Console) -> None:
     from charrnn.runs import load
 
+    if options.force and options.plot is None:
+        raise SettingError("--force needs --plot FILE", "Add --plot FILE.")
     model = load(options.model)
     if options.plot is not None:
         from charrnn.plots import figure
 
-        file = OutputFile(options.plot, "--plot", force=options.force)
-        file.check(options.model)
+        check_output(options.plot, "--plot", options.model, force=options.force)
         content = figure(options.plot.suffix[1:].lower(), model)
-        file.write(len(content), [content])
+        write_output(options.plot, "--plot", content)
         console.note(f"figure saved to {options.plot}")
     is_possible, why = resume_of(model)
     if options.as_json:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from charrnn.cli import options
 from charrnn.cli.console import CYAN, Console
-from charrnn.cli.files import codes_for
+from charrnn.cli.embed import texts_for
 from charrnn.cli.options import CommandOptions, sources
 from charrnn.errors import CorpusError
 from charrnn.settings import COUNT, setting
@@ -46,21 +46,19 @@ class Options(CommandOptions):
     model: Path = options.model()
 
 
-def run(options: Options, _threads: int, console: Console) -> None:
+def run(options: Options, console: Console) -> None:
     import numpy as np
 
     from charrnn.analysis import reach_of
-    from charrnn.reading import END_CODE
     from charrnn.runs import load
     from charrnn.vocabulary import END
 
     model = load(options.model)
     console.note_if_waiting(options.sources)
-    codes = np.concatenate([*codes_for(model, options.sources), np.empty(0, np.uint32)])
-    if not len(codes):
+    texts = texts_for(model, options.sources)
+    if not texts:
         raise CorpusError("the text has no examples", "Name a text that is not empty.")
-    ids = model.vocabulary.encode_codes(codes)
-    ids[codes == END_CODE] = END
+    ids = np.concatenate([np.append(model.vocabulary.encode(text), END) for text in texts])
     reach, horizon = reach_of(model.language_model, ids), options.bptt or model.config.bptt
     share = reach.cut_off_share(horizon)
     if options.as_json:

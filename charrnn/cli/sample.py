@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.options import MODEL, CommandOptions, Source, flag, group
+from charrnn.cli.options import MODEL, CommandOptions, Source, exclusive, flag, group
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError
 from charrnn.settings import (
     COUNT,
@@ -52,7 +52,7 @@ from charrnn.settings import (
     drawing,
     setting,
 )
-from charrnn.system import path_of
+from charrnn.system import cores_for, path_of
 from charrnn.text import encodable
 
 if TYPE_CHECKING:
@@ -115,8 +115,6 @@ class Options(CommandOptions):
     cores: int | None = options.cores()
     scheduler: str | None = options.scheduler()
 
-    RULES = (options.excludes("cores", "scheduler"),)
-
     @property
     def chooses(self) -> bool:
         """Return whether some samples may not be shown."""
@@ -124,7 +122,7 @@ class Options(CommandOptions):
         return self.novel or bool(self.not_in) or self.unique or self.best or lengths != (0, None)
 
 
-def run(options: Options, cores: int, console: Console) -> None:
+def run(options: Options, console: Console) -> None:
     from charrnn.predictor import combine
     from charrnn.runs import load
     from charrnn.sampler import (
@@ -137,6 +135,8 @@ def run(options: Options, cores: int, console: Console) -> None:
         random_seed,
     )
 
+    if options.cores is not None and options.scheduler is not None:
+        raise exclusive("--cores", "--scheduler")
     paths = options.models
     if not paths:
         paths = (MODEL if any(map(os.path.lexists, (MODEL, USUAL))) else USUAL,)
@@ -158,8 +158,8 @@ def run(options: Options, cores: int, console: Console) -> None:
     is_unique = options.unique or options.best
     conditions = Conditions(prime, known, is_unique, options.shortest, options.longest)
     has_newlines = "\n" in vocabulary.characters or "\n" in prime
-    if options.cores is None and options.count < MANY:
-        cores = 1  # processes take longer to start
+    # For few samples, processes would take longer to start than to draw.
+    cores = 1 if options.cores is None and options.count < MANY else cores_for(options.cores)
     is_streamed = options.count == 1 and not options.as_json and not options.chooses
 
     from charrnn.cluster import map_in_order, open_executor  # slow to import

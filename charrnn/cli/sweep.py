@@ -35,10 +35,9 @@ from charrnn.cli.options import (
     File,
     Known,
     Seeds,
-    excludes,
+    exclusive,
     flag,
     group,
-    needs_one,
     not_one_of,
     words_to_try,
 )
@@ -71,14 +70,6 @@ PANEL = "Sweep"
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
     FIRST = ("sources", "tried", "seeds", "output", "resume", "cores", "scheduler", "dry_run")
-    RULES = (
-        excludes("valid", "holdout"),
-        needs_one(
-            *("tried", "seeds"),
-            hint="Name values, such as --try hidden=64,128, or seeds, such as --seeds 3.",
-        ),
-        excludes("cores", "scheduler"),
-    )
 
     sources: tuple[str, ...] = options.sources(
         "CORPUS", "Files to train on, as for charrnn train.", is_required=True
@@ -117,11 +108,14 @@ class Options(CorpusOptions):
     scheduler: str | None = options.scheduler()
     dry_run: bool = flag("Show the runs and exit.")
 
-    @property
-    def wanted_threads(self) -> int | None:
-        return 1
-
     def check(self) -> None:
+        if self.valid and "holdout" in self.cutting:
+            raise exclusive("--valid", "--holdout")
+        if self.cores is not None and self.scheduler is not None:
+            raise exclusive("--cores", "--scheduler")
+        if not self.tried and not self.seeds:
+            hint = "Name values, such as --try hidden=64,128, or seeds, such as --seeds 3."
+            raise SettingError("--try NAME=VALUE,VALUE is missing", hint)
         for name in values_tried(self.tried):
             if name in self.learning:
                 option = settings_of(TrainConfig)[name].options(name)[-1].partition("/")[0]
@@ -175,12 +169,13 @@ def value_of(option: str, one: Setting, word: str) -> Any:
     raise SettingError(f"--try {option.lstrip('-')}: {not_one_of(word, allowed)}", SEE_HELP)
 
 
-def run(options: Options, _threads: int, console: Console) -> None:
+def run(options: Options, console: Console) -> None:
     """Make all runs that are missing, and show the table. Raise CharrnnError if one failed."""
     from charrnn.cluster import open_executor
     from charrnn.runs import compute_baselines
     from charrnn.sweep import counting_rows, free_folder, open_folder, rank, trials_of
 
+    options.check()
     tried, seeds = values_tried(options.tried), options.seeds or (0,)
     trials = trials_of(tried, seeds)
     path = options.output or (Path("sweep") if options.resume else free_folder())

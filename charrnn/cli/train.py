@@ -32,13 +32,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options as shared
-from charrnn.cli.console import Console
+from charrnn.cli.console import Console, check_not_input
 from charrnn.cli.errors import typed
-from charrnn.cli.files import check_not_an_input
-from charrnn.cli.options import OUTPUT, CorpusOptions, File, excludes, flag, group
-from charrnn.errors import CharrnnError, CorpusError, DivergedError, ResumeError
+from charrnn.cli.options import OUTPUT, CorpusOptions, File, exclusive, flag, group
+from charrnn.errors import CharrnnError, CorpusError, DivergedError, ResumeError, SettingError
 from charrnn.settings import LEARNING, CorpusConfig, Ending, Reading, TrainConfig, Whole, setting
-from charrnn.system import OURS, path_of
+from charrnn.system import NAMES, OURS, path_of
 from charrnn.text import visible_line
 
 if TYPE_CHECKING:
@@ -63,11 +62,6 @@ class Options(CorpusOptions):
         *("sources", "minutes", "epochs", "cell", "hidden", "layers", "counts", "start_from"),
         *("seed", "resume", "force"),
     )
-    RULES = (
-        shared.CORPUS_OR_RESUME,
-        excludes("valid", "holdout"),
-        excludes("resume", "force", "start_from"),
-    )
     learning: dict[str, Any] = group(TrainConfig)
     model: Path = shared.model("The model file to write.", values=File())
     start_from: Path | None = setting(
@@ -86,15 +80,6 @@ class Options(CorpusOptions):
         Whole(0, 100), "Show this many samples beside a check-up.", panel=OUTPUT, default=1
     )
     dry_run: bool = flag("Show all settings, memory, time and baselines, and exit.")
-
-    @property
-    def wanted_threads(self) -> int | None:
-        return self.learning.get("cores")
-
-    def check(self) -> None:
-        check_not_an_input(self.model, "-m", *self.sources, *self.valid)
-        if self.metrics is not None:
-            check_not_an_input(self.metrics, "--metrics", self.model, *self.sources, *self.valid)
 
     def line(self, command: str, *arguments: str) -> str:
         """Return a command for the same model."""
@@ -126,11 +111,12 @@ class Training:
         return best.nats_per_character if exact is None else exact.nats_per_character
 
 
-def run(options: Options, _cores: int, console: Console) -> None:
+def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
     from charrnn import runs, saving
     from charrnn.cli import progress, signals
 
+    check(options)
     check_model_file(options)
     with ExitStack() as stack:
         if not options.dry_run:
@@ -167,6 +153,21 @@ def run(options: Options, _cores: int, console: Console) -> None:
     show_next(training, options, console)
     if stop.requested:
         raise SystemExit(stop.status)
+
+
+def check(options: Options) -> None:
+    """Raise SettingError if options exclude or need each other, or name one file twice."""
+    if not options.sources and not options.resume:
+        hint = f"Name a file, - or one of {', '.join(NAMES)}; see --help."
+        raise SettingError("CORPUS is missing", hint)
+    if options.valid and "holdout" in options.cutting:
+        raise exclusive("--valid", "--holdout")
+    if options.resume and (options.force or options.start_from):
+        raise exclusive("--resume", "--force" if options.force else "--from")
+    inputs = (*options.sources, *options.valid)
+    check_not_input(options.model, "-m", *inputs)
+    if options.metrics is not None:
+        check_not_input(options.metrics, "--metrics", options.model, *inputs)
 
 
 def check_model_file(options: Options) -> None:

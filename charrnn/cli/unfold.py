@@ -31,9 +31,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from charrnn.cli import options
-from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, wrap
-from charrnn.cli.files import OutputFile
-from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, excludes, flag, needs
+from charrnn.cli.console import (
+    BLUE,
+    BOLD,
+    CYAN,
+    DIM,
+    YELLOW,
+    Console,
+    Output,
+    check_output,
+    wrap,
+    write_output,
+)
+from charrnn.cli.options import OUTPUT, CommandOptions, File, exclusive, flag
 from charrnn.cli.reach import three_digits
 from charrnn.cli.terminal.tables import count, entries
 from charrnn.errors import SettingError
@@ -55,18 +65,13 @@ UNITS = 4  # with equations
 class Options(CommandOptions):
     """The options of ``charrnn unfold``."""
 
-    RULES = (
-        *(excludes("step", "as_json", "output"), excludes("output", "as_json")),
-        needs("force", "output"),
-    )
-
     text: str = setting(Text(), "The text to read.", default=MISSING, names=("TEXT",))
     backward: bool = flag("Also show the gradients of the total loss: back-propagation.")
     step: int | None = setting(
         COUNT, "Show the equations of this step, with numbers of a few units.", panel=OUTPUT
     )
     output: Path | None = setting(
-        NewFile("FILE.html", (".html",)),
+        File("FILE.html", ".html"),
         "Write a web page with every value and its equation into this file.",
         panel=OUTPUT,
         names=("-o", "--output"),
@@ -75,12 +80,20 @@ class Options(CommandOptions):
     force: bool = flag("Replace the file of --output if it exists.")
 
 
-def run(options: Options, _threads: int, console: Console) -> None:
+def run(options: Options, console: Console) -> None:
     """Unfold the text, and show the table, the equations, the JSON or the figure."""
     from charrnn.cli.sample import as_read, note_prime
     from charrnn.runs import load
     from charrnn.unfold import unfold
 
+    if options.step is not None and options.as_json:
+        raise exclusive("--step", "--json")
+    if options.step is not None and options.output is not None:
+        raise exclusive("--step", "--output")
+    if options.output is not None and options.as_json:
+        raise exclusive("--output", "--json")
+    if options.force and options.output is None:
+        raise SettingError("--force needs --output FILE.html", "Add --output FILE.html.")
     model = load(options.model)
     text = as_read(options.text, model.reading)
     note_prime(text, model.vocabulary, console)
@@ -91,10 +104,8 @@ def run(options: Options, _threads: int, console: Console) -> None:
     if options.output is not None:
         from charrnn.export.html import unfolded
 
-        file = OutputFile(options.output, "--output", force=options.force)
-        file.check(options.model)
-        content = unfolded(found)
-        file.write(len(content), [content])
+        check_output(options.output, "--output", options.model, force=options.force)
+        write_output(options.output, "--output", unfolded(found))
         console.note(f"page saved to {options.output}")
     elif options.as_json:
         facts = found.as_json() | {"text": encodable(text)}

@@ -41,7 +41,7 @@ OUT_OF_RANGE = {
 ALLOWED = {
     "--temp": "a number from 0 to 1,000,000",
     "--top-k": "a whole number from 1 to ",
-    "--top-p": "a number of more than 0 and at most 1",
+    "--top-p": "a number from 0 to 1, but not 0",
     "--max-chars": "a whole number from 1 to ",
     "--count": "a whole number from 1 to ",
     "--seed": "from 0 to 18,446,744,073,709,551,615",
