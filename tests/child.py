@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -192,7 +193,10 @@ def read_screen(terminal: int) -> str:
     """Return the output on a terminal until its other end is closed."""
     seen = b""
     with suppress(OSError):  # how Linux says that it is closed
-        while block := os.read(terminal, 65536):
+        while select.select([terminal], [], [], PATIENCE)[0]:
+            block = os.read(terminal, 65536)
+            if not block:
+                break
             seen += block
     return seen.decode("utf-8").replace("\r\n", "\n")
 

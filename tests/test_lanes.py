@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import select
 import signal
-import subprocess
 import sys
 import tempfile
-import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import charrnn
 from charrnn.errors import CharrnnError
 from charrnn.settings import TrainConfig
 from charrnn.training.lanes import Lanes, usual_parts
+from tests.child import NOTHING, Child, going, wait_until
 from tests.program import Program
 
 NAMES = [f"{first}{last}" for first in "abcdefgh" for last in ("nna", "ob", "erta", "lix")]
@@ -118,31 +118,27 @@ def test_a_process_that_is_killed_ends_the_training(tmp_path: Path, soon: None) 
     assert charrnn.resume(tmp_path / "model.npz", NAMES).checkpoint.state.step > 0
 
 
-def started(*words: str) -> subprocess.Popen[bytes]:
-    line = [sys.executable, "-c", SCRIPT, *words]
-    return subprocess.Popen(line, stdout=subprocess.PIPE, start_new_session=True)
+def script(folder: Path, epochs: str) -> AbstractContextManager[Child]:
+    return going([sys.executable, "-c", SCRIPT, epochs], folder, NOTHING)
 
 
-def test_a_script_needs_no_guard_and_leaves_no_process() -> None:
-    with started("400") as script:
-        assert script.stdout is not None
-        pid, done = script.stdout.read().split()
-    assert (script.returncode, done) == (0, b"done")
+def test_a_script_needs_no_guard_and_leaves_no_process(tmp_path: Path) -> None:
+    with script(tmp_path, "400") as child:
+        ended = child.end()
+    pid, done = ended.out.split()
+    assert (ended.status, done) == (0, "done")
     assert not is_running(int(pid))
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_with_its_parent_a_process_ends(number: int) -> None:
-    with started("1000000") as script:
-        assert script.stdout is not None
-        pid = int(script.stdout.readline())
+def test_with_its_parent_a_process_ends(tmp_path: Path, number: int) -> None:
+    with script(tmp_path, "1000000") as child:
+        child.until(lambda: child.out.endswith("\n"))
+        pid = int(child.out)
         assert is_running(pid)
-        os.killpg(script.pid, number)
-    assert script.returncode != 0
-    deadline = time.monotonic() + 10
-    while is_running(pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+        os.killpg(child.process.pid, number)
+        assert child.end().status != 0
+    wait_until(lambda: not is_running(pid))
 
 
 def is_running(pid: int) -> bool:

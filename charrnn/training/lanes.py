@@ -184,9 +184,10 @@ def start_child(size: Architecture, *numbers: int) -> Child:
 
 
 def end(children: list[Child]) -> None:
-    """Close the sockets of other processes, and wait until they have ended."""
+    """End other processes."""
     for child, pipe in children:
         pipe.close()
+        child.kill()
         child.wait()
     children.clear()
 
