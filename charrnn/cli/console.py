@@ -134,10 +134,8 @@ class Console:
         self.out.write(visible(text) if self.out.is_terminal else Raw(text))
 
     def json(self, name: str, fields: Mapping[str, object]) -> None:
-        """Write an object with its schema as one line; NaN and infinity become null."""
-        record = finite({"schema": f"charrnn.{name}/2", **fields})
-        line = json.dumps(record, ensure_ascii=False, allow_nan=False)
-        self.out.write_lines([visible_json(line)])
+        """Write an object with its schema as one line."""
+        self.out.write_lines([json_line(name, fields)])
 
     def note(self, text: str) -> None:
         self.say(visible_line(text))
@@ -247,6 +245,12 @@ def named_output(another: str) -> Iterator[None]:
     except SaveError as error:
         error.hint_pattern = error.hint_pattern.replace("a file elsewhere with [path]", another)
         raise
+
+
+def json_line(name: str, fields: Mapping[str, object]) -> Visible:
+    """Return an object with its schema as one line; NaN and infinity become null."""
+    record = finite({"schema": f"charrnn.{name}/2", **fields})
+    return visible_json(encodable(json.dumps(record, ensure_ascii=False, allow_nan=False)))
 
 
 def finite(value: object) -> object:

@@ -26,7 +26,6 @@ charrnn eval play.txt -m small.npz -m large.npz
 from __future__ import annotations
 
 import heapq
-import json
 import math
 import os
 import time
@@ -39,15 +38,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from charrnn.cli import options
-from charrnn.cli.console import ABOVE, CYAN, Console, has_text
+from charrnn.cli.console import ABOVE, CYAN, Console, has_text, json_line
 from charrnn.cli.options import CommandOptions, exclusive, flag, group
 from charrnn.cli.terminal.tables import Line, count, lines_of
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
 from charrnn.settings import CORPUS, COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.system import NAMES, cores_for
-from charrnn.text import Raw, Visible, encodable, visible_json, visible_line
+from charrnn.text import Raw, Visible, clusters, visible, visible_line
 
 if TYPE_CHECKING:
+    from rich.text import Text as Rich
+
     from charrnn.checkpoint import CorpusRecord
     from charrnn.corpus import Corpus
     from charrnn.counts import Baseline
@@ -60,6 +61,11 @@ SCORING, ROWS = PANELS = "Scoring", "Rows and colours"  # of help
 of_scoring, of_rows = (partial(setting, panel=panel) for panel in PANELS)
 MIXTURE = "mixture"  # the name of the mean of several models
 ELLIPSIS = "..."
+STYLES = (  # of the bands of surprisal; the lowest keeps the colours of the terminal
+    "",
+    *(f"#ffffff on {ground}" for ground in ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f")),
+    "bold #ffffff on #c400a0",
+)
 
 
 class Threshold(NamedTuple):
@@ -387,8 +393,6 @@ def head(options: Options) -> Visible:
 
 def write_rows(rows: list[Row], options: Options, console: Console) -> None:
     """Write rows as JSON, as lines cut to the width of a terminal, or as whole lines."""
-    from charrnn.cli.terminal.colours import excerpt
-
     several, width = len(options.sources) > 1, place_width(options)
     output, lines = console.out, list[str]()
     room = output.window - width - 24
@@ -400,7 +404,7 @@ def write_rows(rows: list[Row], options: Options, console: Console) -> None:
             record |= {"characters": size - 1, "unknown": row.unknown, "nats": row.nats}
             record |= {"nats_per_character": row.nats / size, "bits_per_character": row.bits}
             record |= {"x_oddest": row.x_oddest} | ({"parts": row.parts} if row.parts else {})
-            lines.append(json_line("eval.example", record))
+            lines.append(json_line("eval.example", record) + "\n")
             continue
         place = f"{example.file}:{example.number}" if several else f"{example.number}"
         multiple = "-" if math.isnan(row.x_oddest) else f"{row.x_oddest:.2f}"
@@ -417,15 +421,16 @@ def write_characters(scored: Scored, options: Options, console: Console) -> int:
     """Write the coloured text, or a row for each character; return how many are above --above."""
     import numpy as np
 
-    from charrnn.cli.terminal.colours import Painter, coloured
     from charrnn.score import BITS
     from charrnn.vocabulary import END
 
-    painter, above = Painter(console.out), options.above
+    above = options.above
     assert scored.ranks is not None
-    if above is None and not options.as_json and painter.has_colours:
+    if above is None and not options.as_json and console.out.takes_colour:
+        rich = console.out.rich
         for i, text in enumerate(scored.texts):
-            console.out.write(coloured(painter, text, scored.nats[scored.of_text(i)].tolist()))
+            costs = scored.nats[scored.of_text(i)].tolist()
+            rich.print(coloured(text, costs), end="", soft_wrap=True)
         return 0
     characters = [*"\0".join([*scored.texts, ""])]
     ends = scored.ids == END
@@ -439,8 +444,9 @@ def write_characters(scored: Scored, options: Options, console: Console) -> int:
         nats, rank = float(scored.nats[i]), int(scored.ranks[i])
         if options.as_json:
             costs = {name: float(costs[i]) for name, costs in parts.items()}
-            record = {"character": character, "nats": nats, "rank": rank}
-            lines.append(json_line("eval.character", record | ({"parts": costs} if parts else {})))
+            record: dict[str, object] = {"character": character, "nats": nats, "rank": rank}
+            record |= {"parts": costs} if parts else {}
+            lines.append(json_line("eval.character", record) + "\n")
         else:
             shown = "END" if character is None else visible_line(character)
             lines.append(f"{shown}\t{nats:.3f}\t{rank}\n")
@@ -448,14 +454,31 @@ def write_characters(scored: Scored, options: Options, console: Console) -> int:
     return len(chosen) if above else 0
 
 
-def json_line(name: str, record: Mapping[str, object]) -> Visible:
-    """Return an object with its schema as a line; NaN is null."""
-    plain = {
-        key: None if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in record.items()
-    }
-    line = json.dumps({"schema": f"charrnn.{name}/2", **plain}, ensure_ascii=False)
-    return Visible(visible_json(encodable(line)) + "\n")
+def coloured(text: str, costs: list[float]) -> Rich:
+    """Return a text and its end in colours of surprisal; a cluster has that of its first code."""
+    from rich.text import Text as Rich
+
+    from charrnn.score import band_of
+
+    shown, marks = Rich(), {"\n": "\n", "\0": "$\n"}
+    for cluster, nats in clusters([*text, "\0"], costs):
+        shown.append(visible(marks.get(cluster, cluster)), STYLES[band_of(nats)])
+    return shown
+
+
+def excerpt(text: str, costs: Any, room: int) -> Visible:
+    """Return a text on one line, cut around its most surprising characters to fit."""
+    import numpy as np
+
+    shown, room = visible_line(text), max(room, 10)
+    if len(shown) <= room:
+        return shown
+    size = max(1, room - 2 * len(ELLIPSIS))
+    sums = np.cumsum([0, *costs])
+    begin = int(np.argmax(sums[size:] - sums[:-size])) if len(sums) > size else 0
+    before, after = ELLIPSIS if begin else "", visible_line(text[begin:])
+    cut = after[: room - len(before)]
+    return Visible(before + (cut if cut == after else cut[: -len(ELLIPSIS)] + ELLIPSIS))
 
 
 def show(
@@ -508,7 +531,7 @@ def show(
                 shown = None if len(predictors) > 1 else apart
                 table.append(Line(f"  {baseline.name}", mean, shown))
         if options.as_json:
-            console.out.write(json_line("eval", record | {"model": name} | dict(facts)))
+            console.json("eval", record | {"model": name} | dict(facts))
     if options.as_json:
         return
     size = f"{count(score.ends, 'example')}, {count(score.characters, 'character')}"
