@@ -1,7 +1,18 @@
-"""The commands: Typer's parser, help and completion, and the dispatcher that runs one command.
+"""Learn the spelling of a list of names, or of any text, and generate more like it.
 
-``-h`` shows the options that most people use, ``--help`` shows all. Typer raises errors of Click,
-which it carries under a name that changes from version to version, so Click is never imported.
+A recurrent network learns which character comes next. It then generates new texts, and scores how
+likely a given text is. Each line or paragraph of the corpus is one example.
+
+# learn the names of dinosaurs, then generate ten new ones
+charrnn train dinosaurs
+charrnn sample -n 10
+
+# show the options that most people use, then all options
+charrnn train -h
+charrnn train --help
+
+# complete commands and options in the shell
+charrnn --install-completion
 """
 
 from __future__ import annotations
@@ -24,6 +35,7 @@ from charrnn.cli.options import with_options
 from charrnn.text import visible
 
 Context = Any  # of Click
+# Typer carries Click under a name that changes from version to version: Click is never imported.
 USAGE_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]
 SHORT_EXAMPLES = 2  # of a command
 
@@ -40,24 +52,6 @@ COMMANDS = {
     "export": "Export a model to HTML, JavaScript, C, PyTorch or a small model file.",
     "guide": "Show the manual, a page for each topic.",
 }
-
-HELP = """
-Learn the spelling of a list of names, or of any text, and generate more like it.
-
-A recurrent network learns which character comes next. It then generates new texts, and scores how
-likely a given text is. Each line or paragraph of the corpus is one example.
-
-# learn the names of dinosaurs, then generate ten new ones
-charrnn train dinosaurs
-charrnn sample -n 10
-
-# show the options that most people use, then all options
-charrnn train -h
-charrnn train --help
-
-# complete commands and options in the shell
-charrnn --install-completion
-"""
 
 
 def main(args: Sequence[str]) -> None:
@@ -103,7 +97,7 @@ def start(module: Any, options: Any) -> None:
 
 def program() -> Commands:
     app = typer.Typer(rich_markup_mode="rich")
-    app.callback(cls=Commands, invoke_without_command=True, **page_of(HELP))(show_program)
+    app.callback(cls=Commands, invoke_without_command=True, **page_of(__doc__ or ""))(show_program)
     for name, line in COMMANDS.items():
         app.command(name, help=line)(lambda: None)
     return cast(Commands, typer.main.get_command(app))
@@ -130,45 +124,35 @@ def page_of(text: str) -> dict[str, Any]:
 
 
 class Page:
-    """The help of a command or of the program: Typer's, with examples as they are typed."""
+    """Help: with -h the first panel and few examples, with --help all; after it the examples."""
 
     def get_params(self: Any, ctx: Context) -> list[Any]:
         params = super().get_params(ctx)  # type: ignore[misc]
-        return first_panel(params) if ctx.meta.get("charrnn.short") else list(params)
+        if "charrnn.short" not in ctx.meta:
+            return list(params)
+        first = [copy(param) for param in params if not getattr(param, "rich_help_panel", None)]
+        for param in first:
+            param.help = re.split(r"[.,:;]? \[|[.,:;] |\.$", param.help or "")[0]
+        return [param for param in first if "completion" not in param.name]
 
     def format_help(self: Any, ctx: Context, formatter: Any) -> None:
         from rich.console import Console as Rich
         from rich.text import Text
 
-        page, is_short = copy(self), ctx.find_root().obj["short"]
-        examples, hidden = self.epilog.split("\n\n"), 0
+        page, examples, hidden = copy(self), self.epilog, 0
         page.epilog = None
-        if is_short:
+        if ctx.find_root().obj["short"]:
             ctx.meta["charrnn.short"] = True
             page.help = self.help.partition("\n\n")[0]
-            examples = examples[: 1 if isinstance(self, Commands) else SHORT_EXAMPLES]
+            shown = 1 if isinstance(self, Commands) else SHORT_EXAMPLES
+            examples = "\n".join(examples.split("\n\n")[:shown])
             hidden = len(self.params) + 1 - len(self.get_params(ctx))  # with --help
         super(Page, page).format_help(ctx, formatter)  # type: ignore[misc]
         console = Rich(highlight=False, soft_wrap=True)
-        for number, example in enumerate(examples):
-            if number and not is_short:
-                console.print()
-            for line in example.splitlines():
-                console.print(Text(f"  {line}", "dim" if line.startswith("#") else ""))
+        for line in examples.splitlines():
+            console.print(Text(f"  {line}".rstrip(), "dim" if line.startswith("#") else ""))
         if hidden and isinstance(self, Command):
             console.print(Text(f"\n  {hidden} more options: {ctx.command_path} --help"))
-
-
-def first_panel(params: Sequence[Any]) -> list[Any]:
-    """Return the arguments and the options without a panel, each with a sentence of help."""
-    first = []
-    for param in params:
-        if getattr(param, "rich_help_panel", None) is None and "completion" not in param.name:
-            short = copy(param)
-            short.help = re.split(r"[.,:;]? \[|[.,:;] |\.$", param.help or "")[0]
-            short.show_envvar = False
-            first.append(short)
-    return first
 
 
 class Command(Page, TyperCommand):

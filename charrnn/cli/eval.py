@@ -133,12 +133,8 @@ class Options(CommandOptions):
     scheduler: str | None = options.scheduler()
 
     @property
-    def shows_examples(self) -> bool:
-        return self.per_example or self.top is not None
-
-    @property
     def shows_rows(self) -> bool:
-        return self.shows_examples or self.per_char
+        return self.per_example or self.top is not None or self.per_char
 
     @property
     def is_live(self) -> bool:
@@ -146,16 +142,7 @@ class Options(CommandOptions):
         return self.sources == ("-",) and self.per_example and self.top is None
 
 
-class Row(NamedTuple):
-    """An example and its figures."""
-
-    example: Example
-    unknown: int
-    nats: float
-    bits: float  # per character
-    x_oddest: float  # NaN if it is not known
-    parts: dict[Use, float]  # nats
-    costs: Any  # the nats of each symbol
+Row = tuple[dict[str, Any], Any]  # the figures of an example, and the nats of each symbol
 
 
 def run(options: Options, console: Console) -> None:
@@ -196,8 +183,14 @@ def run(options: Options, console: Console) -> None:
     scored: list[list[Scored]] = []
     best: list[Row] = []
     shared = [*predictors.values()][: 1 if options.shows_rows else None], options.per_char
-    if options.shows_examples and console.out.is_terminal and not options.as_json:
-        console.out.write_lines([console.out.paint(head(options), CYAN)])
+    if (
+        options.shows_rows
+        and not options.per_char
+        and console.out.is_terminal
+        and not options.as_json
+    ):
+        head = f"{'line':>{place_width(options)}}  bits/char  x oddest  text"
+        console.out.write_lines([console.out.paint(Visible(head), CYAN)])
     with open_executor(shared, cores, options.scheduler) as executor:
         for results in map_in_order(executor, score_all, texts()):
             group, scores = sent.popleft(), results[0]
@@ -205,10 +198,10 @@ def run(options: Options, console: Console) -> None:
             if options.per_char:
                 above_count += write_characters(scores, options, console)
                 continue
-            rows = rows_of(group, scores, oddest, above) if above or options.shows_rows else []
+            rows = rows_of(group, scores, oddest, options) if above or options.shows_rows else []
             above_count += len(rows) if above else 0
             if options.top is not None:
-                best = heapq.nlargest(options.top, chain(best, rows), key=lambda row: row.bits)
+                best = heapq.nlargest(options.top, [*best, *rows], key=bits_of)
             elif options.per_example:
                 write_rows(rows, options, console)
             if not options.shows_rows:
@@ -229,6 +222,10 @@ def run(options: Options, console: Console) -> None:
         what = count(above_count, "character" if options.per_char else "example")
         console.note(f"{what} above {above.typed}{'' if above.is_multiple else ' bits'}")
         raise SystemExit(ABOVE)
+
+
+def bits_of(row: Row) -> float:
+    return float(row[0]["bits_per_character"])
 
 
 def check(options: Options) -> None:
@@ -348,35 +345,30 @@ def score_all(shared: tuple[list[Predictor], bool], texts: list[str]) -> list[Sc
 
 
 def rows_of(
-    group: list[Example], scored: Scored, oddest: float | None, above: Threshold | None
+    group: list[Example], scored: Scored, oddest: float | None, options: Options
 ) -> list[Row]:
-    """Return a row for each example, or for each one above the threshold."""
-    import numpy as np
-
+    """Return the figures of each example, or of each one above the threshold."""
     from charrnn.score import BITS
     from charrnn.vocabulary import UNKNOWN
 
-    nats, sizes = scored.totals(scored.nats), scored.totals(np.ones(len(scored.ids)))
-    bits = nats / sizes * BITS
-    multiples = bits / BITS / (math.nan if oddest is None else oddest)
-    chosen: Any = np.arange(len(group))
-    if above is not None:
-        chosen = np.flatnonzero((multiples if above.is_multiple else bits) > above.number)
+    rows, above = list[Row](), options.above
+    nats, unknown = scored.totals(scored.nats), scored.totals((scored.ids == UNKNOWN).astype(int))
     parts = scored.parts if len(scored.parts) > 1 else {}
     totals = {part: scored.totals(costs) for part, costs in parts.items()}
-    unknown = scored.totals((scored.ids == UNKNOWN).astype(int))
-    return [
-        Row(
-            group[i],
-            int(unknown[i]),
-            float(nats[i]),
-            float(bits[i]),
-            float(multiples[i]),
-            {part: float(total[i]) for part, total in totals.items()},
-            scored.nats[scored.of_text(i)],
-        )
-        for i in chosen.tolist()
-    ]
+    for i, example in enumerate(group):
+        loss = float(nats[i]) / (len(example.text) + 1)
+        multiple = math.nan if oddest is None else loss / oddest
+        figure = multiple if above is not None and above.is_multiple else loss * BITS
+        if above is not None and not figure > above.number:
+            continue
+        row: dict[str, Any] = {"number": example.number, "text": example.text}
+        row |= {"file": example.file} if len(options.sources) > 1 else {}
+        row |= {"characters": len(example.text), "unknown": int(unknown[i])}
+        row |= {"nats": float(nats[i]), "nats_per_character": loss}
+        row |= {"bits_per_character": loss * BITS, "x_oddest": multiple}
+        row |= {"parts": {part: float(total[i]) for part, total in totals.items()}} if parts else {}
+        rows.append((row, scored.nats[scored.of_text(i)]))
+    return rows
 
 
 def place_width(options: Options) -> int:
@@ -387,34 +379,22 @@ def place_width(options: Options) -> int:
     return 8 + (min(24, max(names)) if len(names) > 1 else 0)
 
 
-def head(options: Options) -> Visible:
-    return Visible(f"{'line':>{place_width(options)}}  bits/char  x oddest  text")
-
-
 def write_rows(rows: list[Row], options: Options, console: Console) -> None:
     """Write rows as JSON, as lines cut to the width of a terminal, or as whole lines."""
-    several, width = len(options.sources) > 1, place_width(options)
-    output, lines = console.out, list[str]()
-    room = output.window - width - 24
-    for row in rows:
-        example, size = row.example, len(row.example.text) + 1
+    width, lines = place_width(options), list[str]()
+    for row, costs in rows:
         if options.as_json:
-            record: dict[str, object] = {"number": example.number, "text": example.text}
-            record |= {"file": example.file} if several else {}
-            record |= {"characters": size - 1, "unknown": row.unknown, "nats": row.nats}
-            record |= {"nats_per_character": row.nats / size, "bits_per_character": row.bits}
-            record |= {"x_oddest": row.x_oddest} | ({"parts": row.parts} if row.parts else {})
-            lines.append(json_line("eval.example", record) + "\n")
+            lines.append(json_line("eval.example", row))
             continue
-        place = f"{example.file}:{example.number}" if several else f"{example.number}"
-        multiple = "-" if math.isnan(row.x_oddest) else f"{row.x_oddest:.2f}"
-        figures = f"{visible_line(place)[-width:]:>{width}}  {row.bits:9.3f}  {multiple:>8}  "
-        if output.is_terminal:
-            lines.append(figures + excerpt(example.text, row.costs, room) + "\n")
-        else:
-            lines.append(figures + example.text.replace("\n", "\\n") + "\n")
+        place = f"{row['file']}:{row['number']}" if "file" in row else f"{row['number']}"
+        multiple = "-" if math.isnan(row["x_oddest"]) else f"{row['x_oddest']:.2f}"
+        text = row["text"].replace("\n", "\\n")
+        if console.out.is_terminal:
+            text = excerpt(row["text"], costs, console.out.window - width - 24)
+        place = f"{visible_line(place)[-width:]:>{width}}"
+        lines.append(f"{place}  {row['bits_per_character']:9.3f}  {multiple:>8}  {text}")
     if lines:
-        output.write(Raw("".join(lines)))
+        console.out.write(Raw("\n".join(lines) + "\n"))
 
 
 def write_characters(scored: Scored, options: Options, console: Console) -> int:
@@ -432,26 +412,23 @@ def write_characters(scored: Scored, options: Options, console: Console) -> int:
             costs = scored.nats[scored.of_text(i)].tolist()
             rich.print(coloured(text, costs), end="", soft_wrap=True)
         return 0
-    characters = [*"\0".join([*scored.texts, ""])]
-    ends = scored.ids == END
-    chosen: Any = np.arange(len(ends))
-    if above is not None:
-        chosen = np.flatnonzero(scored.nats * BITS > above.number)
+    characters, lines = "\0".join([*scored.texts, ""]), list[str]()
     parts = scored.parts if len(scored.parts) > 1 else {}
-    lines = list[str]()
-    for i in chosen.tolist():
-        character = None if ends[i] else characters[i]
+    least = -1.0 if above is None else above.number
+    for i in np.flatnonzero(scored.nats * BITS > least).tolist():
+        character = None if scored.ids[i] == END else characters[i]
         nats, rank = float(scored.nats[i]), int(scored.ranks[i])
         if options.as_json:
-            costs = {name: float(costs[i]) for name, costs in parts.items()}
-            record: dict[str, object] = {"character": character, "nats": nats, "rank": rank}
-            record |= {"parts": costs} if parts else {}
-            lines.append(json_line("eval.character", record) + "\n")
+            record: dict[str, Any] = {"character": character, "nats": nats, "rank": rank}
+            if parts:
+                record["parts"] = {name: float(costs[i]) for name, costs in parts.items()}
+            lines.append(json_line("eval.character", record))
         else:
             shown = "END" if character is None else visible_line(character)
-            lines.append(f"{shown}\t{nats:.3f}\t{rank}\n")
-    console.out.write(Raw("".join(lines)))
-    return len(chosen) if above else 0
+            lines.append(f"{shown}\t{nats:.3f}\t{rank}")
+    if lines:
+        console.out.write(Raw("\n".join(lines) + "\n"))
+    return len(lines) if above else 0
 
 
 def coloured(text: str, costs: list[float]) -> Rich:
