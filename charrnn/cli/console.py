@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import select
 import stat
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 from charrnn import __version__, saving
 from charrnn.errors import SaveError, SettingError
 from charrnn.system import model_at, path_of
-from charrnn.text import Raw, Visible, encodable, visible, visible_json, visible_line
+from charrnn.text import Raw, Visible, encodable, joined, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
@@ -35,6 +36,8 @@ INTERRUPTED = 130  # Ctrl-C
 READER_LEFT = 141  # the reader of stdout has left: 128 + SIGPIPE, as with cat and grep
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
+INDENT = 11  # columns of the names of entries
+Entry = tuple[str, str]
 NARROW, WIDE = 20, 100  # the least and the most columns of a text
 
 
@@ -190,6 +193,51 @@ def wrap(text: str, columns: int) -> list[Visible]:
     return [Visible(line.plain.rstrip()) for line in lines] or [Visible("")]
 
 
+def entries(rows: Iterable[Entry], output: Output) -> Iterator[Visible]:
+    """Yield the lines of entries. An entry without a name continues the one before."""
+    # In a narrow window each name has its own line.
+    indent = INDENT if output.width >= 3 * INDENT else 2
+    for name, text in rows:
+        lead = Visible(" " * indent)
+        if name and indent < INDENT:
+            yield output.paint(visible_line(name), CYAN)
+        elif name:
+            lead = output.paint(visible_line(f"{name:{INDENT}}"), CYAN)
+        for line in wrap(text, output.width - indent):
+            yield joined([lead, line])
+            lead = Visible(" " * indent)
+
+
+def clock(seconds: float) -> str:
+    """Return a duration as text: 1.2 s, 12 s, 3:05 min, 2:03 h, 5 days."""
+    if not math.isfinite(seconds):
+        return "?"
+    whole = round(seconds)
+    if whole < 60:
+        if seconds < 0.995:  # two digits, to agree with a rate that stands beside it
+            return f"{max(seconds, 0.001):.2g} s"
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{whole} s"
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if minutes < 60:
+        return f"{minutes}:{whole % 60:02} min"
+    return f"{hours}:{minutes % 60:02} h" if days < 3 else f"{days} days"
+
+
+def bytes_in_words(number: float) -> str:
+    for unit, size in (("KiB", 1 << 10), ("MiB", 1 << 20)):
+        if number < size << 10:
+            amount = max(number / size, 0.1)
+            return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:,.0f} {unit}"
+    return f"{number / (1 << 30):,.1f} GiB"
+
+
+def count(number: float, what: str, are: str = "") -> str:
+    """Return a number with its noun: 1 layer, 2,000 layers; with ``are="lines"``, 2 lines."""
+    word = are.removesuffix("s") if are not in ("", "mixed") else what
+    shown = f"{number:g}" if isinstance(number, float) else f"{number:,}"
+    return f"{shown} {word}{'' if number == 1 else 's'}"
+
+
 def show_version() -> None:
     Console().result(f"charrnn {__version__}\n")
 
@@ -250,7 +298,7 @@ def named_output(another: str) -> Iterator[None]:
 def json_line(name: str, fields: Mapping[str, object]) -> Visible:
     """Return an object with its schema as one line; NaN and infinity become null."""
     record = finite({"schema": f"charrnn.{name}/2", **fields})
-    return visible_json(encodable(json.dumps(record, ensure_ascii=False, allow_nan=False)))
+    return visible_json(json.dumps(record, ensure_ascii=False, allow_nan=False))
 
 
 def finite(value: object) -> object:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
-from charrnn.cli.console import Console, check_output, write_output
+from charrnn.cli.console import Console, check_output, count, write_output
 from charrnn.cli.options import OUTPUT, CommandOptions, File, exclusive, flag
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings import CorpusConfig, setting
@@ -59,7 +59,6 @@ def run(options: Options, console: Console) -> None:
     import numpy as np
 
     from charrnn.analysis import embed
-    from charrnn.cli.terminal.tables import count
     from charrnn.runs import load
     from charrnn.scorer import groups_of
 

@@ -38,13 +38,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from charrnn.cli import options
-from charrnn.cli.console import ABOVE, CYAN, Console, has_text, json_line
+from charrnn.cli.console import ABOVE, BOLD, CYAN, Console, Output, count, has_text, json_line
 from charrnn.cli.options import CommandOptions, exclusive, flag, group
-from charrnn.cli.terminal.tables import Line, count, lines_of
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
 from charrnn.settings import CORPUS, COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.system import NAMES, cores_for
-from charrnn.text import Raw, Visible, clusters, visible, visible_line
+from charrnn.text import Raw, Visible, clusters, encodable, visible, visible_line
 
 if TYPE_CHECKING:
     from rich.text import Text as Rich
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from charrnn.counts import Baseline
     from charrnn.model import Model
     from charrnn.predictor import Predictor, Use
+    from charrnn.score import Difference, Mean
     from charrnn.scorer import Scored
     from charrnn.texts import Example
 
@@ -140,6 +140,14 @@ class Options(CommandOptions):
     def is_live(self) -> bool:
         """Return True if rows appear as the lines of standard input come."""
         return self.sources == ("-",) and self.per_example and self.top is None
+
+
+class Line(NamedTuple):
+    """A line of the table: a mean, and the difference of the model's mean from it."""
+
+    name: str
+    mean: Mean
+    apart: Difference | None = None
 
 
 Row = tuple[dict[str, Any], Any]  # the figures of an example, and the nats of each symbol
@@ -361,7 +369,7 @@ def rows_of(
         figure = multiple if above is not None and above.is_multiple else loss * BITS
         if above is not None and not figure > above.number:
             continue
-        row: dict[str, Any] = {"number": example.number, "text": example.text}
+        row: dict[str, Any] = {"number": example.number, "text": encodable(example.text)}
         row |= {"file": example.file} if len(options.sources) > 1 else {}
         row |= {"characters": len(example.text), "unknown": int(unknown[i])}
         row |= {"nats": float(nats[i]), "nats_per_character": loss}
@@ -416,7 +424,7 @@ def write_characters(scored: Scored, options: Options, console: Console) -> int:
     parts = scored.parts if len(scored.parts) > 1 else {}
     least = -1.0 if above is None else above.number
     for i in np.flatnonzero(scored.nats * BITS > least).tolist():
-        character = None if scored.ids[i] == END else characters[i]
+        character = None if scored.ids[i] == END else encodable(characters[i])
         nats, rank = float(scored.nats[i]), int(scored.ranks[i])
         if options.as_json:
             record: dict[str, Any] = {"character": character, "nats": nats, "rank": rank}
@@ -519,3 +527,26 @@ def show(
         names = ("the row", options.models[0]) if len(predictors) > 1 else ("the model", "the row")
         what = "difference: bits per character of {} less those of {}".format(*names)
         console.note(f"{what}; (=) is below two standard errors")
+
+
+def lines_of(table: list[Line], output: Output) -> Iterator[Visible]:
+    """Yield the table of bits per character, in columns; the names are cut to fit."""
+    from charrnn.score import BITS
+
+    has_apart = any(line.apart is not None for line in table)
+    room = output.width - (50 if has_apart else 24) if output.is_terminal else 200
+    names = [visible_line(line.name) for line in table]
+    width = max(len(name) for name in names)
+    width = max(12, min(width, room))
+    titles = f"{'':{width}}  {'bits/char':>9}  {'perplexity':>11}"
+    titles += f"  {'difference':>10}  std error" if has_apart else ""
+    yield output.paint(Visible(titles), CYAN)
+    for name, line in zip(names, table, strict=True):
+        shown = name if len(name) <= width else f"..{name[2 - width :]}"
+        mean = line.mean
+        text = f"{shown:{width}}  {mean.bits_per_character:9.3f}  {mean.perplexity:11,.4g}"
+        if line.apart is not None:
+            d, error = line.apart
+            mark = " (=)" if line.apart.may_be_chance else ""
+            text += f"  {BITS * d:+10.3f}  {BITS * error:9.3f}{mark}"
+        yield output.paint(Visible(text), BOLD) if not name.startswith(" ") else Visible(text)

@@ -15,6 +15,7 @@ charrnn info --plot curve.svg
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,10 +23,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
-from charrnn.cli.console import Console, Output, check_output, write_output
+from charrnn.cli.console import (
+    Console,
+    Entry,
+    Output,
+    bytes_in_words,
+    check_output,
+    count,
+    entries,
+    write_output,
+)
 from charrnn.cli.errors import option_for
 from charrnn.cli.options import OUTPUT, CommandOptions, File, flag
-from charrnn.cli.terminal.tables import Entry, bytes_in_words, count, entries, of_bits
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings import setting
 from charrnn.system import model_at
@@ -137,6 +146,10 @@ def in_words(path: Path, model: Model) -> Iterator[Entry]:
         if corpus.baselines:
             name = min(corpus.baselines, key=lambda name: corpus.baselines[name])
             yield "", f"{name}, the best baseline: {of_bits(corpus.baselines[name])}"
+
+
+def of_bits(nats: float) -> str:
+    return f"{nats:.3f} nats or {nats / math.log(2):.3f} bits"
 
 
 def settings_of(model: Model) -> dict[str, Any]:

@@ -273,7 +273,7 @@ def show_plan(material: Material, trials: list[Trial], at_once: int, console: Co
 
 def show_runs(rows: Iterable[Row], total: int, console: Console) -> None:
     """Show a line for each run as it ends, and a bar over all runs."""
-    from charrnn.cli.terminal.tables import clock
+    from charrnn.cli.console import clock
     from charrnn.sweep import loss_of
 
     what = "{percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt} runs, {remaining} left"
@@ -343,7 +343,7 @@ def show_table(table: list[dict[str, Any]], console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from charrnn.cli.terminal.tables import clock
+    from charrnn.cli.console import clock
 
     shown = Table(box=None, pad_edge=False, header_style="cyan")
     for name in ("held-out", "difference", "std error", "time", "size"):

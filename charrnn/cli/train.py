@@ -32,7 +32,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options as shared
-from charrnn.cli.console import Console, check_not_input
+from charrnn.cli.console import (
+    Console,
+    Entry,
+    bytes_in_words,
+    check_not_input,
+    clock,
+    count,
+    entries,
+)
 from charrnn.cli.errors import typed
 from charrnn.cli.options import OUTPUT, CorpusOptions, File, exclusive, flag, group
 from charrnn.errors import CharrnnError, CorpusError, DivergedError, ResumeError, SettingError
@@ -44,7 +52,6 @@ if TYPE_CHECKING:
     from charrnn.checkpoint import Checkpoint
     from charrnn.cli.progress import Metrics, Progress
     from charrnn.cli.signals import Stop
-    from charrnn.cli.terminal.tables import Entry
     from charrnn.corpus import Corpus, Warned
     from charrnn.counts import Baseline
     from charrnn.runs import Saver
@@ -187,7 +194,6 @@ def prepare(options: Options, console: Console) -> Training:
     """Begin or resume a run and show its plan. Raise an error if memory or disk are too small."""
     from charrnn import corpus as corpora
     from charrnn import model_file, plan, runs, saving, system
-    from charrnn.cli.terminal.tables import clock, count
 
     start = None if options.start_from is None else model_file.load_trained(options.start_from)
     model = None if start is None else start.model
@@ -297,13 +303,11 @@ def measure(training: Training) -> None:
         training.differences = {**score.differences(best, ids, costs)}
 
 
-def say(entries: Iterable[Entry], options: Options, console: Console) -> None:
+def say(rows: Iterable[Entry], options: Options, console: Console) -> None:
     """Write lines of the plan to stderr; for a dry run they are the result."""
-    from charrnn.cli.terminal import tables
-
     output = console.out if options.dry_run and not options.as_json else console.err
     if not console.quiet:
-        output.write_lines(tables.entries(entries, output))
+        output.write_lines(entries(rows, output))
 
 
 def seconds_left(run: Checkpoint, corpus: Corpus, speed: float) -> float:
@@ -320,8 +324,6 @@ def corpus_entries(
     corpus: Corpus, doubts: list[Warned], learned: Iterable[str], options: Options
 ) -> Iterator[Entry]:
     """Yield a line about the corpus, and warnings; ``learned`` are the files of --from."""
-    from charrnn.cli.terminal.tables import count
-
     train, held_out, are = corpus.train, corpus.held_out, corpus.examples_are
     names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
     size = f"{count(len(train), 'example', are=are)}, {count(train.characters, 'character')}"
@@ -354,8 +356,9 @@ def warning(doubt: Warned) -> str:
 
 def show_dry_run(training: Training, options: Options, console: Console) -> None:
     """Show all settings, memory, steps, time and baselines."""
+    from tqdm.std import tqdm
+
     from charrnn import plan
-    from charrnn.cli.terminal.tables import bytes_in_words, clock, counted
 
     run, c, speed = training.run, training.run.config, training.speed
     planned, seconds = plan.plan(c, training.corpus), seconds_left(run, training.corpus, speed)
@@ -375,7 +378,7 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
         ("symbols", f"{run.vocabulary.symbols:,}, with the end and the unknown character"),
         ("memory", f"about {bytes_in_words(planned.memory_bytes)}"),
         ("steps", f"{planned.steps_per_epoch:,} an epoch, of {c.batch} x {c.bptt} characters"),
-        ("time", f"about {clock(seconds)}, at {counted(speed)} characters a second"),
+        ("time", f"about {clock(seconds)}, at {tqdm.format_sizeof(speed)} characters a second"),
         ("counting", ", ".join(f"{name} {nats:.3f}" for name, nats in losses)),
     ]
     say(rows, options, console)
@@ -420,8 +423,6 @@ def summary(training: Training, screen: Progress, options: Options) -> dict[str,
 
 def show_summary(training: Training, options: Options, console: Console) -> None:
     """Show the loss of the best network, or of its mixture with counts, beside that of counting."""
-    from charrnn.cli.terminal.tables import bits, entries
-
     state, loss, baselines = training.run.state, training.loss, training.run.corpus.baselines
     lines = ["nothing is held out, so the loss on new text is not known"]
     if loss is not None and state.best is not None:
@@ -429,7 +430,8 @@ def show_summary(training: Training, options: Options, console: Console) -> None
         if "both" in training.scores:
             part, network, where = "both", f"network {loss:.3f}, ", "with counts"
             loss = training.scores["both"].nats_per_character
-        lines = [f"held-out loss {loss:.3f} nats ({bits(loss):.3f} bits) per character, {where}"]
+        bits = loss / math.log(2)
+        lines = [f"held-out loss {loss:.3f} nats ({bits:.3f} bits) per character, {where}"]
         if baselines:
             counting = min(baselines.values())
             words = f"{abs(loss - counting):.3f} {'worse' if loss > counting else 'better'}"

@@ -40,12 +40,13 @@ from charrnn.cli.console import (
     Console,
     Output,
     check_output,
+    count,
+    entries,
     wrap,
     write_output,
 )
 from charrnn.cli.options import OUTPUT, CommandOptions, File, exclusive, flag
 from charrnn.cli.reach import three_digits
-from charrnn.cli.terminal.tables import count, entries
 from charrnn.errors import SettingError
 from charrnn.settings import COUNT, Text, setting
 from charrnn.text import Visible, encodable, joined, visible_line

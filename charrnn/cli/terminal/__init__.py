@@ -1,1 +1,0 @@
-"""Draw on the terminal: tables, curves, colours and progress bars."""
