@@ -47,7 +47,7 @@ def test_nothing_is_replaced_without_force(trained: Program) -> None:
     trained.refuses(
         *("embed", "names.txt", "-o", "other.npy"),
         what="other.npy already exists",
-        hint="Name another file with --output, or add --force to replace it.",
+        hint="Name another file, or add --force to replace it.",
     )
     assert trained.run("embed", "names.txt", "-o", "other.npy", "--force", "-q").err == ""
     assert np.load("other.npy").shape == (64, 3)
@@ -90,7 +90,7 @@ def test_nor_is_what_was_learned_from_in_another_folder(program: Program) -> Non
         (["-o", "e.txt"], "-o or --output: 'e.txt' is not a file name that ends in", "--help"),
         (["--force"], "--force needs --output FILE.npy", "Add --output FILE.npy."),
         (["no.txt"], "no.txt does not exist", "Check the name"),
-        (["-o", "no/x.npy"], "no/x.npy cannot be", "--output"),
+        (["-o", "no/x.npy"], "no/x.npy cannot be", "name another file"),
         (["-m", "no.npz"], "there is no model no.npz", "Train one first"),
     ],
 )

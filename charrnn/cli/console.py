@@ -271,27 +271,27 @@ def check_not_input(path: Path, option: str, *inputs: Path | str) -> None:
 def check_output(path: Path, option: str, *inputs: Path | str, force: bool) -> None:
     """Raise an error, before the work, if a file would replace an input or cannot be written."""
     check_not_input(path, option, *inputs)
-    another = f"another file with {option}" if option.startswith("-") else "another file"
     if not force and os.path.lexists(path):
-        raise SaveError(f"{path} already exists", f"Name {another}, or add --force to replace it.")
-    with named_output(another):
+        hint = "Name another file, or add --force to replace it."
+        raise SaveError(f"{path} already exists", hint)
+    with output_errors():
         saving.check_writable(path, 0)
 
 
-def write_output(path: Path, option: str, content: bytes | memoryview) -> None:
+def write_output(path: Path, content: bytes | memoryview) -> None:
     """Write a file under another name, then rename the complete file."""
-    another = f"another file with {option}" if option.startswith("-") else "another file"
-    with named_output(another), saving.locked(path), saving.replaced(path) as file:
+    with output_errors(), saving.locked(path), saving.replaced(path) as file:
         file.write(content)
 
 
 @contextmanager
-def named_output(another: str) -> Iterator[None]:
-    """Write a file in this block. The hint of an error names its option."""
+def output_errors() -> Iterator[None]:
+    """Write a file in this block. The hint of an error does not speak of -m, as for a model."""
     try:
         yield
     except SaveError as error:
-        error.hint_pattern = error.hint_pattern.replace("a file elsewhere with [path]", another)
+        pattern = error.hint_pattern.replace("a file elsewhere with [path]", "another file")
+        error.hint_pattern = pattern
         raise
 
 

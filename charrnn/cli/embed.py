@@ -80,7 +80,7 @@ def run(options: Options, console: Console) -> None:
     if path is not None:
         content = BytesIO()
         np.save(content, model.embed(examples))
-        write_output(path, "--output", content.getbuffer())
+        write_output(path, content.getbuffer())
         vectors = count(len(examples), "vector")
         console.note(f"{vectors} of {model.config.hidden:,} numbers: {path}")
         return

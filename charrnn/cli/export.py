@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options
-from charrnn.cli.console import Console, check_output, named_output
+from charrnn.cli.console import Console, check_output, output_errors
 from charrnn.cli.options import CommandOptions, File, flag, group
 from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to, suffix_of
 from charrnn.settings import setting
@@ -69,7 +69,7 @@ def run(options: Options, console: Console) -> None:
     about.check_for(suffix)
     model = load(options.model)
     check_output(path, "FILE", options.model, *model.corpus.names, force=options.force)
-    with named_output("another file"):
+    with output_errors():
         export_to(path, model.trained, about, force=options.force)
     if model.trained.counted is not None and suffix != ".npz":
         console.note(f"{path} holds the network without the n-gram counts")

@@ -71,8 +71,7 @@ def run(options: Options, console: Console) -> None:
         from charrnn.plots import figure
 
         check_output(options.plot, "--plot", options.model, force=options.force)
-        content = figure(options.plot.suffix[1:].lower(), model)
-        write_output(options.plot, "--plot", content)
+        write_output(options.plot, figure(options.plot.suffix[1:].lower(), model))
         console.note(f"figure saved to {options.plot}")
     is_possible, why = resume_of(model)
     if options.as_json:

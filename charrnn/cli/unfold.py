@@ -106,7 +106,7 @@ def run(options: Options, console: Console) -> None:
         from charrnn.export.html import unfolded
 
         check_output(options.output, "--output", options.model, force=options.force)
-        write_output(options.output, "--output", unfolded(found))
+        write_output(options.output, unfolded(found))
         console.note(f"page saved to {options.output}")
     elif options.as_json:
         facts = found.as_json() | {"text": encodable(text)}
