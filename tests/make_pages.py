@@ -14,64 +14,68 @@ from typing import Any
 import charrnn
 from charrnn.cli.app import COMMANDS
 from charrnn.cli.options import Option, options_of
-from charrnn.settings import Flag, OneOf, Setting, settings_of, value_in_words
+from charrnn.settings import Flag, OneOf, settings_of
 from tests.pages import GUIDE
 
 BEGIN, END = "<!-- from the code -->\n", "<!-- end of what is from the code -->\n"
-VAGUE = ("a text", "a path", "the name of a file")
 WIDE = 70  # characters of parameters
 CODE = re.compile(r"^(```(?:console|python)\n.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
-HEAD = """# Every option of every command
-
-`charrnn COMMAND --help` shows the same in short, with examples. This page adds the range of each
-value. A panel of options is in bold.
-"""
+SHARED = ("model", "as_json", "quiet", "force", "cores", "scheduler")  # described once, by hand
 
 
-def options_page() -> str:
-    """Return the page with each option of each command."""
-    parts = [HEAD]
+def options_page(page: str) -> str:
+    """Return the page with a new list of the options of each command between its markers."""
+    parts = []
+    learned: set[str] = set()
     for name, line in COMMANDS.items():
-        parts += [f"\n## charrnn {name}\n", f"\n{line}\n"]
-        panels: dict[str, list[str]] = {}
-        for option in options_of(import_module(f"charrnn.cli.{name}").Options):
-            panels.setdefault(option.setting.panel or "Options", []).append(option_line(option))
-        for panel, lines in panels.items():
-            parts += [f"\n**{panel}**\n\n", *lines]
-    return "".join(parts)
+        parts.append(f"\n### charrnn {name}\n\n{line}\n\n")
+        options = [*options_of(import_module(f"charrnn.cli.{name}").Options)]
+        shown = [option for option in options if option.name not in SHARED]
+        if name == "sweep":
+            shown = [option for option in shown if option.name not in learned]
+            parts.append("It also takes the options of `train`, but those of its output.\n\n")
+        parts += [option_line(option) for option in shown]
+        if name == "train":
+            learned = {option.name for option in options} - {"corpus", "resume"}
+    return between(page, "".join(parts))
 
 
 def option_line(option: Option) -> str:
-    """Return the names of an option, its help, its range and its default."""
+    """Return the names of an option, its values, its default and one sentence."""
     setting = option.setting
+    names = setting.options(option.name)
     is_flag = isinstance(setting.values, Flag)
-    metavar = "" if is_flag or setting.options("")[0].isupper() else f" {setting.values.metavar}"
-    parts = [f"`{', '.join(setting.options(option.name))}{metavar}`: {setting.about}"]
-    if (
-        not is_flag
-        and not isinstance(setting.values, OneOf)
-        and setting.values.allowed not in VAGUE
-    ):
-        parts.append(f"{capital(setting.values.allowed)}.")
-    if setting.default is MISSING:
-        parts.append("Required.")
-    elif setting.default_in_words:
-        parts.append(f"Default: {setting.default_in_words}.")
-    if setting.variable:
-        parts.append(f"Environment: `{setting.variable}`.")
-    return f"- {' '.join(parts)}\n"
+    metavar = "" if is_flag or names[0].isupper() else f" {setting.values.metavar}"
+    facts = [] if is_flag or isinstance(setting.values, OneOf) else [allowed(setting.values)]
+    default = setting.default_in_words
+    if setting.default is not MISSING and default and default != "chosen for the corpus":
+        facts.append(f"default {default}")
+    note = f" ({'; '.join(filter(None, facts))})" if any(facts) else ""
+    return f"- `{', '.join(names)}{metavar}`{note}: {sentence(setting.about)}\n"
 
 
-def interface() -> str:
-    """Return the reference of each public name, in Markdown."""
+def allowed(values: Any) -> str:
+    """Return the range of numbers in few words; nothing where the metavar says it all."""
+    text = re.sub(r"^a (?:whole )?number ", "", values.allowed)
+    text = re.sub(r"^from (\S+) to [\d,]{9,}$", r"from \1", text)
+    return text if text.startswith("from ") else ""
+
+
+def sentence(text: str) -> str:
+    """Return the first sentence, without what follows a semicolon."""
+    return re.split(r"(?<=\w)\. |; ", text)[0].rstrip(".") + "."
+
+
+def python_page(page: str) -> str:
+    """Return the page with a new reference of each public name between its markers."""
     parts = []
     for name in charrnn.__all__:
         found = getattr(charrnn, name)
         parts += [f"\n### charrnn.{name}\n\n", *described(name, found)]
         for attribute, what in public(found):
             parts += [f"\n#### {name}.{attribute}\n\n", *described(attribute, what)]
-    return "".join(parts)
+    return between(page, "".join(parts))
 
 
 def public(found: Any) -> Iterator[tuple[str, Any]]:
@@ -94,7 +98,7 @@ def described(name: str, what: Any) -> list[str]:
     text = re.sub(r"(?<=\n)(- .*\n)\n(?=- )", r"\1", text)
     fields = [f"- `{field}`{about}" for field, about in fields_of(what)]
     if isinstance(what, type):
-        fields += [f"- `{field}`: {about(one)}" for field, one in settings_of(what).items()]
+        fields += [", ".join(f"`{field}`" for field in settings_of(what))] * bool(settings_of(what))
     code = f"```\n{name}{shown(what)}\n```\n\n" if is_function(what) else ""
     return [code, text.strip(), "\n", *["\n" * bool(fields), *(f"{one}\n" for one in fields)]]
 
@@ -123,22 +127,10 @@ def fields_of(what: Any) -> Iterator[tuple[str, str]]:
                 yield found[1], f" ({found[2]}){': ' if found[3] else ''}{found[3] or ''}"
 
 
-def about(setting: Setting) -> str:
-    """Return the help of a setting, its range and its default, as Python users read them."""
-    default = f", or None: {setting.default_in_words}"
-    if setting.default is not None:
-        default = f"; default: {value_in_words(setting.default)}"
-    return f"{setting.about} {capital(setting.values.allowed)}{default}."
-
-
-def capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def python_page(page: str) -> str:
-    """Return the page with a new reference between its markers."""
+def between(page: str, made: str) -> str:
+    """Return a page with new text between its markers."""
     before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}{interface()}\n{END}{rest.partition(END)[2]}"
+    return f"{before}{BEGIN}{made}\n{END}{rest.partition(END)[2]}"
 
 
 def notebook(text: str) -> str:
@@ -162,7 +154,7 @@ def notebook(text: str) -> str:
 
 
 if __name__ == "__main__":
-    (GUIDE / "options.md").write_text(options_page(), "utf-8")
-    python = GUIDE / "python.md"
-    python.write_text(python_page(python.read_text("utf-8")), "utf-8")
+    for name, made in (("options", options_page), ("python", python_page)):
+        file = GUIDE / f"{name}.md"
+        file.write_text(made(file.read_text("utf-8")), "utf-8")
     (GUIDE / "book.ipynb").write_text(notebook((GUIDE / "book.md").read_text("utf-8")), "utf-8")

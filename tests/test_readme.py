@@ -23,8 +23,8 @@ PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
 
 
 def test_it_is_one_page() -> None:
-    assert len(README.split()) <= 1600
-    assert README.count("\n") <= 180
+    assert len(README.split()) <= 1200
+    assert README.count("\n") <= 140
 
 
 def test_every_command_and_topic_is_named() -> None:
