@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING
 from functools import cached_property
 from importlib import import_module
-from inspect import Parameter, cleandoc, getsource, signature
+from inspect import Parameter, Signature, cleandoc, getsource, signature
 from typing import Any
 
 import charrnn
@@ -18,26 +18,40 @@ from charrnn.settings import Flag, OneOf, settings_of
 from tests.pages import GUIDE
 
 BEGIN, END = "<!-- from the code -->\n", "<!-- end of what is from the code -->\n"
-WIDE = 70  # characters of parameters
 CODE = re.compile(r"^(```(?:console|python)\n.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
-SHARED = ("model", "as_json", "quiet", "force", "cores", "scheduler")  # described once, by hand
+SHARED = (
+    "model",
+    "models",
+    "as_json",
+    "quiet",
+    "force",
+    "cores",
+    "scheduler",
+)  # described once, by hand
 
 
 def options_page(page: str) -> str:
     """Return the page with a new list of the options of each command between its markers."""
     parts = []
-    learned: set[str] = set()
+    learned: set[str] = set()  # names of options that stand under train
     for name, line in COMMANDS.items():
         parts.append(f"\n### charrnn {name}\n\n{line}\n\n")
-        options = [*options_of(import_module(f"charrnn.cli.{name}").Options)]
-        shown = [option for option in options if option.name not in SHARED]
-        if name == "sweep":
-            shown = [option for option in shown if option.name not in learned]
-            parts.append("It also takes the options of `train`, but those of its output.\n\n")
-        parts += [option_line(option) for option in shown]
+        options = options_of(import_module(f"charrnn.cli.{name}").Options)
+        shown = {
+            option.setting.options(option.name)[0]: option
+            for option in options
+            if option.name not in SHARED
+        }
+        again = [f"`{first}`" for first in shown if first in learned]
+        if again:
+            what = (
+                "all of its corpus, network and learning" if name == "sweep" else ", ".join(again)
+            )
+            parts.append(f"As for `train`: {what}.\n\n")
+        parts += [option_line(option) for first, option in shown.items() if first not in learned]
         if name == "train":
-            learned = {option.name for option in options} - {"corpus", "resume"}
+            learned = {*shown} - {"--resume", "--seed", "--dry-run"}
     return between(page, "".join(parts))
 
 
@@ -69,13 +83,17 @@ def sentence(text: str) -> str:
 
 def python_page(page: str) -> str:
     """Return the page with a new reference of each public name between its markers."""
-    parts = []
+    parts: list[str] = []
     for name in charrnn.__all__:
         found = getattr(charrnn, name)
         parts += [f"\n### charrnn.{name}\n\n", *described(name, found)]
         for attribute, what in public(found):
             parts += [f"\n#### {name}.{attribute}\n\n", *described(attribute, what)]
-    return between(page, "".join(parts))
+    lines = "".join(parts).splitlines(keepends=True)
+    seen = {line: number for number, line in reversed([*enumerate(lines)])}
+    is_again = [line.startswith("- `") and seen[line] < i for i, line in enumerate(lines)]
+    kept = [line for line, again in zip(lines, is_again, strict=True) if not again]
+    return between(page, re.sub(r"\n{3,}", "\n\n", "".join(kept)))
 
 
 def public(found: Any) -> Iterator[tuple[str, Any]]:
@@ -104,17 +122,10 @@ def described(name: str, what: Any) -> list[str]:
 
 
 def shown(function: Any) -> str:
-    """Return the signature of a function without self, and one parameter a line if it is long."""
-    found = signature(function)
-    parameters = [one for one in found.parameters.values() if one.name != "self"]
-    shown = [str(one) for one in parameters]
-    named = [i for i, one in enumerate(parameters) if one.kind is Parameter.KEYWORD_ONLY]
-    if named:
-        shown.insert(named[0], "*")
-    one_line = ", ".join(shown)
-    lines = f"({one_line})" if len(one_line) < WIDE else "(\n    " + ",\n    ".join(shown) + ",\n)"
-    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", f"{lines} -> {found.return_annotation!r}")
-    return re.sub(r"Unpack\[\w+\]", "Any", text)
+    """Return the parameters of a function without self and without types."""
+    parameters = [one for one in signature(function).parameters.values() if one.name != "self"]
+    untyped = [one.replace(annotation=Parameter.empty) for one in parameters]
+    return str(Signature(untyped))
 
 
 def fields_of(what: Any) -> Iterator[tuple[str, str]]:
