@@ -7,6 +7,7 @@ import math
 import re
 
 import pytest
+from rich.style import Style
 
 from charrnn.cli.console import Output
 from charrnn.cli.eval import coloured
@@ -24,6 +25,13 @@ class Terminal(io.StringIO):
 def nothing_said_of_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_style_keeps_its_codes() -> None:
+    """Forget the codes that rich made for the terminal of another test."""
+    Style.parse.cache_clear()
+    Style._add.cache_clear()
 
 
 def painted(text: str, bits: float) -> str:
@@ -52,7 +60,7 @@ def test_a_cluster_has_the_colour_of_its_first_character(graphemes: list[str]) -
 
 @pytest.mark.parametrize(
     ("env", "bits", "code"),
-    [  # a style keeps its codes, so each case has another
+    [
         ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, 2.5, "48;2;"),
         ({"TERM": "xterm-256color"}, 4, "48;5;"),
         ({"TERM": "xterm"}, 6, "97;4"),
