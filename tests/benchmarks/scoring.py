@@ -1,13 +1,9 @@
-"""Speed of scoring relative to training, and its peak memory."""
+"""Speed of scoring relative to training."""
 
 from __future__ import annotations
 
 import os
 import statistics
-import subprocess
-import sys
-import tempfile
-from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -21,18 +17,10 @@ from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 from tests.scoring import nats_of
 
-MEGABYTE = 1 << 20
 STEPS = 12  # of training in a round
 SCORED = 1 << 18  # symbols in a round
 ROUNDS = 7
 SIZES = ((256, 2), (128, 2), (512, 1))  # units, layers
-
-CHILD = """
-import resource, sys
-from charrnn.cli import app
-app.main(["eval", sys.argv[1], "-m", sys.argv[2], "--examples", sys.argv[3], "-q", "--json"])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
-"""
 
 
 def names() -> Corpus:
@@ -79,31 +67,8 @@ def ratio(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[float
     )
 
 
-def peak_megabytes(text: Path, model: Path, kind: str) -> float:
-    """Return the peak memory of ``charrnn eval``."""
-    command = [sys.executable, "-c", CHILD, str(text), str(model), kind]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=os.getcwd())
-    return int(done.stderr.split()[-1]) / 1024
-
-
-def memory(megabytes: Sequence[int] = (1, 10, 100)) -> None:
-    """Print the peak memory for texts of several sizes, in lines and in one piece."""
-    print("| text | lines | one example |")
-    with tempfile.TemporaryDirectory() as folder:
-        model, text = Path(folder) / "model.npz", Path(folder) / "text.txt"
-        small = ["--hidden", "32", "--layers", "1", "--epochs", "1", "-q", "-m", str(model)]
-        charrnn = [sys.executable, "-m", "charrnn"]
-        subprocess.run([*charrnn, "train", "dinosaurs", *small], check=True, stdout=-3)
-        for size in megabytes:
-            with text.open("wb") as file:
-                while file.tell() < size * MEGABYTE:
-                    file.write(b"Tyrannosaurus\nTriceratops\n" * 4096)
-            peaks = [peak_megabytes(text, model, kind) for kind in ("lines", "files")]
-            print(f"| {size} MB | {peaks[0]:,.0f} MB | {peaks[1]:,.0f} MB |", flush=True)
-
-
 def report() -> None:
-    """Print the speed of scoring relative to training, and its peak memory."""
+    """Print the speed of scoring relative to training."""
     workers = len(os.sched_getaffinity(0))
     print("| corpus | units, layers | threads | training, characters/s | scoring | times |")
     for name, corpus in (("names", names()), ("book", book())):
@@ -115,5 +80,3 @@ def report() -> None:
                     f"| {scored:,.0f} | {times:.2f} |",
                     flush=True,
                 )
-    print()
-    memory()

@@ -16,7 +16,6 @@ from charrnn.network.parameters import initial
 from charrnn.network.unfolded import Window
 from charrnn.training.lanes import Lanes, usual_parts
 from charrnn.training.optimizers import Optimizer, clip, initial_moments
-from tests.benchmarks import agreement
 from tests.benchmarks.measuring import Work, in_turn
 
 Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps
@@ -59,10 +58,7 @@ def step(shape: Shape, cores: int, cell: str = "tanh", *, forced: bool = False) 
 
 
 def report(against: list[str]) -> None:
-    """Print our rate for each shape and its ratio to theirs, after the differences in loss and
-    gradient.
-    """
-    agreement.report(against)
+    """Print our rate for each shape and its ratio to theirs."""
     print("| cell | symbols, hidden, lanes, steps | characters/s | times the rate of |")
     for cell in OTHERS_HAVE:
         for shape in SHAPES:
