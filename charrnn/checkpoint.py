@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from charrnn.corpus import Corpus
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.settings import CorpusConfig, Ending, Fitted, Reading
+from charrnn.system import path_of
 from charrnn.training.state import TrainState, ending
 from charrnn.vocabulary import Ids, Vocabulary
 
@@ -57,6 +60,38 @@ class CorpusRecord:
         """Return the record with other names of its files."""
         sources, valid = tuple(map(rename, self.sources)), tuple(map(rename, self.valid))
         return replace(self, sources=sources, valid=valid)
+
+    def to_store(self, folder: str | None) -> dict[str, Any]:
+        """Return plain values, the files as seen from a folder; None leaves their names alone."""
+
+        def seen_from_folder(name: str) -> str:
+            if name == "-" or name.startswith("/dev/"):
+                return "-"  # neither can be read again
+            with suppress(ValueError, OSError):  # another drive; no current folder
+                if folder is not None and path_of(name) == name:
+                    return os.path.relpath(name, folder)
+            return name
+
+        return asdict(self.renamed(seen_from_folder))
+
+    @classmethod
+    def stored(cls, values: dict[str, Any], folder: str | None) -> CorpusRecord:
+        """Return the record of stored values, the files as seen from the current folder."""
+        lists = {name: tuple(values[name]) for name in ("sources", "valid")}
+        record = cls(**{**values, **lists, "reading": Reading(**values["reading"])})
+        if record.examples_are not in ("lines", "paragraphs", "files", "texts"):
+            raise ValueError("its examples are of an unknown kind")
+        _ = record.config, Vocabulary(record.known)  # both check their values
+
+        def seen_from_here(name: str) -> str:
+            beside = os.path.join(folder or "", name)
+            if name == "-" or not os.path.exists(beside):
+                return name
+            with suppress(OSError, ValueError):  # no current folder; another drive
+                return os.path.relpath(beside)
+            return beside
+
+        return record if folder is None else record.renamed(seen_from_here)
 
 
 def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, float]) -> CorpusRecord:

@@ -8,7 +8,9 @@ model.save("copy.npz")
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -21,7 +23,14 @@ from charrnn.analysis import Vectors, embed
 from charrnn.checkpoint import Checkpoint, CorpusRecord, Trained
 from charrnn.corpus import Texts, check_texts, files_in
 from charrnn.counts import Ngrams
-from charrnn.errors import CharrnnError, ModelFileError
+from charrnn.errors import (
+    CharrnnError,
+    DamagedModelError,
+    ModelExistsError,
+    ModelFileError,
+    NotAModelError,
+    OtherVersionError,
+)
 from charrnn.export import ExportOptions, export_to
 from charrnn.filler import FillConfig, Filled, fill
 from charrnn.network import Array64, Integers
@@ -328,11 +337,14 @@ class Model:
         force: Replace a file that is no model; default: False.
         """
         with model_file.locked(path, force=force):
-            if self.checkpoint is None:
-                model_file.check_holds_no_run(path)
-                model_file.save_slim(path, self.trained)
-            else:
+            if self.checkpoint is not None:
                 model_file.save(path, self.checkpoint)
+                return
+            with suppress(NotAModelError, DamagedModelError, OtherVersionError):
+                if os.path.exists(path) and not model_file.load_trained(path).slim:
+                    what = f"{os.fspath(path)} holds a run that can be resumed, a slim model none"
+                    raise ModelExistsError(what, "Name another file, or remove that one.")
+            model_file.save_slim(path, self.trained)
 
 
 def each_of(texts: Iterable[str]) -> Iterable[str]:

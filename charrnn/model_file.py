@@ -19,7 +19,7 @@ import stat
 import tokenize
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import MISSING, asdict, fields, replace
 from difflib import get_close_matches
 from typing import Any, Final
@@ -32,8 +32,8 @@ from charrnn import errors, saving
 from charrnn.checkpoint import COUNTERS, USES, Checkpoint, CorpusRecord, Trained
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.settings import Fitted, Reading
-from charrnn.system import MODELS, OURS, model_at, path_of
+from charrnn.settings import Fitted
+from charrnn.system import MODELS, OURS, model_at
 from charrnn.text import question
 from charrnn.training.optimizers import MOMENTS
 from charrnn.training.state import Best, TrainState, architecture_of
@@ -80,10 +80,6 @@ FACTS: Final[dict[str, Any]] = {  # the types of all values in the JSON text: se
     "mixture": [float],
     "slim": bool,
 }
-
-
-class NewerFormatError(Exception):
-    """A text with a format number or a field that this version does not support."""
 
 
 def specs(config: Fitted, architecture: Architecture, counted: int | None, slim: bool) -> Specs:
@@ -135,7 +131,6 @@ def load(path: Path) -> Checkpoint:
 def load_all(path: Path) -> tuple[Trained, Arrays]:
     """Return what a file holds. Raise ModelFileError for a file that cannot be used."""
     name = os.fspath(path)
-    again = "Restore it from a copy, or train it again."
     try:
         if not stat.S_ISREG(os.stat(model_at(path)).st_mode):  # to open a pipe would block
             what = f"{name} is not a model of charrnn: it is no regular file"
@@ -145,9 +140,6 @@ def load_all(path: Path) -> tuple[Trained, Arrays]:
                 raise errors.NotAModelError(f"{name} is not a model of charrnn", "Name another.")
             with zipfile.ZipFile(file) as archive:
                 return read(path, archive, os.fstat(file.fileno()).st_size)
-    except NewerFormatError as error:
-        what = f"{name} was written by a newer charrnn: {error} is unknown"
-        raise errors.OtherVersionError(what, "Install the newest charrnn.") from error
     except FileNotFoundError as error:
         near = question(get_close_matches(name, MODELS))
         hint = f"{near}Train one first, or name another with [model]: a file, or {OURS}."
@@ -160,7 +152,9 @@ def load_all(path: Path) -> tuple[Trained, Arrays]:
         raise errors.ModelFileError(what, "Use a machine with more memory.") from error
     except UNREADABLE as error:
         what = f"{name} is not a model of charrnn, or is damaged: {str(error)!a:.200}"
-        raise errors.DamagedModelError(what, again) from error
+        raise errors.DamagedModelError(
+            what, "Restore it from a copy, or train it again."
+        ) from error
 
 
 def is_model(head: bytes) -> bool:
@@ -198,7 +192,8 @@ def read(path: Path, archive: zipfile.ZipFile, size: int) -> tuple[Trained, Arra
         raise ValueError("the text for counts has unknown symbols")
     best = np.concatenate([arrays[name].reshape(-1) for name in architecture.shapes], dtype="f4")
     del facts["vocabulary"]
-    facts["corpus"] = record_in(path, facts["corpus"], slim)
+    folder = os.path.dirname(os.path.abspath(model_at(path)))
+    facts["corpus"] = CorpusRecord.stored(facts["corpus"], None if slim else folder)
     facts["best"], facts["mixture"] = facts["best"] and tuple(facts["best"]), (*facts["mixture"],)
     model = LanguageModel(Parameters(architecture, best), vocabulary)
     return Trained(model, config, counted=counted, **facts), arrays
@@ -230,76 +225,35 @@ def read_array(
 
 def parse(path: Path, text: bytes) -> dict[str, Any]:
     """Return the facts in a JSON text. Raise ValueError for values that charrnn cannot write."""
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        values = dict(pairs)
-        if len(values) < len(pairs):
-            raise ValueError("a key stands twice")
-        return values
-
-    document = json.loads(text.decode("ascii"), object_pairs_hook=unique)
-    version = document["format"]
+    document = json.loads(text.decode("ascii"))
+    version, facts = document["format"], document["facts"]
     if type(version) is not int or version < 1:
         raise ValueError("its format is no number")
     if version > FORMAT:
-        raise NewerFormatError(f"format {version}")
+        what = f"{os.fspath(path)} was written by a newer charrnn: format {version} is unknown"
+        raise errors.OtherVersionError(what, "Install the newest charrnn.")
     if version < FORMAT:
         what = f"{os.fspath(path)} was written by charrnn 0.2 or older; train again"
         raise errors.OtherVersionError(what)
-    facts: dict[str, Any] = document["facts"]
-    for kind, settings in ((Fitted, facts["settings"]), (Reading, facts["corpus"]["reading"])):
-        if unknown := settings.keys() - {f.name for f in fields(kind)}:
-            raise NewerFormatError(f"the setting {min(unknown)!a:.40}")
-    if not fits(facts, FACTS) or len(facts["mixture"]) != 2:
+    steps = [row["step"] for row in facts["history"]]
+    is_in_order = sorted(set(steps)) == steps and len(facts["mixture"]) == 2
+    if not is_in_order or not fits(facts, FACTS):
         raise ValueError("its facts make no sense")
-    steps = [0, *(row["step"] for row in facts["history"]), facts["counters"]["step"] + 1]
-    if sorted(set(steps)) != steps or len({len(row) for row in facts["history"]}) > 1:
-        raise ValueError("its history makes no sense")
-    return facts
+    return dict(facts)
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Return whether a value is of a kind: a type, alternatives, a list, or a dict by its keys.
-
-    Raise NewerFormatError for an unknown key.
-    """
+    """Return whether a value is of a kind: a type, alternatives, a list, or a dict by its keys."""
     if isinstance(kind, tuple):
-        return any(fits(value, one) for one in kind)
+        return any(fits(value, alternative) for alternative in kind)
     if isinstance(kind, list):
         return type(value) is list and all(fits(item, kind[0]) for item in value)
     if isinstance(kind, dict):
-        if type(value) is not dict:
-            return False
-        if unknown := set() if str in kind else value.keys() - kind.keys():
-            raise NewerFormatError(f"the field {min(unknown)!a:.40}")
-        return all(fits(item, kind.get(str, kind.get(key))) for key, item in value.items())
-    if kind is float:
-        return type(value) in (int, float) and abs(value) <= MOST
-    if kind is int:
-        return type(value) is int and 0 <= value <= MOST
+        is_known = type(value) is dict and (str in kind or value.keys() <= kind.keys())
+        return is_known and all(fits(v, kind.get(str, kind.get(k))) for k, v in value.items())
+    if kind in (int, float):
+        return type(value) in (int, kind) and abs(value) <= MOST and (kind is float or value >= 0)
     return value is None if kind is None else type(value) is kind
-
-
-def record_in(path: Path, facts: dict[str, Any], slim: bool) -> CorpusRecord:
-    """Return the record of a corpus, its files as seen from the current folder."""
-    folder = os.path.dirname(os.path.abspath(model_at(path)))
-    lists = {name: tuple(facts[name]) for name in ("sources", "valid")}
-    record = CorpusRecord(**{**facts, **lists, "reading": Reading(**facts["reading"])})
-    if record.examples_are not in ("lines", "paragraphs", "files", "texts"):
-        raise ValueError("its examples are of an unknown kind")
-    _ = record.config, Vocabulary(record.known)  # both check their values
-    if slim:
-        return record
-
-    def seen_from_here(name: str) -> str:
-        beside = os.path.join(folder, name)
-        if name == "-" or not os.path.exists(beside):
-            return name
-        with suppress(OSError, ValueError):  # no current folder; another drive
-            return os.path.relpath(beside)
-        return beside
-
-    return record.renamed(seen_from_here)
 
 
 # Save
@@ -348,22 +302,15 @@ def write(path: Path, trained: Trained, arrays: Arrays) -> None:
 
 def text_of(path: Path, trained: Trained) -> bytes:
     """Return the JSON text of a file."""
-    folder, counted = os.path.dirname(os.path.abspath(path)), trained.counted
-
-    def stored(name: str) -> str:
-        if name == "-" or name.startswith("/dev/"):
-            return "-"  # neither can be read again
-        with suppress(ValueError, OSError):  # another drive; no current folder
-            if not trained.slim and path_of(name) == name:
-                return os.path.relpath(name, folder)
-        return name
-
-    corpus = asdict(trained.corpus.renamed(stored))
+    counted = trained.counted
     facts = {f.name: getattr(trained, f.name) for f in fields(trained) if f.name != "model"}
-    facts |= {"vocabulary": asdict(trained.model.vocabulary), "corpus": corpus}
-    facts |= {"settings": asdict(facts.pop("config"))}
+    facts["settings"] = asdict(facts.pop("config"))
     del facts["settings"]["cores"]  # any number of processes writes the same bytes
-    facts |= {"counted": None if counted is None else len(counted)}
+    facts["vocabulary"] = asdict(trained.model.vocabulary)
+    facts["corpus"] = trained.corpus.to_store(
+        None if trained.slim else os.path.dirname(os.path.abspath(path))
+    )
+    facts["counted"] = None if counted is None else len(counted)
     document = {"facts": facts, "format": FORMAT}
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     if len(text) > LARGEST:
@@ -388,14 +335,3 @@ def locked(path: Path, *, force: bool) -> Iterator[None]:
             hint = "Name another file, or say force=True."
             saving.check_may_be_replaced(path, is_model, hint)
         yield
-
-
-def check_holds_no_run(path: Path) -> None:
-    """Raise ModelExistsError if the file holds a run, which a slim model would replace."""
-    try:
-        is_run = os.path.exists(path) and not load_trained(path).slim
-    except (errors.NotAModelError, errors.DamagedModelError, errors.OtherVersionError):
-        return
-    if is_run:
-        what = f"{os.fspath(path)} holds a run that can be resumed, and a slim model holds none"
-        raise errors.ModelExistsError(what, "Name another file, or remove that one.")

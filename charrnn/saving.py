@@ -10,6 +10,7 @@ import errno
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -25,53 +26,19 @@ except ImportError:  # Windows: two runs into one file are not noticed
 Path = str | os.PathLike[str]
 
 
-def target_of(path: Path) -> str:
-    """Return the file that a path leads to. Raise OSError if it is a folder or a device."""
-    target = os.path.realpath(path)
-    if os.path.isdir(target):
-        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
-    if os.path.exists(target) and not os.path.isfile(target):
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    return target
-
-
 @contextmanager
-def replaced(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a new file that takes the place of the old one at the end, if all goes well.
-
-    Its temporary name is always the same, so it replaces that of a killed save. The caller holds
-    the lock.
-    """
-    temporary = ""
+def target_of(path: Path) -> Iterator[str]:
+    """Yield the file that a path leads to; an OSError of the block becomes a SaveError."""
     try:
-        target = target_of(path)
-        folder, name = os.path.split(target)
-        temporary = os.path.join(folder, f".{name}.tmp")
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(OSError):
-            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
-        os.replace(temporary, target)
-        if os.name != "nt":  # Windows opens no folder
-            descriptor = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        target = os.path.realpath(path)
+        if os.path.isdir(target):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if os.path.exists(target) and not os.path.isfile(target):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        yield target
     except OSError as error:
-        raise cannot_save(path, error) from error
-    finally:
-        with suppress(OSError):
-            os.unlink(temporary)
-
-
-def cannot_save(path: Path, error: OSError) -> SaveError:
-    what = f"{os.fspath(path)} cannot be saved: {error.strerror or error}"
-    return SaveError(what, remedy(error))
+        what = f"{os.fspath(path)} cannot be saved: {error.strerror or error}"
+        raise SaveError(what, remedy(error)) from error
 
 
 def remedy(error: object, another: str = "name a file elsewhere with [path]") -> str:
@@ -84,36 +51,58 @@ def remedy(error: object, another: str = "name a file elsewhere with [path]") ->
     return f"{another[0].upper()}{another[1:]}."
 
 
+@contextmanager
+def replaced(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a new file that takes the place of the old one at the end, if all goes well.
+
+    Its temporary name is always the same, so it replaces that of a killed save. The caller holds
+    the lock.
+    """
+    with target_of(path) as target:
+        folder, name = os.path.split(target)
+        temporary = os.path.join(folder, f".{name}.tmp")
+        try:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            with open(temporary, "xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(OSError):
+                os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+            os.replace(temporary, target)
+        finally:
+            with suppress(OSError):
+                os.unlink(temporary)
+        if os.name != "nt":  # Windows opens no folder
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
 def check_writable(path: Path, size: int) -> None:
     """Raise SaveError if a file of that size could not be saved. Use it before long work."""
-    try:
-        target = target_of(path)
-        folder, name = os.path.split(target)
+    with target_of(path) as target:
+        folder = os.path.dirname(target)
         if os.path.exists(target) and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, "the file is protected against writing")
         if 0 < shutil.disk_usage(folder).free < size:
             raise OSError(errno.ENOSPC, f"{size:,} bytes are needed")
-        trial = os.path.join(folder, f".{name}.{os.getpid()}.tmp")
-        try:
-            with open(trial, "xb") as file:
-                file.truncate(size)  # costs nothing, and meets the limit on file sizes
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(trial)
-    except OSError as error:
-        raise cannot_save(path, error) from error
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.truncate(size)  # costs nothing, and meets the limit on file sizes
 
 
 def check_may_be_replaced(path: Path, is_ours: Callable[[bytes], bool], hint: str) -> None:
     """Raise ModelExistsError if the file exists and charrnn has not written it."""
     with suppress(OSError):  # the attempt to write will show the error
-        if not os.path.isfile(path):
-            return
-        with open(path, "rb") as file:
-            head = file.read(1 << 16)
-        if head and not is_ours(head):
-            what = f"{os.fspath(path)} already exists, and charrnn has not written it"
-            raise ModelExistsError(what, hint)
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                head = file.read(1 << 16)
+            if head and not is_ours(head):
+                what = f"{os.fspath(path)} already exists, and charrnn has not written it"
+                raise ModelExistsError(what, hint)
 
 
 def keep_old(path: Path) -> str | None:
@@ -122,54 +111,54 @@ def keep_old(path: Path) -> str | None:
     The first name stays until a save replaces it, so a kill in between loses neither. The caller
     holds the lock.
     """
-    target = os.path.realpath(path)
-    if not os.path.isfile(target):
-        return None
-    stem, suffix = os.path.splitext(target)
-    for number in count(1):
-        old = f"{stem}.{number}{suffix}"
-        try:
+    with target_of(path) as target:
+        if not os.path.isfile(target):
+            return None
+        stem, suffix = os.path.splitext(target)
+        for number in count(1):
+            old = f"{stem}.{number}{suffix}"
             try:
                 os.link(target, old)
-            except (FileExistsError, FileNotFoundError):
-                raise
+            except FileExistsError:
+                if not (os.path.exists(old) and os.path.samefile(target, old)):
+                    continue  # else a run was killed before it saved
             except OSError:  # a filesystem without links
-                with open(target, "rb") as source, open(old, "xb") as copy:
-                    shutil.copyfileobj(source, copy)
+                if os.path.lexists(old):
+                    continue
+                shutil.copyfile(target, old)
             return os.path.join(os.path.dirname(path), os.path.basename(old))
-        except FileExistsError:
-            if os.path.samefile(target, old):  # a run was killed before it saved
-                return os.path.join(os.path.dirname(path), os.path.basename(old))
-        except OSError as error:
-            raise cannot_save(path, error) from error
-    return None
+    raise AssertionError("numbers do not end")
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep all other runs out of ``locked`` for the same file."""
-    try:
-        folder, name = os.path.split(target_of(path))
+    with target_of(path) as target:
+        folder, name = os.path.split(target)
         lock = os.path.join(folder, f".{name}.lock")
-        while True:
-            file = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The last run may have removed the file after it was opened and before it was locked.
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(file), os.stat(lock)):
-                    break
-            os.close(file)
-    except BlockingIOError as error:
-        os.close(file)
-        what = f"{os.fspath(path)} is being written by another run"
-        hint = "Wait until that run has ended, or name another file with [path]."
-        raise ModelBusyError(what, hint) from error
-    except OSError as error:
-        raise cannot_save(path, error) from error
+        file = open_locked(path, lock)
     try:
         yield
     finally:
         with suppress(OSError):
             os.unlink(lock)
+        os.close(file)
+
+
+def open_locked(path: Path, lock: str) -> int:
+    """Return the descriptor of the lock file, or raise ModelBusyError."""
+    while True:
+        file = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(file)
+            what = f"{os.fspath(path)} is being written by another run"
+            hint = "Wait until that run has ended, or name another file with [path]."
+            raise ModelBusyError(what, hint) from error
+        # The last run may have removed the file after it was opened and before it was locked.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file), os.stat(lock)):
+                return file
         os.close(file)
