@@ -1,4 +1,4 @@
-"""Headless Chromium, controlled through two pipes.
+"""JavaScript in V8 (package mini-racer), and pages in headless Chromium, controlled by two pipes.
 
     with Browser(folder) as browser:
         page = browser.open(folder / "names.html")
@@ -16,9 +16,12 @@ import select
 import shutil
 import subprocess
 import time
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from py_mini_racer import MiniRacer
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 WITHOUT_ONE = "there is no chromium"
@@ -178,3 +181,14 @@ def is_quiet(page: Page) -> bool:
     outside = [url for url in asked if not url.startswith(("file:", "data:"))]
     said = [one["entry"]["text"] for one in page.heard("Log.entryAdded")]
     return (outside, said, page.heard("Runtime.exceptionThrown")) == ([], [], [])
+
+
+@cache
+def engine() -> MiniRacer:
+    """Return V8."""
+    return MiniRacer()
+
+
+def ask(expression: str) -> Any:
+    """Return the value of a JavaScript expression."""
+    return json.loads(str(engine().eval(f"JSON.stringify({expression})")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+
+import pytest
 
 Arg = str | bytes | Path
 
@@ -228,3 +231,38 @@ def wait_until(condition: Callable[[], bool]) -> None:
         waited = time.monotonic() - began
         assert waited < PATIENCE, "nothing happened"
         time.sleep(0.005 if waited < 0.2 else 0.02)
+
+
+@contextmanager
+def dask_cluster(folder: Path, workers: int = 2) -> Iterator[tuple[Path, Child]]:
+    """Start a scheduler and workers without nannies; yield its file and its process."""
+    file = folder / "scheduler.json"
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    dask_worker = [sys.executable, "-m", "distributed.cli.dask_worker"]
+    local = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
+    env = {"PYTHONPATH": str(HOME), "OPENBLAS_NUM_THREADS": "1"}
+    with going([*dask, *local, "--port", "0"], folder, env) as scheduler:
+        scheduler.until(lambda: file.exists() and file.stat().st_size > 0)
+        if not workers:
+            yield file, scheduler
+            return
+        one = [*dask_worker, *local, "--nthreads", "1", "--no-nanny"]
+        with going(one, folder, env) as first, going(one, folder, env) as second:
+            first.until(lambda: "Registered to" in first.err)
+            second.until(lambda: "Registered to" in second.err)
+            yield file, scheduler
+
+
+def children_of(process: int) -> list[int]:
+    file = Path(f"/proc/{process}/task/{process}/children")
+    return list(map(int, file.read_text().split())) if file.exists() else []
+
+
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
+
+
+def strace(fault: str, command: Sequence[str] = CHARRNN) -> list[str]:
+    """Return a command that runs the program with a fault such as "fsync:error=EIO"."""
+    call = fault.partition(":")[0]
+    traced = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
+    return [*traced, "-e", f"inject={fault}", *command]

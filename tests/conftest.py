@@ -30,10 +30,13 @@ from charrnn import plan  # noqa: E402
 from charrnn.cli import app  # noqa: E402
 from charrnn.training.state import Stopwatch  # noqa: E402
 from tests import shout as shouting  # noqa: E402
-from tests.corpora import NAMES  # noqa: E402
-from tests.program import SMALL, Program  # noqa: E402
+from tests.child import dask_cluster  # noqa: E402
+from tests.program import (  # noqa: E402
+    NAMES,
+    SMALL,
+    Program,
+)
 from tests.shout import LINE, SHOUT  # noqa: E402
-from tests.workers import dask_cluster  # noqa: E402
 
 DEFAULTS: Mapping[signal.Signals, Any] = {
     signal.SIGINT: signal.default_int_handler,
@@ -50,15 +53,8 @@ STDERR = pytest.StashKey[int]()  # the stream that pytest does not capture
 
 # Test files that other versions of Python and of the packages could break.
 QUICK = {
-    *(
-        "test_cli_help",
-        "test_cli_usage",
-        "test_cli_error_messages",
-        "test_cli_startup",
-        "test_console",
-    ),
-    *("test_cli_train", "test_cli_sample", "test_cli_eval", "test_cli_info", "test_settings"),
-    *("test_progress", "test_hints", "test_gradients", "test_container", "test_formats"),
+    *("test_cli_app", "test_cli_console", "test_cli_errors", "test_cli_eval", "test_cli_info"),
+    *("test_cli_sample", "test_cli_train", "test_package", "test_settings", "test_unfolded"),
 }
 
 
@@ -206,15 +202,6 @@ def shout(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
 def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are written, but not synced."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
-
-
-@pytest.fixture
-def saves_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run is saved at every check-up."""
-    from charrnn import model_file as checkpoint
-
-    for name in ("OFTEN", "COSTLY"):
-        monkeypatch.setattr(checkpoint, name, 0)
 
 
 @pytest.fixture

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,20 +18,28 @@ from contextlib import (
     redirect_stdout,
     suppress,
 )
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 from unittest import mock
 
 import pytest
 
+from charrnn import model_file
+from charrnn.checkpoint import Checkpoint
 from charrnn.cli import app, errors
 from tests import child as children
-from tests.child import CHARRNN, NOTHING, Arg, Changes, Child, Result
-
-__all__ = ["CHARRNN", "SMALL", "Child", "Program", "Result", "is_refusal"]
+from tests.child import CHARRNN, NOTHING, PYTHON, Arg, Changes, Child, Result
 
 AT_START = ("PYTHON", "LC_", "LANG")  # variables that Python reads when it starts
+WORDS = [
+    *("anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna"),
+    *("ida", "jo", "karl", "lena", "mia", "nora", "otto", "paula"),
+]
+NAMES = "\n".join(WORDS * 4) + "\n"
 SMALL = ("--hidden", "3", "--layers", "1", "--epochs", "1")  # trains in milliseconds
+seldom = partial(pytest.param, marks=pytest.mark.long)  # a row that runs only with --long
 
 
 class Program:
@@ -197,3 +207,85 @@ def is_refusal(ended: Result, what: str | list[str], hint: str, status: int = 1)
         assert piece in error
     assert hint in advice
     assert ended.status == status
+
+
+# Small runs
+
+SIZE = ("--hidden", "6", "--layers", "1", "--bptt", "6", "--batch", "4", "--cores", "1")
+BRIEF = (*SIZE, "--epochs", "2")
+
+
+def summary_of(program: Program, *options: str | Path) -> dict[str, Any]:
+    """Train, which must succeed, and return the summary."""
+    ran = program.run("train", "names.txt", *BRIEF, "--force", "--json", *options)
+    assert ran.status == 0, ran.err
+    return ran.json
+
+
+def plan_of(program: Program, *options: str | Path, corpus: str = "names.txt") -> dict[str, Any]:
+    """Return the plan of a dry run."""
+    ran = program.run("train", corpus, "--dry-run", "--json", *options)
+    assert ran.status == 0, ran.err
+    return ran.json
+
+
+def saved_by(program: Program, *options: str | Path) -> Checkpoint:
+    """Train and return the saved checkpoint."""
+    summary_of(program, *options)
+    return model_file.load(program / "model.npz")
+
+
+def metrics_of(program: Program, *options: str | Path) -> list[dict[str, Any]]:
+    """Train and return the metrics, one object a line."""
+    path = program / "run.jsonl"
+    path.unlink(missing_ok=True)
+    summary_of(program, "--metrics", "run.jsonl", *options)
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+# A run of about a second, which tests interrupt, and its expected files
+
+# The program, changed to save at every check-up.
+OFTEN = (
+    "from charrnn import runs as c; c.OFTEN = c.COSTLY = 0;from charrnn.__main__ import run; run()"
+)
+SAVING_OFTEN = [*PYTHON, "-c", OFTEN]
+LONG_SIZE = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--cores", "2")
+BEGIN = ("train", "names.txt", *LONG_SIZE, "--check-every", "10", "--preview", "0")
+METRICS = ("--metrics", "metrics.jsonl")
+WHOLE_RUN = (*BEGIN, "--epochs", "40", *METRICS)
+GO_ON = ("train", "--resume", "--preview", "0", *METRICS)
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """The files of a run that was not interrupted."""
+
+    model: bytes
+    metrics: bytes
+
+
+def run_undisturbed(program: Program) -> Undisturbed:
+    """Run it without interruption, in a folder of its own."""
+    beside = Program(program.folder / "undisturbed")
+    beside.folder.mkdir()
+    shutil.copy(program / "names.txt", beside / "names.txt")
+    beside.run(*WHOLE_RUN, child=False).says("next ")
+    return found(beside.folder)
+
+
+def found(folder: Path) -> Undisturbed:
+    """Return the files of a run."""
+    return Undisturbed((folder / "model.npz").read_bytes(), (folder / "metrics.jsonl").read_bytes())
+
+
+def is_tidy(program: Program) -> None:
+    """Assert that killed runs have left no temporary files."""
+    left = [path.name for path in program.folder.iterdir() if path.name.startswith(".")]
+    assert not left, left
+
+
+def lines_of(program: Program) -> int:
+    """Return the number of lines of metrics, about one a step."""
+    path = program / "metrics.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0

@@ -21,7 +21,7 @@ from charrnn.plan import fit_settings, memory_bytes
 from charrnn.settings import CorpusConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
-from tests.test_gradients import (
+from tests.test_unfolded import (
     LANES,
     STEPS,
     assert_gradient_is_right,

@@ -15,9 +15,7 @@ import pytest
 
 import charrnn
 from charrnn.score import BITS
-from tests.corpora import NAMES
-from tests.program import Program
-from tests.runs import SIZE
+from tests.program import NAMES, SIZE, Program
 
 WORDS = [line for line in NAMES.split("\n") if line]
 ODD = "Zq#9%xK!"

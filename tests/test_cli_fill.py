@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 
 import charrnn
+from tests.networks import END, independent, saved, speller
 from tests.program import Program
-from tests.speaking import END, independent, saved, speller
 
 
 def test_json_has_the_keys_that_scripts_rely_on(well_trained: Program) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.program import Program
-from tests.runs import SIZE
-from tests.speaking import babbler, saved
+from tests.networks import babbler, saved
+from tests.program import SIZE, Program
 
 KEYS = {
     *("schema", "model", "bytes", "parameters", "hidden", "layers", "symbols", "vocabulary"),

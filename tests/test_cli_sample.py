@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from charrnn.settings import Reading
-from tests.program import Program, Result
-from tests.speaking import END, babbler, independent, markov, saved, speller
+from tests.child import Result
+from tests.networks import END, babbler, independent, markov, saved, speller
+from tests.program import Program
 
 posix = pytest.mark.skipif(os.name == "nt", reason="pipes and terminals of POSIX")
 

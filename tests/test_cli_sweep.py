@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.child import wait_until
+from tests.child import children_of, dask_cluster, wait_until
 from tests.program import SMALL, Program
-from tests.workers import children_of, dask_cluster
 
 TRY = ("sweep", "names.txt", *SMALL[2:], "--try", "hidden=2,3")
 ENDLESS = (

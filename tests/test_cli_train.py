@@ -21,8 +21,7 @@ from charrnn.cli import progress
 from charrnn.errors import SaveError
 from charrnn.settings import Fitted
 from charrnn.training.loop import Event
-from tests.program import Program
-from tests.runs import BRIEF, SIZE, metrics_of, plan_of, saved_by, summary_of
+from tests.program import BRIEF, SIZE, Program, metrics_of, plan_of, saved_by, summary_of
 
 posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 RUN = ("train", "names.txt", *SIZE, "--epochs", "3", "--check-every", "20", "--preview", "0")

@@ -14,9 +14,9 @@ from charrnn.errors import SettingError
 from charrnn.network.architecture import KNOWN, Architecture, read_before, seen, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.vocabulary import END, Vocabulary
+from tests.networks import nats_of
 from tests.program import Program
-from tests.scoring import nats_of
-from tests.test_gradients import assert_gradient_is_right, counted, masks, state, window
+from tests.test_unfolded import assert_gradient_is_right, counted, masks, state, window
 
 
 def network(cell: str = "tanh", head: str = "symbol", symbols: int = 7) -> Parameters:

@@ -14,8 +14,7 @@ import pytest
 from charrnn import cluster
 from charrnn.cluster import map_in_order, open_executor
 from charrnn.errors import ClusterError, CorpusError
-from tests.child import HOME, PYTHON, going, wait_until
-from tests.workers import children_of, dask_cluster
+from tests.child import HOME, PYTHON, children_of, dask_cluster, going, wait_until
 
 GROUPS = [0.0, 0.03, 0.0, 0.02, 0.01, 0.0, 0.0, 0.0]
 

@@ -21,7 +21,7 @@ from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.sampler import SampleConfig, Sampler
 from charrnn.training.loop import Step
-from tests.scoring import score_texts
+from tests.networks import score_texts
 
 Choice = dict[str, Any]
 

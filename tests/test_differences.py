@@ -9,8 +9,7 @@ import pytest
 
 from charrnn.score import BLOCK, difference_of, oddest
 from charrnn.vocabulary import END
-from tests.program import Program
-from tests.runs import SIZE
+from tests.program import SIZE, Program
 
 LINE = ("train", "names.txt", *SIZE, "--epochs", "8", "-q", "--seed")
 

@@ -13,7 +13,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.step import Network
 from charrnn.vocabulary import END, codes_of
-from tests.speaking import babbler, vocabulary_of
+from tests.networks import babbler, vocabulary_of
 
 Vectors = analysis.Vectors
 

@@ -18,8 +18,8 @@ from charrnn.export import ExportOptions, export, js
 from charrnn.export.c_header import prefix_for
 from charrnn.model import Model
 from charrnn.scorer import score_group
-from tests.exporting import IDS, MODELS, model_of
-from tests.javascript import ask, engine
+from tests.browser import ask, engine
+from tests.networks import IDS, MODELS, model_of
 from tests.program import Program
 
 PROGRAM = """

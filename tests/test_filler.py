@@ -15,9 +15,8 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.predictor import Predictor
 from charrnn.runs import load
 from charrnn.scorer import score_group
-from tests.javascript import lively
-from tests.speaking import END, babbler, independent, markov, vocabulary_of
-from tests.test_length import model as drawing_lengths
+from tests.networks import END, babbler, independent, lively, markov, vocabulary_of
+from tests.test_heads import model as drawing_lengths
 
 GAP = 3  # characters, at most
 PATTERNS = [

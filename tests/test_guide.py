@@ -15,6 +15,7 @@ from charrnn.cli.app import COMMANDS
 from charrnn.cli.guide import Options, topics
 from charrnn.cli.options import Known, options_of
 from charrnn.settings import settings_of
+from tests.child import CHARRNN
 from tests.make_pages import notebook, options_page, python_page
 from tests.pages import (
     GUIDE,
@@ -26,7 +27,7 @@ from tests.pages import (
     run_command,
     run_page,
 )
-from tests.program import CHARRNN, SMALL, Program
+from tests.program import SMALL, Program
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -11,7 +11,7 @@ import charrnn
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters, initial
 from charrnn.vocabulary import END
-from tests.test_gradients import assert_gradient_is_right, masks, state, window
+from tests.test_unfolded import assert_gradient_is_right, masks, state, window
 
 
 def network(cell: str = "tanh", symbols: int = 7) -> Parameters:

@@ -15,8 +15,8 @@ from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.step import Network
 from charrnn.network.unfolded import State, Window
 from charrnn.vocabulary import Vocabulary
-from tests.scoring import nats_of
-from tests.test_gradients import (
+from tests.networks import nats_of
+from tests.test_unfolded import (
     LANES,
     assert_gradient_is_right,
     begun,

@@ -14,9 +14,8 @@ from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.model import Model, Surprisal
 from charrnn.plots import LONGEST, figure, heat_map
 from tests.child import PYTHON
-from tests.corpora import NAMES
 from tests.extras import axes, without
-from tests.program import Program
+from tests.program import NAMES, Program
 
 CONFIG = charrnn.TrainConfig(hidden=4, layers=1, epochs=6, check_every=3, batch=4, bptt=8)
 

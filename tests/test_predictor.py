@@ -16,7 +16,7 @@ from charrnn.network.parameters import LanguageModel, initial
 from charrnn.predictor import Predictor, Use, combine, softmax
 from charrnn.scorer import score_ids
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
-from tests.speaking import vocabulary_of
+from tests.networks import vocabulary_of
 
 LETTERS = "ab"
 K = len(LETTERS) + 2

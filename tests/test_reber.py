@@ -20,7 +20,7 @@ from charrnn.settings import CorpusConfig, TrainConfig
 from charrnn.system import path_of
 from charrnn.training.loop import train
 from charrnn.training.state import start
-from tests.scoring import nats_of
+from tests.networks import nats_of
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,8 @@ from charrnn.runs import load
 from charrnn.sampler import Conditions, LengthChoice, Sample, Sampler, best_of, choose
 from charrnn.scorer import score_group
 from charrnn.settings import SampleConfig
-from tests.javascript import lively
-from tests.speaking import END, UNKNOWN, babbler, independent, markov, speller
-from tests.test_length import model as drawing_lengths
+from tests.networks import END, UNKNOWN, babbler, independent, lively, markov, speller
+from tests.test_heads import model as drawing_lengths
 
 DRAWS = 20_000
 COIN = {"a": 0.3, "b": 0.3, END: 0.4}

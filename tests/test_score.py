@@ -18,7 +18,7 @@ from charrnn.score import BITS, BOUNDS, Mean, Score, band_names, band_of
 from charrnn.scorer import score_group
 from charrnn.settings import CorpusConfig
 from charrnn.vocabulary import END, SCALARS, Vocabulary
-from tests.scoring import score_texts
+from tests.networks import score_texts
 
 DINOSAURS = Path(__file__).parent.parent / "data" / "dinosaurs.txt"
 

@@ -28,7 +28,7 @@ from charrnn.sweep import (
     train_one,
     trials_of,
 )
-from tests.corpora import NAMES
+from tests.program import NAMES
 
 SIZE = {"layers": 1, "epochs": 2, "batch": 4}
 TRIED = {"hidden": (2, 3), "lr": (0.01, 1e6)}

@@ -16,8 +16,8 @@ from charrnn.network.parameters import Parameters
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.unfold import NAME, Part, Unfolding, unfold
 from charrnn.vocabulary import END
-from tests.exporting import model_of
-from tests.test_gradients import disagreement, slopes
+from tests.networks import model_of
+from tests.test_unfolded import disagreement, slopes
 
 TEXT = "abcéa€cab"
 LONG = "".join(np.random.default_rng(0).choice([*"abcé€"], 150))

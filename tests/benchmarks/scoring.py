@@ -15,7 +15,7 @@ from charrnn.system import path_of
 from charrnn.training.loop import part_of, train
 from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
-from tests.scoring import nats_of
+from tests.networks import nats_of
 
 STEPS = 12  # of training in a round
 SCORED = 1 << 18  # symbols in a round

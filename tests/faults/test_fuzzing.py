@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import charrnn
 from charrnn.errors import SettingError
-from tests.program import Program, Result
+from tests.child import Result
+from tests.program import Program
 
 TEXTS = st.one_of(
     st.text(max_size=60),

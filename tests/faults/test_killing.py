@@ -9,18 +9,17 @@ import time
 import pytest
 
 from charrnn import model_file as checkpoint
-from tests.child import Child, wait_until
-from tests.faults.long_run import (
+from tests.child import Child, needs_strace, strace, wait_until
+from tests.program import (
     GO_ON,
     SAVING_OFTEN,
     WHOLE_RUN,
+    Program,
     found,
     is_tidy,
     lines_of,
     run_undisturbed,
 )
-from tests.faults.tracing import needs_strace, strace
-from tests.program import Program
 
 pytestmark = pytest.mark.child(True)
 

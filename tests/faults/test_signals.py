@@ -19,10 +19,18 @@ from typing import IO
 import pytest
 
 from charrnn import model_file as checkpoint
-from tests.child import CHARRNN, PLAIN, PYTHON, read_screen
-from tests.faults.long_run import GO_ON, WHOLE_RUN, found, is_tidy, lines_of, run_undisturbed
-from tests.program import SMALL, Child, Program
-from tests.rows import seldom
+from tests.child import CHARRNN, PLAIN, PYTHON, Child, read_screen
+from tests.program import (
+    GO_ON,
+    SMALL,
+    WHOLE_RUN,
+    Program,
+    found,
+    is_tidy,
+    lines_of,
+    run_undisturbed,
+    seldom,
+)
 
 pytestmark = pytest.mark.child(True)
 
@@ -107,7 +115,7 @@ def stuck(file):
         for _ in range(30000):
             time.sleep(0.01)
 os.fsync = stuck
-from tests.rows import seldom
+from tests.program import seldom
 from charrnn.__main__ import run; run()
 """
 

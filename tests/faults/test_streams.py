@@ -9,10 +9,8 @@ import pytest
 
 from charrnn import model_file as checkpoint
 from tests.child import CHARRNN, PATIENCE
-from tests.faults.long_run import is_tidy
-from tests.program import SMALL, Program
-from tests.rows import seldom
-from tests.speaking import independent, saved
+from tests.networks import independent, saved
+from tests.program import SMALL, Program, is_tidy, seldom
 
 pytestmark = pytest.mark.child(True)
 

@@ -9,10 +9,8 @@ import pytest
 
 from charrnn import model_file as checkpoint
 from tests.child import CHARRNN
-from tests.faults.long_run import is_tidy
 from tests.faults.test_signals import ENDLESS
-from tests.program import SMALL, Program, is_refusal
-from tests.rows import seldom
+from tests.program import SMALL, Program, is_refusal, is_tidy, seldom
 
 pytestmark = pytest.mark.child(True)
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.corpora import NAMES
-from tests.program import Program
-from tests.runs import SIZE
+from tests.program import NAMES, SIZE, Program
 
 Row = tuple[int, str, str, str]
 

@@ -19,10 +19,9 @@ from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.predictor import Predictor
 from charrnn.scorer import score_ids
 from charrnn.vocabulary import END, Vocabulary
-from tests.program import Program
-from tests.rows import seldom
-from tests.scoring import score_texts
-from tests.test_gradients import assert_gradient_is_right, counted, loss_of, masks, state, window
+from tests.networks import score_texts
+from tests.program import Program, seldom
+from tests.test_unfolded import assert_gradient_is_right, counted, loss_of, masks, state, window
 
 DINOSAURS = Path(__file__).parents[1] / "data" / "dinosaurs.txt"
 LONGEST = 40  # of the lengths to start from

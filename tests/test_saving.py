@@ -10,8 +10,7 @@ import pytest
 import charrnn
 from charrnn.errors import CharrnnError, ModelExistsError
 from charrnn.saving import check_may_be_replaced
-from tests.program import Program
-from tests.runs import BRIEF
+from tests.program import BRIEF, Program
 
 NOVEL = "It was a dark and stormy night.\n"
 

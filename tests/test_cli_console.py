@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.child import CHARRNN
-from tests.program import Program, Result
+from tests.child import CHARRNN, Result
+from tests.program import Program
 from tests.shout import SHOUT
 
 posix = pytest.mark.skipif(os.name == "nt", reason="signals, shells and terminals of POSIX")

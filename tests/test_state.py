@@ -17,7 +17,7 @@ from charrnn.settings import Fitted, TrainConfig
 from charrnn.training.batches import Epoch
 from charrnn.training.state import inherit, take_sizes
 from charrnn.vocabulary import Vocabulary
-from tests.speaking import babbler
+from tests.networks import babbler
 
 
 def test_rows_that_both_know_are_copied_and_new_ones_are_zero() -> None:

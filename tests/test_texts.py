@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from tests.program import Program
-from tests.runs import BRIEF
+from tests.program import BRIEF, Program
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from charrnn.cli.errors import in_words_of_the_command_line, option_for
 from charrnn.errors import CharrnnError, DamagedModelError, SettingError
 from charrnn.sampler import Sampler
 from charrnn.settings import SampleConfig, TrainConfig
+from tests.networks import babbler
 from tests.program import Program
-from tests.speaking import babbler
 
 HOUSE = Path(charrnn.__file__).parent
 LIBRARY = [

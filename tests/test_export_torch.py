@@ -15,7 +15,7 @@ from safetensors.numpy import load
 from charrnn.export import ExportOptions, export
 from charrnn.model import Model
 from charrnn.network import Array
-from tests.exporting import FEW, IDS, MODELS, model_of, random_ids
+from tests.networks import FEW, IDS, MODELS, model_of, random_ids
 
 LAYERS = {"tanh": "RNN", "gru": "GRU", "lstm": "LSTM"}
 

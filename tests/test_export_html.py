@@ -19,7 +19,8 @@ from charrnn.export.js import asset
 from charrnn.runs import load
 from charrnn.text import STEERING
 from charrnn.vocabulary import Vocabulary
-from tests.javascript import ask, holding, lively, small
+from tests.browser import ask
+from tests.networks import holding, lively, small
 from tests.program import Program
 
 HOSTILE = Vocabulary("".join(sorted("\x00\n<>&\"'/!-\\\u2028\u202e\ufeff\U0010ffffscript")), 0.01)

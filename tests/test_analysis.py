@@ -12,7 +12,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.unfolded import State, Unfolded, Window
 from charrnn.vocabulary import Ids
-from tests.speaking import babbler, independent, vocabulary_of
+from tests.networks import babbler, independent, vocabulary_of
 
 STEPS, LANES, SYMBOLS, HIDDEN = 7, 2, 5, 3
 STEP = 1e-5  # of a difference
