@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypedDict
 
 from charrnn.corpus import Corpus
 from charrnn.network.parameters import LanguageModel, Parameters
@@ -16,8 +16,19 @@ from charrnn.training.state import TrainState, ending
 from charrnn.vocabulary import Ids, Vocabulary
 
 Row = dict[str, float]
-COUNTERS: Final = (*("step", "epoch", "window", "characters", "since"), "nats", "minutes")
 USES: Final = ("network", "counts", "both")  # of a model, each with its oddest held-out example
+
+
+class Counters(TypedDict):
+    """The progress of a run: see TrainState."""
+
+    step: int
+    epoch: int
+    window: int
+    characters: int
+    since: int
+    nats: float
+    minutes: float
 
 
 @dataclass(frozen=True)
@@ -61,10 +72,10 @@ class CorpusRecord:
         sources, valid = tuple(map(rename, self.sources)), tuple(map(rename, self.valid))
         return replace(self, sources=sources, valid=valid)
 
-    def to_store(self, folder: str | None) -> dict[str, Any]:
-        """Return plain values, the files as seen from a folder; None leaves their names alone."""
+    def seen_from(self, folder: str | None) -> CorpusRecord:
+        """Return the record for a file in a folder; None leaves the names of files alone."""
 
-        def seen_from_folder(name: str) -> str:
+        def relative(name: str) -> str:
             if name == "-" or name.startswith("/dev/"):
                 return "-"  # neither can be read again
             with suppress(ValueError, OSError):  # another drive; no current folder
@@ -72,26 +83,20 @@ class CorpusRecord:
                     return os.path.relpath(name, folder)
             return name
 
-        return asdict(self.renamed(seen_from_folder))
+        return self.renamed(relative)
 
-    @classmethod
-    def stored(cls, values: dict[str, Any], folder: str | None) -> CorpusRecord:
-        """Return the record of stored values, the files as seen from the current folder."""
-        lists = {name: tuple(values[name]) for name in ("sources", "valid")}
-        record = cls(**{**values, **lists, "reading": Reading(**values["reading"])})
-        if record.examples_are not in ("lines", "paragraphs", "files", "texts"):
-            raise ValueError("its examples are of an unknown kind")
-        _ = record.config, Vocabulary(record.known)  # both check their values
+    def beside(self, file: str) -> CorpusRecord:
+        """Return the record in a file, its files as seen from the current folder."""
 
-        def seen_from_here(name: str) -> str:
-            beside = os.path.join(folder or "", name)
-            if name == "-" or not os.path.exists(beside):
+        def relative(name: str) -> str:
+            path = os.path.join(os.path.dirname(file), name)
+            if name == "-" or not os.path.exists(path):
                 return name
             with suppress(OSError, ValueError):  # no current folder; another drive
-                return os.path.relpath(beside)
-            return beside
+                return os.path.relpath(path)
+            return path
 
-        return record if folder is None else record.renamed(seen_from_here)
+        return self.renamed(relative)
 
 
 def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, float]) -> CorpusRecord:
@@ -120,7 +125,7 @@ class Trained:
     model: LanguageModel  # with the best parameters, or before a check-up the last
     config: Fitted
     corpus: CorpusRecord
-    counters: dict[str, Any]
+    counters: Counters
     best: tuple[int, float] | None  # the step of the best check-up and its nats per character
     history: list[Row]  # a row a check-up
     counted: Ids | None = None  # the text whose n-grams are counted, if it is kept
@@ -160,12 +165,13 @@ class Checkpoint:
     def trained(self) -> Trained:
         """The model with the best parameters so far; it shares them with the run."""
         state, p = self.state, self.state.parameters
+        counters: Any = {name: getattr(state, name) for name in Counters.__annotations__}
         best = p if state.best is None else Parameters(p.architecture, state.best.flat)
         return Trained(
             LanguageModel(best, self.vocabulary),
             self.config,
             self.corpus,
-            {name: getattr(state, name) for name in COUNTERS},
+            counters,
             None if state.best is None else (state.best.step, state.best.nats_per_character),
             [dict(row) for row in state.history],
             *(self.counted, self.oddest, self.mixture),

@@ -11,12 +11,12 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from typing import IO
 
-from charrnn.errors import ModelBusyError, ModelExistsError, SaveError
+from charrnn.errors import ModelBusyError, SaveError
 
 try:
     import fcntl
@@ -31,8 +31,6 @@ def target_of(path: Path) -> Iterator[str]:
     """Yield the file that a path leads to; an OSError of the block becomes a SaveError."""
     try:
         target = os.path.realpath(path)
-        if os.path.isdir(target):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if os.path.exists(target) and not os.path.isfile(target):
             raise OSError(errno.EINVAL, "it is not a regular file")
         yield target
@@ -43,20 +41,16 @@ def target_of(path: Path) -> Iterator[str]:
 
 def remedy(error: object, another: str = "name a file elsewhere with [path]") -> str:
     """Return what to do after a failed save. ``another`` asks for another file or folder."""
-    number = getattr(error, "errno", None)
-    if number in (errno.ENOSPC, errno.EDQUOT):
-        return f"Free some room, or {another}."
-    if number == errno.ENOENT:
-        return f"Make the folder first, or {another}."
-    return f"{another[0].upper()}{another[1:]}."
+    first = {errno.ENOSPC: "Free some room, or ", errno.ENOENT: "Make the folder first, or "}
+    advice = first.get(getattr(error, "errno", 0) or 0, "") + another
+    return f"{advice[0].upper()}{advice[1:]}."
 
 
 @contextmanager
 def replaced(path: Path) -> Iterator[IO[bytes]]:
     """Yield a new file that takes the place of the old one at the end, if all goes well.
 
-    Its temporary name is always the same, so it replaces that of a killed save. The caller holds
-    the lock.
+    The caller holds the lock. A file that a killed save has left is replaced, too.
     """
     with target_of(path) as target:
         folder, name = os.path.split(target)
@@ -76,40 +70,20 @@ def replaced(path: Path) -> Iterator[IO[bytes]]:
                 os.unlink(temporary)
         if os.name != "nt":  # Windows opens no folder
             descriptor = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            os.fsync(descriptor)
+            os.close(descriptor)
 
 
-def check_writable(path: Path, size: int) -> None:
-    """Raise SaveError if a file of that size could not be saved. Use it before long work."""
-    with target_of(path) as target:
-        folder = os.path.dirname(target)
-        if os.path.exists(target) and not os.access(target, os.W_OK):
-            raise PermissionError(errno.EACCES, "the file is protected against writing")
-        if 0 < shutil.disk_usage(folder).free < size:
-            raise OSError(errno.ENOSPC, f"{size:,} bytes are needed")
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.truncate(size)  # costs nothing, and meets the limit on file sizes
-
-
-def check_may_be_replaced(path: Path, is_ours: Callable[[bytes], bool], hint: str) -> None:
-    """Raise ModelExistsError if the file exists and charrnn has not written it."""
-    with suppress(OSError):  # the attempt to write will show the error
-        if os.path.isfile(path):
-            with open(path, "rb") as file:
-                head = file.read(1 << 16)
-            if head and not is_ours(head):
-                what = f"{os.fspath(path)} already exists, and charrnn has not written it"
-                raise ModelExistsError(what, hint)
+def check_writable(path: Path) -> None:
+    """Raise SaveError if a file could not be saved. Use it before long work."""
+    with target_of(path) as target, tempfile.TemporaryFile(dir=os.path.dirname(target)):
+        pass
 
 
 def keep_old(path: Path) -> str | None:
     """Give the model at a path a second name, model.1.npz or the next free number, and return it.
 
-    The first name stays until a save replaces it, so a kill in between loses neither. The caller
-    holds the lock.
+    The first name stays until a save replaces it, so a kill in between loses neither.
     """
     with target_of(path) as target:
         if not os.path.isfile(target):
@@ -117,48 +91,41 @@ def keep_old(path: Path) -> str | None:
         stem, suffix = os.path.splitext(target)
         for number in count(1):
             old = f"{stem}.{number}{suffix}"
-            try:
-                os.link(target, old)
-            except FileExistsError:
-                if not (os.path.exists(old) and os.path.samefile(target, old)):
-                    continue  # else a run was killed before it saved
-            except OSError:  # a filesystem without links
-                if os.path.lexists(old):
-                    continue
-                shutil.copyfile(target, old)
-            return os.path.join(os.path.dirname(path), os.path.basename(old))
-    raise AssertionError("numbers do not end")
+            if os.path.exists(old) and os.path.samefile(target, old):
+                break  # a run was killed before it saved
+            if not os.path.lexists(old):
+                try:
+                    os.link(target, old)
+                except OSError:  # a filesystem without links
+                    shutil.copyfile(target, old)
+                break
+        return os.path.join(os.path.dirname(path), os.path.basename(old))
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep all other runs out of ``locked`` for the same file."""
+    """Keep all other runs out of ``locked`` for the same file, or raise ModelBusyError."""
     with target_of(path) as target:
         folder, name = os.path.split(target)
         lock = os.path.join(folder, f".{name}.lock")
-        file = open_locked(path, lock)
+        while True:
+            file = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+            try:
+                if fcntl is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                os.close(file)
+                what = f"{os.fspath(path)} is being written by another run"
+                hint = "Wait until that run has ended, or name another file with [path]."
+                raise ModelBusyError(what, hint) from error
+            # The last run may have removed the file after it was opened and before it was locked.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file), os.stat(lock)):
+                    break
+            os.close(file)
     try:
         yield
     finally:
         with suppress(OSError):
             os.unlink(lock)
-        os.close(file)
-
-
-def open_locked(path: Path, lock: str) -> int:
-    """Return the descriptor of the lock file, or raise ModelBusyError."""
-    while True:
-        file = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-        try:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(file)
-            what = f"{os.fspath(path)} is being written by another run"
-            hint = "Wait until that run has ended, or name another file with [path]."
-            raise ModelBusyError(what, hint) from error
-        # The last run may have removed the file after it was opened and before it was locked.
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file), os.stat(lock)):
-                return file
         os.close(file)

@@ -78,7 +78,7 @@ TRAIN: list[Row] = [
     ),
     # Files
     (1, "bad.txt -m no/x.npz", "no/x.npz cannot be saved: No such file", "Make the folder"),
-    (1, "bad.txt -m .", ". cannot be saved: Is a directory", "Name a file"),
+    (1, "bad.txt -m .", ". cannot be saved: it is not a regular file", "Name a file"),
     *(
         row
         for more in ("", " --dry-run")

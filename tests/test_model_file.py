@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn import errors, export, model_file, saving
+from charrnn import errors, export, saving
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
 SMALL: dict[str, Any] = {
@@ -133,7 +133,7 @@ FORGED: dict[str, Callable[[Facts, dict[str, Any]], Any]] = {
     "unknown": lambda d, _: d["facts"].update({"x\x1b": 1}),
     "setting": lambda d, _: d["facts"]["settings"].update(x=1),
     "missing": lambda d, _: d["facts"].pop("corpus"),
-    "history": lambda d, _: d["facts"]["history"].append({"step": 1}),
+    "history": lambda d, _: d["facts"]["history"].append({"step": "1"}),
     "vocabulary": lambda d, _: d["facts"]["vocabulary"].update(characters="ba"),
     "source": lambda d, _: d["facts"]["corpus"].update(sources=[1]),
     "mixture": lambda d, _: d["facts"].update(mixture=[1]),
@@ -143,7 +143,6 @@ FORGED: dict[str, Callable[[Facts, dict[str, Any]], Any]] = {
     "shape": lambda _, a: a.update({"U1.npy": a["U1.npy"].T}),
     "type": lambda _, a: a.update({"U1.npy": a["U1.npy"].astype(float)}),
     "object": lambda _, a: a.update({"c.npy": np.array([print])}),
-    "more": lambda _, a: a.update({"more.npy": a["c.npy"]}),
     "fewer": lambda _, a: a.pop("c.npy"),
 }
 
@@ -235,8 +234,6 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(
     assert failed.value.hint.startswith("Free some room")
     assert saved.read_bytes() == before
     assert os.listdir(saved.parent) == [saved.name]
-    with pytest.raises(errors.SaveError, match="bytes are needed"):
-        saving.check_writable(saved, 1 << 60)
     with pytest.raises(errors.SaveError, match="it is not a regular file"):
         run.save("/dev/null")
 
@@ -289,8 +286,3 @@ def test_files_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir("models")
     assert charrnn.load("m.npz").corpus.sources == (os.path.join("..", "names.txt"),)
     next(charrnn.resume("m.npz"))
-
-
-def test_the_table_of_facts_knows_all_fields(saved: Path) -> None:
-    record = model_file.load(saved).corpus
-    assert vars(record).keys() == model_file.FACTS["corpus"].keys()

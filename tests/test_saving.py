@@ -8,38 +8,18 @@ from pathlib import Path
 import pytest
 
 import charrnn
-from charrnn.errors import CharrnnError, ModelExistsError
-from charrnn.saving import check_may_be_replaced
+from charrnn.errors import ModelExistsError
+from charrnn.model_file import check_may_be_replaced
 from tests.program import BRIEF, Program
 
 NOVEL = "It was a dark and stormy night.\n"
 
 
-def is_ours(head: bytes) -> bool:
-    return head.startswith(b"ours")
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"), [(None, True), ("", True), ("ours, and more", True), (NOVEL, False)]
-)
-def test_a_file_is_known_by_its_beginning(
-    tmp_path: Path, content: str | None, expected: bool
-) -> None:
-    path = tmp_path / "file"
-    if content is not None:
-        path.write_text(content)
-    if expected:
-        check_may_be_replaced(path, is_ours, "")
-        return
-    with pytest.raises(CharrnnError, match="charrnn has not written it"):
-        check_may_be_replaced(path, is_ours, "")
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
 def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")  # to open it would wait for ever
-    check_may_be_replaced(tmp_path / "pipe", is_ours, "")
-    check_may_be_replaced(tmp_path, is_ours, "")  # who writes there will see
+    check_may_be_replaced(tmp_path / "pipe", "")
+    check_may_be_replaced(tmp_path, "")  # who writes there will see
 
 
 def test_training_replaces_no_novel(program: Program) -> None:

@@ -275,7 +275,7 @@ def check_output(path: Path, option: str, *inputs: Path | str, force: bool) -> N
         hint = "Name another file, or add --force to replace it."
         raise SaveError(f"{path} already exists", hint)
     with output_errors():
-        saving.check_writable(path, 0)
+        saving.check_writable(path)
 
 
 def write_output(path: Path, content: bytes | memoryview) -> None:

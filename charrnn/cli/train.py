@@ -181,19 +181,19 @@ def check_model_file(options: Options) -> None:
     """Raise an error if the model file cannot be written or resumed."""
     from charrnn import model_file, saving
 
-    saving.check_writable(options.model, 1 << 12)  # every model file is larger
+    saving.check_writable(options.model)
     if options.resume and not options.model.exists():
         hint = f"Train one first: {options.line('train', 'CORPUS')}"
         raise ResumeError(f"{options.model} does not exist, so it cannot be resumed", hint)
     if not options.resume and not options.force and not options.dry_run:
         hint = "Name another file with -m, or replace it with --force."
-        saving.check_may_be_replaced(options.model, model_file.is_model, hint)
+        model_file.check_may_be_replaced(options.model, hint)
 
 
 def prepare(options: Options, console: Console) -> Training:
     """Begin or resume a run and show its plan. Raise an error if memory or disk are too small."""
     from charrnn import corpus as corpora
-    from charrnn import model_file, plan, runs, saving, system
+    from charrnn import model_file, plan, runs, system
 
     start = None if options.start_from is None else model_file.load_trained(options.start_from)
     model = None if start is None else start.model
@@ -231,8 +231,6 @@ def prepare(options: Options, console: Console) -> Training:
         least = min(run.corpus.baselines.values())
         hint = "" if options.dry_run else "   (--dry-run: all choices)"
         say([("to beat", f"{least:.3f} nats per character, by counting{hint}")], options, console)
-    if not options.dry_run:
-        saving.check_writable(options.model, model_file.room_needed(options.model, run))
     return Training(corpus, run, doubts, speed, baselines)
 
 
