@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.checkpoint import Trained
 from charrnn.model import Model
-from charrnn.network import Array64, Integers
+from charrnn.network import Array, Array64, Integers
 from charrnn.network.architecture import Architecture
+from charrnn.network.cells import CELLS
+from charrnn.network.heads import HEADS, Lengths
 from charrnn.network.parameters import LanguageModel, Parameters, initial
+from charrnn.network.unfolded import Masks, State, Unfolded, Window
 from charrnn.predictor import Predictor
-from charrnn.runs import fit, train
+from charrnn.runs import train
 from charrnn.score import Score, score_of
 from charrnn.scorer import score_group, score_ids
 from charrnn.settings import TrainConfig
+from charrnn.vocabulary import END as END_ID
 from charrnn.vocabulary import Ids, Vocabulary
 
 END = ""  # as a key among characters
@@ -131,38 +133,79 @@ def random_ids(model: Model, length: int, seed: int = 0) -> Integers:
     return ids
 
 
-TINY = TrainConfig(hidden=4, layers=1, epochs=1, batch=2, bptt=8)
-VOCABULARY = Vocabulary("".join(sorted("\nabcdefgh é<\U0001f600\U0010ffff")), 0.01)
+# In float64, for checks of the maths
+
+STEPS, LANES, SYMBOLS = 6, 3, 7
+SHAPES = [
+    Architecture(SYMBOLS, 5, layers, cell, head, forced, clock)
+    for cell, head, layers, clock, forced in product(
+        CELLS, HEADS, (1, 2, 3), ((), ("clock",)), (False, True)
+    )
+    if (cell == "output" and layers == 1) or (cell != "output" and not forced)
+]
+Slopes = dict[str, tuple[Array, float]]  # for each array a direction, and the slope along it
 
 
-@cache
-def small() -> Trained:
-    """Return a model trained for a few steps."""
-    return fit(["anna", "bob", "clara", "dora"], TINY, holdout=0.0).trained
+def parameters_of(shape: Architecture) -> Parameters:
+    """Return parameters in float64 whose every number matters."""
+    rng = np.random.default_rng(0)
+    p = initial(shape, np.log(np.full(shape.symbols, 1 / shape.symbols)), rng, np.float64)
+    p.flat[...] = 0.6 * rng.standard_normal(p.flat.shape)
+    if shape.head_name == "length":
+        Lengths.begin(p, rng.integers(0, 40, 50))
+    return p
 
 
-def holding(model: LanguageModel) -> Trained:
-    """Return a checkpoint that holds this model."""
-    size = model.architecture
-    named: dict[str, Any] = {"cell": size.cell_name, "ends": size.head_name}
-    config = replace(small().config, hidden=size.hidden, layers=size.layers, **named)
-    return replace(small(), model=model, config=config)
+def window(symbols: int = SYMBOLS, *, resets: bool = True, idle: bool = False) -> Window:
+    """Return steps of which some begin an example, also in the middle and in two lanes at once."""
+    rng = np.random.default_rng(1)
+    x, y = rng.integers(0, symbols, (2, STEPS, LANES))
+    x[0, 0] = x[2, 1] = x[2, 2] = y[1, 0] = y[3, 2] = END_ID
+    clock, left = rng.integers(0, 20, (2, STEPS, LANES))
+    left = np.where(y == END_ID, 0, left + 1)
+    nothing = np.arange(STEPS * LANES).reshape(STEPS, LANES) > 15 if idle else None
+    return Window(x, y, x == END_ID if resets else None, nothing, clock=clock, left=left)
 
 
-def lively(
-    cell: str = "tanh",
-    head: str = "symbol",
-    layers: int = 1,
-    hidden: int = 4,
-    vocabulary: Vocabulary = VOCABULARY,
-) -> LanguageModel:
-    """Return a network with large random weights, whose output varies strongly."""
-    architecture = Architecture(vocabulary.symbols, hidden, layers, cell, head)
-    even = np.full(vocabulary.symbols, -np.log(vocabulary.symbols))
-    p = initial(architecture, even, np.random.default_rng(hidden + layers))
-    p.flat[...] *= 1.5
-    p["V"][...] *= 6
-    return LanguageModel(p, vocabulary)
+def state_of(p: Parameters) -> State:
+    """Return a state that is carried in from an earlier window."""
+    rng = np.random.default_rng(2)
+    shape = (LANES, p.architecture.hidden)
+    return [np.tanh(rng.standard_normal(shape)) for _ in p.architecture.state_names]
+
+
+def masks_of(p: Parameters) -> Masks:
+    """Silence a third of the units, and make the others louder."""
+    shape = (p.architecture.layers, 1, LANES, p.architecture.hidden)
+    return list((np.random.default_rng(3).random(shape) < 2 / 3) * 1.5)
+
+
+def begun(p: Parameters, h0: State) -> Unfolded:
+    """Return an unfolded network that goes on from this state."""
+    unfolded = Unfolded(p.architecture, STEPS, LANES, np.float64)
+    for states, first in zip(unfolded.states, h0, strict=True):
+        states[0] = first
+    return unfolded
+
+
+def slopes(p: Parameters, loss: Callable[[Array], float]) -> Slopes:
+    """Measure central differences of the loss along one random direction an array."""
+    rng = np.random.default_rng(4)
+    measured = {}
+    for name in p:
+        direction = p.like()
+        direction[name][...] = rng.standard_normal(p[name].shape)
+        ahead, back = (loss(p.flat + e * direction.flat) for e in (1e-5, -1e-5))
+        measured[name] = direction.flat, (ahead - back) / 2e-5
+    return measured
+
+
+def disagreement(gradient: Parameters, measured: Slopes) -> float:
+    """Return how far the gradient is from the measured slopes, at the worst."""
+    return max(
+        abs(float(gradient.flat @ direction) - slope) / max(1.0, abs(slope))
+        for direction, slope in measured.values()
+    )
 
 
 # Their scores

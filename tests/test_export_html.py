@@ -18,12 +18,11 @@ from charrnn.export import ExportOptions, export
 from charrnn.export.js import asset
 from charrnn.runs import load
 from charrnn.text import STEERING
-from charrnn.vocabulary import Vocabulary
 from tests.browser import ask
-from tests.networks import holding, lively, small
+from tests.networks import model_of
 from tests.program import Program
 
-HOSTILE = Vocabulary("".join(sorted("\x00\n<>&\"'/!-\\\u2028\u202e\ufeff\U0010ffffscript")), 0.01)
+HOSTILE = "\x00\n<>&\"'/!-\\\u2028\u202e\ufeff\U0010ffffscript"
 TITLE = "</title><script>alert(1)</script>\u202e"
 
 
@@ -59,7 +58,7 @@ def page_of(trained: Trained, **options: object) -> str:
 @pytest.fixture(scope="module")
 def hostile() -> str:
     """The page of a model whose every character is meant to harm."""
-    return page_of(holding(lively(vocabulary=HOSTILE)), title=TITLE)
+    return page_of(model_of(HOSTILE, layers=1, hidden=4).trained, title=TITLE)
 
 
 def test_nothing_in_it_is_fetched_and_nothing_runs_but_its_scripts(hostile: str) -> None:
@@ -121,7 +120,7 @@ def test_the_page_says_nothing_of_where_the_corpus_was(well_trained: Program) ->
 
 
 def test_what_steers_a_page_is_the_same_in_both_languages() -> None:
-    facts = json.loads(Reading(page_of(small())).texts["script"][0])
+    facts = json.loads(Reading(page_of(model_of(layers=1, hidden=4).trained)).texts["script"][0])
     steers = f"((c) => new RegExp({json.dumps(facts['steering'])}, 'u').test(c))"
     codes = [*range(0x300), *range(0x2000, 0x2100), 0x61C, 0xD800, 0xDFFF, 0xE000, 0x1F600]
     found = ask(f"{codes}.map((code) => {steers}(String.fromCodePoint(code)))")
@@ -142,7 +141,7 @@ def contrast(ink: str, ground: str) -> float:
 
 @pytest.mark.parametrize("is_dark", [False, True])
 def test_everything_can_be_read_in_the_light_and_in_the_dark(is_dark: bool) -> None:
-    (style,) = Reading(page_of(small())).texts["style"]
+    (style,) = Reading(page_of(model_of(layers=1, hidden=4).trained)).texts["style"]
     roots = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     colours: dict[str, str] = {}
     for root in roots[: 1 + is_dark]:
@@ -161,7 +160,7 @@ def test_everything_can_be_read_in_the_light_and_in_the_dark(is_dark: bool) -> N
 
 
 def test_every_field_has_a_name_and_every_button_a_word() -> None:
-    page = page_of(small())
+    page = page_of(model_of(layers=1, hidden=4).trained)
     read = Reading(page)
     ids = {attributes["id"] for _, attributes in read.elements if "id" in attributes}
     for _, attributes in read.elements:

@@ -15,8 +15,8 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.predictor import Predictor
 from charrnn.runs import load
 from charrnn.scorer import score_group
-from tests.networks import END, babbler, independent, lively, markov, vocabulary_of
-from tests.test_heads import model as drawing_lengths
+from tests.networks import END, babbler, independent, markov, model_of
+from tests.test_heads import drawing_lengths
 
 GAP = 3  # characters, at most
 PATTERNS = [
@@ -55,7 +55,7 @@ def test_fillings_are_those_of_brute_force(text: str) -> None:
 
 
 def test_gated_cells_and_a_unit_that_halts_fill_in_too() -> None:
-    model = lively("lstm", "halt", hidden=5, vocabulary=vocabulary_of("abc"))
+    model = model_of("abc", cell="lstm", ends="halt", layers=1, hidden=5).language_model
     found = {one.text: one.probability for one in filled(model, "a*b_").fillings}
     assert found == pytest.approx(brute_force(model, "a*b_"), rel=1e-7)
 

@@ -18,8 +18,8 @@ from charrnn.runs import load
 from charrnn.sampler import Conditions, LengthChoice, Sample, Sampler, best_of, choose
 from charrnn.scorer import score_group
 from charrnn.settings import SampleConfig
-from tests.networks import END, UNKNOWN, babbler, independent, lively, markov, speller
-from tests.test_heads import model as drawing_lengths
+from tests.networks import END, UNKNOWN, babbler, independent, markov, model_of, speller
+from tests.test_heads import drawing_lengths
 
 DRAWS = 20_000
 COIN = {"a": 0.3, "b": 0.3, END: 0.4}
@@ -84,7 +84,7 @@ def test_a_sample_is_the_same_alone_among_ten_and_among_hundreds(
 ) -> None:
     model: Any = babbler(hidden=70)
     if kind == "halt":
-        model = lively("gru", "halt", 2, 24)
+        model = model_of(cell="gru", ends="halt", layers=2, hidden=24).language_model
     elif kind == "length":
         model = drawing_lengths()
     elif kind == "two":

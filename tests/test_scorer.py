@@ -19,7 +19,7 @@ from charrnn.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.score import Score, score_of, scores_of
 from charrnn.scorer import groups_of, score_group, score_ids
 from charrnn.vocabulary import END, Vocabulary
-from tests.test_step import SHAPES
+from tests.networks import SHAPES
 
 CHARACTERS = "abcde"
 ONE_PASS = 1 << 30  # symbols of a stretch, so that no text is cut

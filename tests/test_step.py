@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import initial
 from charrnn.network.step import Network
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.vocabulary import END
+from tests.networks import SHAPES, SYMBOLS, parameters_of
 
-STEPS, LANES, SYMBOLS = 9, 4, 7
-SHAPES = [
-    Architecture(SYMBOLS, 5, layers, cell, head, cell == "output" and layers == 1 and forced, clock)
-    for cell, head, layers, clock, forced in product(
-        ("tanh", "gru", "lstm", "output"),
-        ("symbol", "halt", "length"),
-        (1, 2, 3),
-        ((), ("clock",)),
-        (False, True),
-    )
-    if (cell != "output" or layers == 1) and (not forced or cell == "output")
-]
+STEPS, LANES = 9, 4
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_steps_are_those_of_the_unfolded_network(shape: Architecture) -> None:
-    rng = np.random.default_rng(1)
-    p = initial(shape, np.log(np.full(SYMBOLS, 1 / SYMBOLS)), rng, np.float64)
-    p.flat[...] += 0.2 * rng.standard_normal(len(p.flat))
-    x = rng.integers(1, SYMBOLS, (STEPS + 1, LANES))
+    p = parameters_of(shape)
+    x = np.random.default_rng(1).integers(1, SYMBOLS, (STEPS + 1, LANES))
     x[0], y = END, x[1:]
     clock = np.repeat(np.arange(STEPS)[:, None], LANES, 1)
     left = np.array([9, 12, 40, 5000]) - clock

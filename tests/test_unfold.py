@@ -16,8 +16,7 @@ from charrnn.network.parameters import Parameters
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.unfold import NAME, Part, Unfolding, unfold
 from charrnn.vocabulary import END
-from tests.networks import model_of
-from tests.test_unfolded import disagreement, slopes
+from tests.networks import disagreement, model_of, slopes
 
 TEXT = "abcéa€cab"
 LONG = "".join(np.random.default_rng(0).choice([*"abcé€"], 150))
