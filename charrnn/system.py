@@ -1,4 +1,4 @@
-"""The cores and the memory of this machine, files of JSON lines, and random streams.
+"""The cores, processes and memory of this machine, files of JSON lines, and random streams.
 
 Threads of NumPy's matrix library beside processes of charrnn would wait for each other, so the
 library gets one thread, by variables of the environment that are set before NumPy is imported.
@@ -9,10 +9,15 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import subprocess
+    from multiprocessing.connection import Connection
 
 MOST_CORES: Final = 8  # that a command uses unless it is asked for more
 ONE_THREAD: Final = {  # for each library, before NumPy is imported
@@ -37,6 +42,45 @@ def set_threads(wanted: int | None = None) -> int:
     """Give BLAS one thread, before numpy is imported; return the number of processes."""
     os.environ.update(ONE_THREAD)
     return cores_for(wanted)
+
+
+Child = tuple["subprocess.Popen[bytes]", "Connection"]  # a process and the pipe to it
+
+
+def start_child(function: str, *files: int) -> Child:
+    """Start a Python that calls MODULE:FUNCTION with its end of a pipe, and with open files.
+
+    Ctrl-C does not reach its session. The pipe closes if one of the two is killed.
+    """
+    import subprocess
+    from multiprocessing import Pipe
+
+    pipe, other = Pipe()
+    module, _, name = function.partition(":")
+    call = f"import sys; sys.path = {sys.path}; import {module} as home; home.{name}"
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-Pc", f"{call}{(other.fileno(), *files)}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env=os.environ | ONE_THREAD,
+            pass_fds=(other.fileno(), *files),
+            start_new_session=True,
+        )
+    except BaseException:
+        pipe.close()
+        raise
+    finally:
+        other.close()
+    return process, pipe
+
+
+def end_children(children: list[Child]) -> None:
+    for process, pipe in children:
+        pipe.close()
+        process.kill()
+        process.wait()
+    children.clear()
 
 
 def available() -> int | None:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ def fail_at_two(shared: object, group: int) -> int:
     if group == 2:
         raise CorpusError("two", "Take one.")
     return group
+
+
+def stumble_at_two(shared: object, group: int) -> int:
+    return [0, 1][group]
 
 
 def die_while_sending(shared: int, group: int) -> bytes:
@@ -71,6 +76,13 @@ def test_an_error_of_the_work_comes_back_whole(dask: str) -> None:
         with pytest.raises(CorpusError, match="two") as error:
             results(fail_at_two, range(9), **how)
         assert error.value.hint == "Take one."
+
+
+def test_a_bug_in_the_work_keeps_its_traceback(dask: str) -> None:
+    for how in ({}, {"cores": 2}, {"scheduler": dask}):
+        with pytest.raises(IndexError) as error:
+            results(stumble_at_two, range(9), **how)
+        assert "in stumble_at_two" in "".join(traceback.format_exception(error.value))
 
 
 @pytest.mark.parametrize("function", [die_at_two, die_while_sending])

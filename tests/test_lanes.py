@@ -6,7 +6,6 @@ import os
 import select
 import signal
 import sys
-import tempfile
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -81,19 +80,17 @@ def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path, soon: No
     assert (tmp_path / "half.npz").read_bytes() == whole
 
 
-@pytest.mark.parametrize("fault", ["full", "no folder", "no program", "other program"])
+@pytest.mark.parametrize("fault", ["no memory", "no program", "other program"])
 def test_without_other_processes_this_one_does_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     whole = trained(tmp_path, 1, parts=2)
 
-    def full(*_: Any, **__: Any) -> None:
+    def full(name: str) -> int:
         raise OSError(28, "No space left on device")
 
-    if fault == "full":
-        monkeypatch.setattr(tempfile, "TemporaryFile", full)
-    elif fault == "no folder":
-        monkeypatch.setattr("charrnn.training.lanes.FOLDERS", ["/nowhere", "/proc"])
+    if fault == "no memory":
+        monkeypatch.setattr(os, "memfd_create", full, raising=False)
     else:
         name = {"no program": "", "other program": "/bin/false"}[fault]
         monkeypatch.setattr(sys, "executable", name)
