@@ -40,7 +40,7 @@ from charrnn.network.step import Network
 from charrnn.plots import heat_map, plot
 from charrnn.predictor import Predictor, Use
 from charrnn.reading import texts_of
-from charrnn.sampler import Conditions, Sampler, best_of, choose, folded, limit_length
+from charrnn.sampler import Conditions, Sampler, choose, folded, limit_length
 from charrnn.score import Score, score_of, scores_of
 from charrnn.scorer import groups_of, score_group
 from charrnn.settings import Fitted, OneOf, Reading, SampleConfig, Text, Whole, check, make_config
@@ -209,16 +209,13 @@ class Model:
             files = files_in(not_in)
             texts = examples_in(codes_like(self.corpus, files, {})) if files else not_in
             known.update(map(folded, check_texts(texts, "not_in")))
-        conditions = Conditions(prime, known, unique or best, shortest, longest)
+        conditions = Conditions(known, unique or best, shortest, longest)
         sampler = Sampler(self.predictor(use), config, prime, may_be_empty=shortest == 0)
-        if best:
-            samples = best_of(sampler, count, conditions)
-        else:
-            samples = list(choose(sampler, range(count), conditions))
+        samples = list(choose(sampler, count, conditions, best=best))
         if len(samples) < count:
             hint = "Lower [count], raise [temperature], or allow more texts."
             raise CharrnnError(f"found only {len(samples):,} of {count:,} samples", hint)
-        return [prime + sample.text for sample in samples]
+        return [sample.text for sample in samples]
 
     def stream(
         self, *, prime: str = "", use: str | None = None, **drawing: Unpack[Drawing]

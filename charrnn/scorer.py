@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network import Array64
+from charrnn.network import Array64, Integers
 from charrnn.predictor import Predictor, Use
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
@@ -192,7 +192,9 @@ def _add_lengths(
         ranks[ends] = 1 + costs.searchsorted(nats["network"][ends])
 
 
-def add_novelty(vocabulary: Vocabulary, ids: Ids, nats: Array64, *, certain_ends: bool) -> None:
+def add_novelty(
+    vocabulary: Vocabulary, ids: Integers, nats: Array64, *, certain_ends: bool
+) -> None:
     """Add to the costs that the next character may be new, in place.
 
     All characters of Unicode that are not in the vocabulary share the chance ``novelty``, so the

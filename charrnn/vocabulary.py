@@ -88,9 +88,8 @@ class Vocabulary:
     def encode(self, text: str) -> Ids:
         return self.encode_codes(codes_of(text))
 
-    def decode(self, ids: Ids) -> str:
+    def decode(self, ids: NDArray[np.integer[Any]]) -> str:
         """Return the text of ids, without END and with U+FFFD for UNKNOWN."""
-        ids = np.asarray(ids)
         text: bytes = self._codes[ids[ids != END]].astype("<u4").tobytes()
         return text.decode("utf-32-le")
 

@@ -12,9 +12,7 @@ import charrnn
 from charrnn import model_file as checkpoint
 from charrnn.cli.errors import in_words_of_the_command_line, option_for
 from charrnn.errors import CharrnnError, DamagedModelError, SettingError
-from charrnn.sampler import Sampler
-from charrnn.settings import SampleConfig, TrainConfig
-from tests.networks import babbler
+from charrnn.settings import TrainConfig
 from tests.program import Program
 
 HOUSE = Path(charrnn.__file__).parent
@@ -68,12 +66,6 @@ def test_a_value_out_of_range_names_the_option() -> None:
         "--cores cannot be 0",
         "It may be a whole number from 1 to 1,024.",
     )
-
-
-def test_more_of_the_likeliest_than_there_are_names_the_option() -> None:
-    with pytest.raises(SettingError, match="top_k 1000 is more than the") as error:
-        Sampler(babbler(), SampleConfig(top_k=1000))
-    assert said(error.value)[0].startswith("--top-k 1000 is more than the ")
 
 
 def test_a_model_that_is_not_there_is_told_in_both_words(tmp_path: Path) -> None:

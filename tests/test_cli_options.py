@@ -161,10 +161,10 @@ EVAL: list[Row] = [
 ]
 
 SAMPLE: list[Row] = [
-    (2, "--longest 3 -p aaaa", "the prime has more than 3 characters", "Raise --longest."),
+    (2, "--longest 3 -p aaaa", "at least 4 characters, and may have at most 3", "--longest"),
     (
         *(2, "-p an --max-chars 3 --shortest 6"),
-        *("--shortest 6 is more than the 5 characters of a sample", "Raise --max-chars."),
+        *("at least 6 characters, and may have at most 5", "raise --longest or --max-chars."),
     ),
     *(
         (2, f"--temp={typed}", f"'{typed}' is not a number from 0", "-h")

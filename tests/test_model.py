@@ -379,7 +379,7 @@ def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> Non
         assert [text.replace("\n", "") for text in drawn] == typed.lines, line
     with pytest.raises(charrnn.CharrnnError, match="found only 0 of 2 samples"):
         model.sample(2, seed=1, shortest=9, longest=9, prime="a", top_k=1)
-    with pytest.raises(SettingError, match="shortest 5 is more than longest 4"):
+    with pytest.raises(SettingError, match="at least 5 characters, and may have at most 4"):
         model.sample(shortest=5, longest=4)
     with pytest.raises(SettingError, match="a text cannot be int"):
         model.sample(not_in=[1])  # type: ignore[arg-type]

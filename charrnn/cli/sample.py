@@ -28,6 +28,7 @@ charrnn sample -n 100 --json | jq -r 'select(.ended == "end") | .text'
 from __future__ import annotations
 
 import os
+import secrets
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -57,7 +58,7 @@ from charrnn.text import encodable
 
 if TYPE_CHECKING:
     from charrnn.model import Model
-    from charrnn.sampler import Sample, Sampler
+    from charrnn.sampler import Sample
     from charrnn.vocabulary import Vocabulary
 
 CHOOSING = "Choosing samples"  # a panel of help
@@ -128,11 +129,8 @@ def run(options: Options, console: Console) -> None:
     from charrnn.sampler import (
         Conditions,
         Sampler,
-        best_of,
         choose,
-        draw_group,
         limit_length,
-        random_seed,
     )
 
     if options.cores is not None and options.scheduler is not None:
@@ -152,11 +150,11 @@ def run(options: Options, console: Console) -> None:
     predictor = combine([each.predictor(options.use) for each in models])
     prime = as_read(options.prime, models[0].reading)
     note_prime(prime, vocabulary, console)
-    config = SampleConfig(**{"seed": random_seed(), **options.sampling})
+    config = SampleConfig(**{"seed": secrets.randbits(64), **options.sampling})
     config = limit_length(config, prime, options.shortest, options.longest)
     known = known_texts(models, options, console)
     is_unique = options.unique or options.best
-    conditions = Conditions(prime, known, is_unique, options.shortest, options.longest)
+    conditions = Conditions(known, is_unique, options.shortest, options.longest)
     has_newlines = "\n" in vocabulary.characters or "\n" in prime
     # For few samples, processes would take longer to start than to draw.
     cores = 1 if options.cores is None and options.count < MANY else cores_for(options.cores)
@@ -181,19 +179,16 @@ def run(options: Options, console: Console) -> None:
             console.result("\n")
             continue
         with open_executor(sampler, cores, options.scheduler) as executor:
-            share = partial(map_in_order, executor, draw_group)
-            if options.best:
-                samples: Iterable[Sample] = best_of(sampler, options.count, conditions, share)
-            else:
-                samples = choose(sampler, range(options.count), conditions, share)
-            for sample in samples:
-                text = prime + sample.text
+            share = partial(map_in_order, executor, Sampler.draw_group)
+            for sample in choose(
+                sampler, options.count, conditions, best=options.best, share=share
+            ):
                 between = "\n" if texts and has_newlines else ""
                 if options.as_json:
-                    console.json("sample", as_json(sampler, sample))
+                    console.json("sample", as_json(sample, temperature))
                 else:
-                    console.result(f"{between}{text}\n")
-                texts.append(text)
+                    console.result(f"{between}{sample.text}\n")
+                texts.append(sample.text)
                 limited += sample.ended == "limit"
 
     if limited:
@@ -217,18 +212,16 @@ def shown(pieces: Iterable[str], console: Console) -> Iterator[str]:
         yield piece
 
 
-def as_json(sampler: Sampler, sample: Sample) -> dict[str, object]:
-    from charrnn.sampler import nats_per_character
-
-    text = encodable(sampler.prime + sample.text)
+def as_json(sample: Sample, temperature: float) -> dict[str, object]:
+    text = encodable(sample.text)
     return {
         "number": sample.number,
         "text": text,
         "characters": len(text),
-        "nats": round(sampler.prime_nats + sample.nats, 6),
-        "nats_per_character": round(nats_per_character(sampler, sample), 6),
+        "nats": round(sample.nats, 6),
+        "nats_per_character": round(sample.nats_per_character, 6),
         "ended": sample.ended,
-        "temperature": sampler.config.temperature,
+        "temperature": temperature,
     }
 
 

@@ -66,13 +66,6 @@ class Lengths:
         gradient["tau.width"][...] = -weight * (shares * d_width).sum(0)
         return float(-log_p.sum())
 
-    @classmethod
-    def log_at_least(cls, p: Arrays, n: Array64) -> Array64:
-        """Return log P(tau >= n), (n,)."""
-        log_w, place, spread = _mixture(p)
-        with np.errstate(divide="ignore"):
-            return _log_sum(log_w + _log_sigmoid((place - np.log(n)[:, None]) / spread))
-
 
 def _by_part(p: Arrays, tau: Integers) -> tuple[Array64, Array64, Array64, Array64]:
     """Return log w_m (F(a) - F(b)), a, b and a - b: (n, M) each, in float64."""
