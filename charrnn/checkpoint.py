@@ -136,8 +136,8 @@ class Trained:
     @property
     def ended(self) -> Ending | None:
         """The reason why the run is over; None if it can go on."""
-        best, counters = self.best and self.best[0], self.counters
-        return ending(self.config, counters["epoch"], counters["minutes"], best, self.history)
+        counters = self.counters
+        return ending(self.config, counters["epoch"], counters["minutes"], self.best, self.history)
 
 
 @dataclass

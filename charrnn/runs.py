@@ -43,7 +43,7 @@ from charrnn.settings import (
 from charrnn.system import path_of
 from charrnn.training.loop import Checkup, Event
 from charrnn.training.loop import train as learn
-from charrnn.training.state import check_patience, check_with_counts, sizes_of, start, take_sizes
+from charrnn.training.state import check_patience, sizes_of, start, take_sizes
 
 MAY_RISE = ("epochs", "minutes", "patience")
 CUTTING = ("examples", "holdout", "encoding", "normalize", "errors", "column")
@@ -145,7 +145,6 @@ def configure(given: Mapping[str, Any], model: LanguageModel | None) -> TrainCon
     config = TrainConfig(**{**sizes, **given})
     if model is not None:
         config = take_sizes(config, model, given)
-    check_with_counts(config)
     return config
 
 

@@ -123,7 +123,7 @@ def _train(material: Material, settings: dict[str, Any], row: Row) -> Checkpoint
     for event in Run(corpus, run):
         if isinstance(event, Done):
             stopped = event.why
-    costs = nats_of_best(run.state, corpus, run.config, run.counted, however_long=True)
+    costs = nats_of_best(run.state, corpus, run.counted, however_long=True)
     nats = costs.get("both", costs["network"])
     best = run.state.best
     assert best is not None

@@ -28,7 +28,7 @@ settings.load_profile("usual")
 
 from charrnn import plan  # noqa: E402
 from charrnn.cli import app  # noqa: E402
-from charrnn.training.state import Stopwatch  # noqa: E402
+from charrnn.training import loop  # noqa: E402
 from tests import shout as shouting  # noqa: E402
 from tests.child import dask_cluster  # noqa: E402
 from tests.program import (  # noqa: E402
@@ -218,4 +218,4 @@ def millisecond_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     milliseconds = itertools.count()
     clock = SimpleNamespace(monotonic=lambda: next(milliseconds) / 1000)
     monkeypatch.setattr(plan, "time", clock)
-    monkeypatch.setattr(Stopwatch, "lap", lambda _: 0.001)
+    monkeypatch.setattr(loop, "time", clock)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -26,7 +27,7 @@ from charrnn.saving import remedy
 from charrnn.system import LineFile, parse_line
 from charrnn.text import Visible, joined, visible_line
 from charrnn.training.loop import Checkup, Done, Event, Step
-from charrnn.training.state import Stopwatch, progress
+from charrnn.training.state import progress
 
 ROWS = 10  # in a run, and one more for its end
 LONGEST = 60  # columns of a sample: a Chinese character takes two
@@ -44,7 +45,7 @@ class Progress:
         """``symbols`` are those of an epoch; ``samples`` are shown at each row."""
         self.run, self.symbols, self.console, self.samples = run, symbols, console, samples
         self.seconds, self.characters = 0.0, 0  # of this part of the run
-        self._clock = Stopwatch()
+        self._began = time.monotonic()
         self._next_row = self.share  # of the run that is done when the next row is shown
         self._hidden: Checkup | None = None  # the last check-up, if it has no row
         self._has_head = False
@@ -72,9 +73,9 @@ class Progress:
         return self.characters / self.seconds if self.seconds else 0.0
 
     def show(self, event: Event) -> None:
+        self.seconds = time.monotonic() - self._began
         match event:
             case Step():
-                self.seconds += self._clock.lap()
                 self.characters += event.characters
                 if self._bar is not None:
                     self._bar.ncols = self.console.err.window - 1
@@ -82,7 +83,6 @@ class Progress:
                     self._bar.set_description_str(self._loss(event), refresh=False)
                     self._bar.update(event.characters)
             case Checkup():
-                self.seconds += self._clock.lap()
                 self._hidden = event
                 if self.share >= self._next_row:
                     self._show_row(event)

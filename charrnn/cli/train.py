@@ -292,7 +292,7 @@ def measure(training: Training) -> None:
 
     corpus, run = training.corpus, training.run
     ids = corpus.held_out.ids
-    costs = nats_of_best(run.state, corpus, run.config, run.counted)
+    costs = nats_of_best(run.state, corpus, run.counted)
     note_oddest(run.oddest, ids, costs)
     if costs:
         known = training.baselines or counts.baselines(corpus.train.ids, ids, corpus.vocabulary)

@@ -1,4 +1,4 @@
-"""The state of a run: its beginning, also from a model, its progress, its ending and its clock.
+"""The state of a run: its beginning, also from a model, its progress and its ending.
 
 A new network predicts each symbol by its frequency in the corpus, whatever came before. A network
 that starts from a model has the model's sizes and predicts as the model does.
@@ -7,18 +7,17 @@ that starts from a model has the model's sizes and predicts as the model does.
 from __future__ import annotations
 
 import math
-import time
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from charrnn.corpus import Corpus
 from charrnn.errors import SettingError
-from charrnn.network import Array, Integers
+from charrnn.network import Array
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.unfolded import State, Unfolded
@@ -29,10 +28,9 @@ from charrnn.training.batches import Epoch
 from charrnn.training.optimizers import Moments, initial_moments
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
-MEASURED = 1 << 14  # symbols read to measure how likely new characters are
+MEASURED = 1 << 13  # symbols read to measure how likely new characters are
+ROUNDS = 4  # of such a measurement
 FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
-LONG = 1.0  # seconds
-ASLEEP = 20  # times as long as the processor worked: the process was stopped
 
 
 class Best(NamedTuple):
@@ -63,21 +61,21 @@ class TrainState:
 
 def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) -> TrainState:
     """Return the state before the first step, with the parameters of a model if there is one."""
-    check_with_counts(config)
+    if config.counts:
+        check_mixable(config.ends)
     check_patience(config.patience, corpus)
     architecture = architecture_of(config, corpus.vocabulary.symbols)
     if model is not None:
         size = len(corpus.train.ids)
         softened = (np.exp(corpus.log_frequencies) * size + 1) / (size + architecture.symbols)
         p = inherit(model, corpus.vocabulary, softened)
-        fit_new(p, model, corpus, config, softened)
+        fit_new(p, model.vocabulary, corpus, config, softened)
     else:
         rng = np.random.default_rng([config.seed, WEIGHTS])
         p = initial(architecture, corpus.log_frequencies, rng, radius=config.init_radius)
-        lengths = architecture.head.lengths
-        if lengths is not None:
+        if architecture.head.lengths is not None:
             starts = corpus.train.starts.astype(np.int64)
-            lengths.begin(p, np.diff(starts) - 1)
+            architecture.head.lengths.begin(p, np.diff(starts) - 1)
     shape = config.batch, config.hidden
     lanes: State = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
     return TrainState(p, initial_moments(config.optimizer, p), lanes)
@@ -88,12 +86,6 @@ def architecture_of(config: Fitted, symbols: int) -> Architecture:
     sizes = symbols, config.hidden, config.layers, config.cell, config.ends
     requested = ("clock",) if config.clock else ()
     return Architecture(*sizes, forced=config.teacher_forcing, requested=requested)
-
-
-def check_with_counts(config: TrainConfig) -> None:
-    """Raise SettingError if the network cannot be mixed with the counts that it is to have."""
-    if config.counts:
-        check_mixable(config.ends)
 
 
 def check_patience(patience: int | None, corpus: Corpus) -> None:
@@ -110,49 +102,37 @@ def inherit(model: LanguageModel, vocabulary: Vocabulary, frequencies: Array) ->
     """
     old = model.parameters
     p = Parameters.zeros(replace(old.architecture, symbols=vocabulary.symbols))
-    kept, new = kept_and_new(model, vocabulary)
+    known = [END, UNKNOWN, *vocabulary.encode(model.vocabulary.characters)]
     for name, array in p.items():
         sides = zip(array.shape, old[name].shape, strict=True)
-        array[tuple(kept if had != side else slice(None) for side, had in sides)] = old[name]
-    level = np.log(np.exp(old["c"]).sum())  # the level of the copied rows of c
-    p["c"][new] = np.log(frequencies[new]) + level
+        array[tuple(known if had != side else slice(None) for side, had in sides)] = old[name]
+    new = np.setdiff1d(np.arange(vocabulary.symbols), known)
+    p["c"][new] = np.log(frequencies[new]) + np.log(np.exp(old["c"]).sum())
     return p
-
-
-def kept_and_new(model: LanguageModel, vocabulary: Vocabulary) -> tuple[Integers, Integers]:
-    """Return the ids of the model's symbols in a larger vocabulary, and the ids of the others."""
-    kept = np.array([END, UNKNOWN, *vocabulary.encode(model.vocabulary.characters)])
-    return kept, np.setdiff1d(np.arange(vocabulary.symbols), kept)
 
 
 @np.errstate(all="ignore")
 def fit_new(
-    p: Parameters, model: LanguageModel, corpus: Corpus, config: Fitted, frequencies: Array
+    p: Parameters, old: Vocabulary, corpus: Corpus, config: Fitted, frequencies: Array
 ) -> None:
-    """Shift the c of new characters: the network predicts them, on average over the beginning of
-    an epoch, as often as they occur.
-    """
-    new = kept_and_new(model, corpus.vocabulary)[1]
-    if not len(new):
+    """Shift the c of new characters until they are predicted about as often as they occur."""
+    characters = sorted(set(corpus.vocabulary.characters) - set(old.characters))
+    if not characters:
         return
-    share, first = frequencies[new].sum(), new[frequencies[new].argmax()]
+    new = corpus.vocabulary.encode("".join(characters))
+    first = new[frequencies[new].argmax()]
     sizes = config.batch, config.bptt, config.seed, 0
     epoch = Epoch(corpus.train, *sizes, counting=bool(p.architecture.inputs))
+    windows = list(islice(epoch, max(1, MEASURED // (config.batch * config.bptt))))
     reader = Unfolded(p.architecture, config.bptt, config.batch)
-    costs: list[Array] = []  # of the most frequent new character, at each place
-    for window in islice(epoch, max(1, MEASURED // (config.batch * config.bptt))):
-        nats = reader.nats(p, replace(window, y=np.full_like(window.y, first)))
-        if p.architecture.head.lengths is not None:
-            nats[window.y == END] = np.inf  # the end is known beforehand
-        costs.append(nats.ravel() if window.idle is None else nats[~window.idle])
-    chances = np.exp(-np.concatenate(costs, dtype=np.float64)) * share / frequencies[first]
-    odds = chances / (1 - chances.clip(0, 1 - 1e-9))
-    low, high = -50.0, 50.0
-    for _ in range(50):
-        shift = 0.5 * (low + high)
-        many = odds * np.exp(shift)
-        low, high = (low, shift) if (many / (1 + many)).mean() > share else (shift, high)
-    p["c"][new] += low
+    for _ in range(ROUNDS):
+        total = 0.0
+        for window in windows:
+            nats = reader.nats(p, replace(window, y=np.full_like(window.y, first)))
+            if p.architecture.head.lengths is not None:
+                nats[window.y == END] = np.inf  # the end is known beforehand
+            total += np.exp(-nats).sum()
+        p["c"][new] += np.log(frequencies[first] * sum(w.y.size for w in windows) / total)
 
 
 def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:
@@ -164,25 +144,21 @@ def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:
 
 
 def take_sizes(
-    config: TrainConfig, model: LanguageModel, given: Collection[str] | None = None
+    config: TrainConfig, model: LanguageModel, typed: Collection[str] | None = None
 ) -> TrainConfig:
-    """Return the settings with the sizes of the model; SettingError if other sizes were given.
+    """Return the settings with the sizes of the model; SettingError if other sizes were typed.
 
-    Without ``given``, each setting that differs from its default counts as given.
+    Without ``typed``, each setting that differs from its default counts as typed.
     """
     sizes = sizes_of(model)
+    hint = "Leave it out, or train without that model."
     if config.init_radius != TrainConfig.init_radius:
         what = f"init_radius {config.init_radius:g} is for new weights, and the model has its own"
-        raise SettingError(what, "Leave it out, or train without that model.", "init_radius")
-    if given is None:
-        given = {one.name for one in fields(config) if getattr(config, one.name) != one.default}
-    check_agreement(
-        "the model to start from",
-        sizes,
-        {name: getattr(config, name) for name in sizes if name in given},
-        "Leave it out, or train without that model.",
-        error=SettingError,
-    )
+        raise SettingError(what, hint, "init_radius")
+    if typed is None:
+        typed = {f.name for f in fields(config) if getattr(config, f.name) != f.default}
+    wanted = {name: getattr(config, name) for name in sizes if name in typed}
+    check_agreement("the model to start from", sizes, wanted, hint, error=SettingError)
     return replace(config, **sizes)  # type: ignore[arg-type]
 
 
@@ -193,11 +169,15 @@ def is_due(state: TrainState, config: Fitted) -> bool:
     return state.step % config.check_every == 0 or find_ending(state, config) is not None
 
 
+def find_ending(state: TrainState, config: Fitted) -> Ending | None:
+    return ending(config, state.epoch, state.minutes, state.best, state.history)
+
+
 def ending(
     config: Fitted,
     epochs: int,
     minutes: float,
-    best_step: int | None,
+    best: tuple[Any, ...] | None,  # its step comes first
     history: Sequence[Mapping[str, float]],
 ) -> Ending | None:
     """Return why a run has ended that is this far, or None if it has not."""
@@ -205,15 +185,10 @@ def ending(
         return "epochs"
     if config.minutes is not None and minutes >= config.minutes:
         return "minutes"
-    if config.patience is not None and best_step is not None:
-        since = bisect_right(history, float(best_step), key=lambda row: row["step"])
+    if config.patience is not None and best is not None:
+        since = bisect_right(history, best[0], key=lambda row: row["step"])
         return "patience" if len(history) - since >= config.patience else None
     return None
-
-
-def find_ending(state: TrainState, config: Fitted) -> Ending | None:
-    best_step = None if state.best is None else state.best.step
-    return ending(config, state.epoch, state.minutes, best_step, state.history)
 
 
 def progress(state: TrainState, config: Fitted, symbols: int) -> float:
@@ -231,16 +206,3 @@ def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
         return rising
     falling = left if schedule == "linear" else (1 - math.cos(math.pi * left)) / 2
     return rising * (FLOOR + (1 - FLOOR) * falling)
-
-
-class Stopwatch:
-    """A clock that leaves out the time in which the process was stopped, as by Ctrl-Z."""
-
-    def __init__(self) -> None:
-        self._wall, self._used = time.monotonic(), time.process_time()
-
-    def lap(self) -> float:
-        wall, used = time.monotonic(), time.process_time()
-        seconds, work = max(0.0, wall - self._wall), used - self._used  # a clock may jump back
-        self._wall, self._used = wall, used
-        return work if seconds > LONG and seconds > ASLEEP * work else seconds

@@ -23,7 +23,7 @@ fault concerns a process; other varieties run in the process of the test, which 
 18. Resuming with options or a corpus that contradict the model file.
 19. A run that is killed, at random and at the worst moments.
 20. A disk that is full, broken or read-only, and a limit on file sizes.
-21. Signals, once and twice, Ctrl-Z, and a terminal that closes.
+21. Signals, once and twice, and a terminal that closes.
 22. Readers that leave, and streams that are closed or full.
 23. A loss that diverges.
 24. Two runs into one file.

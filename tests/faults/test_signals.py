@@ -10,16 +10,14 @@ import select
 import signal
 import sys
 import termios
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import IO
 
 import pytest
 
 from charrnn import model_file as checkpoint
-from tests.child import CHARRNN, PLAIN, PYTHON, Child, read_screen
+from tests.child import CHARRNN, PLAIN, PYTHON, read_screen
 from tests.program import (
     GO_ON,
     SMALL,
@@ -159,36 +157,6 @@ def test_21_what_the_parent_ignored_stays_ignored(program: Program, number: int)
         assert SAID not in child.err
         child.send(signal.SIGTERM)
         assert child.end().status == 143
-
-
-# Believes that it slept after half a second, so that nobody has to wait.
-HASTY = (
-    "from charrnn.training import state as stopwatch; stopwatch.LONG = 0.5;"
-    "from charrnn.__main__ import run; run()"
-)
-
-
-def test_21_the_time_in_which_it_was_stopped_by_ctrl_z_does_not_count(program: Program) -> None:
-    began, hasty = time.monotonic(), [*PYTHON, "-c", HASTY]
-    with program.going(*ENDLESS, "--minutes", "60", "--json", by=hasty) as child:
-        child.until_saved()
-        child.send(signal.SIGTSTP)
-        until_stopped(child)
-        stopped = time.monotonic()
-        time.sleep(2)
-        slept = time.monotonic() - stopped
-        child.send(signal.SIGCONT)
-        child.send(signal.SIGINT)
-        ended = child.end()
-    most = time.monotonic() - began - slept
-    assert ended.status == 130
-    assert ended.json["seconds"] < most
-    assert 0 < checkpoint.load(program / "model.npz").state.minutes < most / 60
-
-
-def until_stopped(child: Child) -> None:
-    status = Path(f"/proc/{child.process.pid}/stat")
-    child.until(lambda: status.read_text().rpartition(")")[2].split()[0] == "T")
 
 
 @contextmanager
