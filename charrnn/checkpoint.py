@@ -55,14 +55,6 @@ class CorpusRecord:
         kind: Any = "lines" if self.examples_are == "texts" else self.examples_are
         return CorpusConfig(kind, self.holdout, self.reading, self.known)
 
-    def reading_of(self, source: str, typed: Mapping[str, Any]) -> Reading:
-        """Return how to read a text: as the corpus, with what is typed.
-
-        The column is that of the files of the corpus, and not of other texts.
-        """
-        others = {} if source in self.names and source != "-" else {"column": None}
-        return replace(self.reading, **{**others, **typed})
-
     @property
     def names(self) -> tuple[str, ...]:
         return (*self.sources, *self.valid)

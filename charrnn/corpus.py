@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -28,8 +28,7 @@ STRATUM: Final = 1 << 16  # examples among which lots are drawn at once
 TEXT_ENDS: Final = b"\xff"  # not in UTF-8, like the mark below
 VALID_FOLLOWS: Final = b"\xfe"
 
-LOOKED_FOR: Final = 1 << 16  # held-out examples: a warning must not delay the start
-LOOKED_THROUGH: Final = 1 << 24  # symbols of the training part
+LOOKED_THROUGH: Final = 1 << 24  # symbols: a warning must not delay the start
 LINES: Final = 1 << 10  # that may show a table
 ENOUGH: Final = 10  # lines that show what all lines have in common
 NEARLY_ALL: Final = 0.95
@@ -45,11 +44,6 @@ class Examples:
 
     ids: Ids  # (S,)
     starts: Starts  # (n + 1,)  example i is ids[starts[i] : starts[i + 1]], its END last
-
-    @staticmethod
-    def of(texts: Sequence[Ids]) -> Examples:
-        """Return these examples, each with its END, end to end."""
-        return Examples.cut(np.concatenate(texts))
 
     @staticmethod
     def cut(ids: Ids) -> Examples:
@@ -77,9 +71,10 @@ class Corpus:
     train: Examples
     held_out: Examples
     examples_are: str  # lines, paragraphs, files; texts if they come from Python
-    sources: tuple[str, ...]
-    valid: tuple[str, ...]
     fingerprint: str  # SHA-256 of the text that was read: it identifies the corpus
+    held_out_codes: Codes  # also of characters that do not occur in training
+    sources: tuple[str, ...] = ()
+    valid: tuple[str, ...] = ()
     tidied: Tidied = field(default_factory=Tidied)
 
     @cached_property
@@ -88,14 +83,13 @@ class Corpus:
         digest = hashlib.sha256(self.vocabulary.characters.encode("utf-8", "surrogatepass"))
         for ids in (self.train.ids, self.held_out.ids):
             digest.update(f"{len(ids)} ".encode())
-            for block in blocks_of(ids):
-                digest.update(block.astype("<u4").tobytes())
+            digest.update(ids.astype("<u4").data)
         return digest.hexdigest()
 
     @cached_property
     def log_frequencies(self) -> NDArray[np.float64]:
         """The logarithm of how often each symbol is a target in training; -inf for never."""
-        counts = _counts(self.train.ids, self.vocabulary.symbols)
+        counts = occurrences(self.train.ids, self.vocabulary.symbols)
         with np.errstate(divide="ignore"):
             logs: NDArray[np.float64] = np.log(counts / counts.sum())
         return logs
@@ -111,47 +105,39 @@ def read_files(
     sources: Sequence[str], config: CorpusConfig | None = None, valid: Sequence[str] = ()
 ) -> Corpus:
     """Read the corpus from files; validation files are held out, and everything else trains."""
-    config, digest = config or CorpusConfig(), hashlib.sha256()
+    config, digest, tidied = config or CorpusConfig(), hashlib.sha256(), Tidied()
     is_list = config.reading.column is not None or config.reading.tidy
     kind: Kind = "lines" if is_list else config.examples
-    tidied = Tidied()
-
-    def read(names: Sequence[str]) -> Codes:
-        nonlocal kind
-        parts = []
+    parts = []
+    for names in (sources, valid):
+        codes = [np.empty(0, np.uint32)]
         for name in names:
             text = text_of(name, config.reading, tidied)
             digest.update(text.encode("utf-8", "surrogatepass") + TEXT_ENDS)
             if kind == "auto" and text.strip():
                 kind = choose_cut(text)  # of the first file for all
-            parts.append(cut(text, kind))
-        if not sum(map(len, parts)):
+            codes.append(cut(text, kind))
+        parts.append(codes[1] if len(codes) == 2 else np.concatenate(codes))
+        if names and not len(parts[-1]):
             others = f", with {len(names) - 1} more," if len(names) > 1 else ""
             what = f"{name_of(names[0])}{others} is empty"
             raise CorpusError(what, "A corpus needs at least one visible character.")
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    if not valid:
-        train, held_out = hold_out(read(sources), config.holdout)
-    else:
-        train = read(sources)
-        digest.update(VALID_FOLLOWS)
-        held_out = read(valid)
-    parts = _encode(train, held_out, config.known)
-    return Corpus(*parts, kind, tuple(sources), tuple(valid), digest.hexdigest(), tidied)
+        if names is sources and valid:
+            digest.update(VALID_FOLLOWS)
+    train, held_out = parts if valid else hold_out(parts.pop(0), config.holdout)
+    origin: Any = {"sources": tuple(sources), "valid": tuple(valid), "tidied": tidied}
+    return _encoded(train, held_out, config.known, kind, digest.hexdigest(), **origin)
 
 
 def from_texts(texts: Iterable[str], config: CorpusConfig | None = None) -> Corpus:
     """Return the corpus of these texts, an example each. A lone surrogate is UNKNOWN."""
-    config, digest = config or CorpusConfig(), hashlib.sha256()
-    listed = [texts] if isinstance(texts, str) else list(texts)
+    config, digest, listed = config or CorpusConfig(), hashlib.sha256(), list(texts)
     for text in listed:
         digest.update(text.encode("utf-8", "surrogatepass") + TEXT_ENDS)
     if not any(listed):
         raise CorpusError("the corpus is empty", "Give it a text with at least one character.")
-    train, held_out = hold_out(join(listed), config.holdout)
-    parts = _encode(train, held_out, config.known)
-    return Corpus(*parts, "texts", (), (), digest.hexdigest())
+    parts = hold_out(join(listed), config.holdout)
+    return _encoded(*parts, config.known, "texts", digest.hexdigest())
 
 
 def corpus_of(texts: Texts, config: CorpusConfig, valid: Sequence[str] = ()) -> Corpus:
@@ -162,25 +148,22 @@ def corpus_of(texts: Texts, config: CorpusConfig, valid: Sequence[str] = ()) -> 
 
 def files_in(texts: Texts) -> tuple[str, ...]:
     """Return the names of the files, if these are paths and not texts."""
-    if isinstance(texts, str):
-        hint = f"Give a list of texts, or Path({texts[:40]!r}) to read a file."
-        raise SettingError("a str is one text, and a corpus has many", hint)
-    if isinstance(texts, Path):
-        return (str(texts),)
-    if isinstance(texts, Sequence) and all(isinstance(path, Path) for path in texts):
-        return tuple(map(str, texts))
-    return ()
+    paths = [texts] if isinstance(texts, Path) else texts
+    is_files = isinstance(paths, Sequence) and all(isinstance(path, Path) for path in paths)
+    return tuple(map(str, paths)) if is_files else ()
 
 
-def check_texts(texts: object, name: str = "texts") -> Iterator[str]:
-    """Yield each text; raise SettingError if something else is given, or a text alone."""
+def check_texts(texts: object, name: str = "texts") -> list[str]:
+    """Return the texts; raise SettingError if something else is given, or a text alone."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise SettingError(f"{name} cannot be {type(texts).__name__}", "Give a list of texts.")
-    for text in texts:
+        hint = "Give a list of texts, or Path(...) to read a file."
+        raise SettingError(f"{name} cannot be {type(texts).__name__}", hint)
+    listed = list(texts)
+    for text in listed:
         if not isinstance(text, str):
             what = f"a text cannot be {type(text).__name__}"
             raise SettingError(what, "Give texts alone, or paths alone.")
-        yield text
+    return listed
 
 
 def hold_out(codes: Codes, share: float) -> tuple[Codes, Codes]:
@@ -213,40 +196,36 @@ def draw(count: int, share: float) -> NDArray[np.bool_]:
     return trains
 
 
-def _encode(train: Codes, held_out: Codes, known: str) -> tuple[Vocabulary, Examples, Examples]:
-    """Return the vocabulary of the training part, with known characters, and both parts."""
-    seen = np.zeros(int(END_CODE) + 1, np.bool_)
-    for block in blocks_of(train):
-        seen[block] = True
-    distinct = np.flatnonzero(seen[:-1]).astype(np.uint32)
-    characters = {chr(code) for code in distinct[~is_surrogate(distinct)].tolist()}.union(known)
-    vocabulary = Vocabulary("".join(sorted(characters)))
-    ids = encode(train, vocabulary)
-    counts = _counts(ids, vocabulary.symbols)[2:].tolist()
-    counted = dict(zip(vocabulary.characters, counts, strict=True))
-    vocabulary = Vocabulary.counted(counted, len(ids))
-    return vocabulary, Examples.cut(ids), Examples.cut(encode(held_out, vocabulary))
+def _encoded(
+    train: Codes, held_out: Codes, known: str, kind: str, fingerprint: str, **origin: Any
+) -> Corpus:
+    """Return the corpus with the vocabulary of the training part, and known characters."""
+    counts = occurrences(train, int(END_CODE) + 1)
+    distinct = np.flatnonzero(counts[:-1]).astype(np.uint32)
+    counted = dict.fromkeys(known, 0)
+    counted |= {chr(code): int(counts[code]) for code in distinct[~is_surrogate(distinct)].tolist()}
+    vocabulary = Vocabulary.counted(counted, len(train))
+    ids, held_out_ids = (Examples.cut(encode(codes, vocabulary)) for codes in (train, held_out))
+    return Corpus(vocabulary, ids, held_out_ids, kind, fingerprint, held_out, **origin)
 
 
 def encode(codes: Codes, vocabulary: Vocabulary) -> Ids:
     """Return the ids of code points, END for END_CODE."""
     ids: Ids = np.empty(len(codes), vocabulary.dtype)
-    for start, block in zip(range(0, len(codes), BLOCK), blocks_of(codes), strict=True):
-        ids[start : start + BLOCK] = vocabulary.encode_codes(block)
-        ids[start : start + BLOCK][block == END_CODE] = END
+    for start in range(0, len(codes), BLOCK):
+        block = codes[start : start + BLOCK]
+        ids[start : start + BLOCK] = np.where(
+            block == END_CODE, END, vocabulary.encode_codes(block)
+        )
     return ids
 
 
-def blocks_of(symbols: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """Yield views of an array, short enough to be used as indices."""
+def occurrences(symbols: Codes | Ids, kinds: int) -> NDArray[np.int64]:
+    """Return how often each number below ``kinds`` occurs."""
+    counts = np.zeros(kinds, np.int64)
     for start in range(0, len(symbols), BLOCK):
-        yield symbols[start : start + BLOCK]
-
-
-def _counts(ids: Ids, symbols: int) -> NDArray[np.int64]:
-    counts = np.zeros(symbols, np.int64)
-    for block in blocks_of(ids):
-        counts += np.bincount(block, minlength=symbols)
+        block = np.bincount(symbols[start : start + BLOCK])
+        counts[: len(block)] += block
     return counts
 
 
@@ -266,12 +245,14 @@ def warnings(corpus: Corpus) -> list[Warned]:
     doubts = []
     if len(train) < 2 and corpus.examples_are != "files":  # one does not show how examples end
         doubts.append(Warned("few examples", len(train), len(train) + len(held_out)))
-    every = -(-len(held_out) // LOOKED_FOR) or 1
-    wanted = _texts(held_out.ids)[::every]
-    trained = train.ids[: train.starts[train.starts <= LOOKED_THROUGH][-1]]
-    count = sum(map(set(wanted).intersection(_texts(trained)).__contains__, wanted))
+    trained, wanted = (  # each example as a text of its ids
+        part.ids[:LOOKED_THROUGH].astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+        for part in (train, held_out)
+    )
+    known, texts = set(trained.split(chr(END))), wanted.split(chr(END))[:-1]
+    count = sum(text in known for text in texts)
     if count:
-        doubts.append(Warned("repeated", count, len(wanted)))
+        doubts.append(Warned("repeated", count, len(texts)))
     if corpus.examples_are == "lines":
         lines, firsts = (
             [corpus.vocabulary.decode(part.nth(i)) for i in range(min(len(part), most))]
@@ -284,19 +265,13 @@ def warnings(corpus: Corpus) -> list[Warned]:
     return doubts
 
 
-def _texts(ids: Ids) -> list[str]:
-    """Return the examples, a character for each id."""
-    text = ids.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
-    return text.split(chr(END))[:-1]
-
-
 def table_in(firsts: Sequence[str], lines: Sequence[str]) -> list[Warned]:
     """Return a warning if lines are rows of a table; one of ``firsts`` is the first line."""
-    if len(lines) < ENOUGH:
-        return []
     fields = [field.strip(" \"'") for line in firsts for field in re.split("[\t;,]", line)]
     headings = [field for field in fields if field.casefold() in HEADINGS]
     heading = min(headings, key=lambda field: field.casefold() == "id", default="")
+    if len(lines) < ENOUGH:
+        return []
     for separator, word in SEPARATORS.items():
         inner = Counter(line.strip(f"{separator} ").count(separator) for line in lines)
         often, count = inner.most_common(1)[0]

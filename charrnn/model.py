@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
@@ -39,14 +39,12 @@ from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.step import Network
 from charrnn.plots import heat_map, plot
 from charrnn.predictor import Predictor, Use
-from charrnn.reading import texts_of
 from charrnn.sampler import Conditions, Sampler, choose, folded, limit_length
 from charrnn.score import Score, score_of, scores_of
 from charrnn.scorer import groups_of, score_group
 from charrnn.settings import Fitted, OneOf, Reading, SampleConfig, Text, Whole, check, make_config
-from charrnn.texts import check_files_exist, codes_in, codes_like
-from charrnn.tidy import Tidied
-from charrnn.vocabulary import END, Codes, Vocabulary
+from charrnn.texts import texts_like, training_texts
+from charrnn.vocabulary import END, Vocabulary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -204,11 +202,11 @@ class Model:
         config = limit_length(config, prime, shortest, longest)
         known: set[str] = set()
         if novel or best:
-            known.update(map(folded, training_texts(self)[0]))
+            known.update(map(folded, training_texts(self.trained)[0]))
         if not_in is not None:
             files = files_in(not_in)
-            texts = examples_in(codes_like(self.corpus, files, {})) if files else not_in
-            known.update(map(folded, check_texts(texts, "not_in")))
+            texts = texts_like(self.corpus, files) if files else check_texts(not_in, "not_in")
+            known.update(map(folded, texts))
         conditions = Conditions(known, unique or best, shortest, longest)
         sampler = Sampler(self.predictor(use), config, prime, may_be_empty=shortest == 0)
         samples = list(choose(sampler, count, conditions, best=best))
@@ -347,26 +345,3 @@ class Model:
 def each_of(texts: Iterable[str]) -> Iterable[str]:
     """Return the texts to score; a str alone is one text."""
     return [texts] if isinstance(texts, str) else check_texts(texts)
-
-
-def examples_in(codes: Iterable[Codes]) -> list[str]:
-    """Return the examples of a stream of code points."""
-    return [text for block in codes for text in texts_of(block)]
-
-
-def training_texts(model: Model) -> tuple[list[str], str]:
-    """Return the texts that a model was trained on, read again, and a note if they have changed.
-
-    Raise CorpusError if they are gone. A model with counts has its text.
-    """
-    corpus, counted = model.corpus, model.trained.counted
-    if counted is not None:
-        pieces = np.split(counted, np.flatnonzero(counted == END))
-        return [model.vocabulary.decode(ids) for ids in pieces], ""
-    check_files_exist(corpus)
-    kind: Any = corpus.examples_are
-    texts = examples_in(codes_in(corpus.sources, kind, corpus.reading, Tidied()))
-    held_out = 0 if corpus.valid else corpus.held_out_examples
-    has_changed = len(texts) != corpus.examples + held_out
-    names = ", ".join(corpus.sources)
-    return texts, f"{names} has changed since the training" if has_changed else ""

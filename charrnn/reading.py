@@ -18,9 +18,9 @@ import re
 import sys
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
-from itertools import chain, groupby, pairwise
+from itertools import groupby, pairwise
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -56,29 +56,8 @@ def text_of(source: str, reading: Reading, tidied: Tidied | None = None) -> str:
 
     If the reading is tidy, lines are cleaned; with ``tidied``, some are also dropped.
     """
-    name, data = name_of(source), _bytes_of(source)
-    if data.startswith(b"PK\3\4"):
-        raise CorpusError(
-            f"{name} is an archive, not a text", "Name a text; a model is named with [model]."
-        )
-    try:
-        text = data.decode(reading.encoding, reading.errors)
-    except UnicodeDecodeError as error:
-        before = data[: error.start].decode(reading.encoding, "replace")
-        line = len(re.findall("\r\n?|\n", before)) + 1
-        where = f"byte {error.start}, in line {line}, is 0x{data[error.start]:02x}"
-        what = f"{name} is not {reading.encoding.upper()}: {where}"
-        hint = "Try [encoding] latin-1 or utf-16, or [errors] replace."
-        raise CorpusError(what, hint) from None
-    except UnicodeError as error:
-        what = f"{name} is not {reading.encoding.upper()}: {error}"
-        raise CorpusError(what, "Name the encoding of the text with [encoding].") from None
-    del data
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    if reading.errors == "strict" and "\0" in text:
-        line = text.count("\n", 0, text.find("\0")) + 1
-        what = f"{name} is not a text: there is a NUL in line {line}"
-        raise CorpusError(what, "If it is UTF-16 without a mark, try [encoding] utf-16-le.")
+    name = name_of(source)
+    text = _decoded(_bytes_of(source), reading, name)
     if reading.column is not None:
         text = column_of(text, reading.column, name)
     if reading.normalize != "none":
@@ -93,23 +72,17 @@ def _bytes_of(source: str) -> bytes:
     name = name_of(source)
     try:
         if source == "-":
-            if sys.stdin is None:
-                raise CorpusError("standard input is closed", "Name a file, or pipe a text in.")
             return sys.stdin.buffer.read()
         with open(path_of(source), "rb") as file:
             data = file.read()
         return _unpacked(data, os.path.splitext(source)[1])
-    except IsADirectoryError:
-        hint = f"Name the files in it, such as {os.path.join(source, '*.txt')}"
-        raise CorpusError(f"{name} is a folder", hint) from None
-    except FileNotFoundError:
+    except (OSError, ValueError, AttributeError) as error:  # the last: there is no sys.stdin
+        what = f"{name} cannot be read: {getattr(error, 'strerror', None) or error}"
+        if isinstance(error, FileNotFoundError):
+            what = f"{name or 'a file without a name'} does not exist"
         near = question(get_close_matches(source, NAMES))
         hint = f"{near}Check the name, and the folder you are in."
-        raise CorpusError(f"{name or 'a file without a name'} does not exist", hint) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        hint = "Check its permissions, and the disk it is on."
-        raise CorpusError(f"{name} cannot be read: {reason}", hint) from None
+        raise CorpusError(what, hint) from error
 
 
 def _unpacked(data: bytes, suffix: str) -> bytes:
@@ -132,6 +105,22 @@ def _unpacked(data: bytes, suffix: str) -> bytes:
     return b"".join(parts)
 
 
+def _decoded(data: bytes, reading: Reading, name: str) -> str:
+    """Return the text of these bytes, with a newline at the end of each line."""
+    try:
+        text = data.decode(reading.encoding, reading.errors)
+    except UnicodeError as error:
+        where = str(error)
+        if isinstance(error, UnicodeDecodeError):
+            before = data[: error.start].decode(reading.encoding, "replace")
+            line = len(re.findall("\r\n?|\n", before)) + 1
+            where = f"byte {error.start}, in line {line}, is 0x{data[error.start]:02x}"
+        what = f"{name} is not {reading.encoding.upper()}: {where}"
+        hint = "Try [encoding] latin-1 or utf-16, or [errors] replace."
+        raise CorpusError(what, hint) from None
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
 def lines_of_input(reading: Reading) -> Iterator[list[str]]:
     """Yield the lines of standard input as soon as they come, all that are there at once."""
     decoder = codecs.getincrementaldecoder(reading.encoding)(reading.errors)
@@ -148,64 +137,44 @@ def lines_of_input(reading: Reading) -> Iterator[list[str]]:
         lines = [line.removesuffix("\r").lstrip("\ufeff") for line in lines]
         if reading.normalize != "none":
             lines = [unicodedata.normalize(reading.normalize, line) for line in lines]
-        if reading.tidy:
-            lines = [clean(line)[0] for line in lines]
-        yield lines
+        yield [clean(line)[0] for line in lines] if reading.tidy else lines
 
 
 def column_of(text: str, column: str, name: str) -> str:
     """Return a column of a table as text, a line for each row; breaks in a field become spaces.
 
     A number counts columns from 1. Any other column is named in the first row, which is left out.
-    """
-    rows = rows_of(text, name)
-    first = next(rows, None)
-    if not first:
-        return ""
-    at = place_in(first, column)
-    if at is None:
-        what = f"{name} has no column {column}; its first row is: {', '.join(first)[:200]}"
-        raise CorpusError(what, "Give [column] one of its names, or a number from 1.")
-    rows = chain([first], rows) if column.isdecimal() else rows
-    fields = (row[at] if at < len(row) else "" for row in rows)
-    return "".join([re.sub("[\r\n]+", " ", field) + "\n" for field in fields])
-
-
-def rows_of(text: str, name: str) -> Iterator[list[str]]:
-    """Yield the rows of a table. Its separator is the one that the first line has most of.
-
-    Quotes enclose fields, except between tabs, where they are characters.
+    The separator is the one that the first line has most of. Quotes enclose fields, except between
+    tabs, where they are characters.
     """
     blank = len(text) - len(re.sub(r"\A(?:[^\S\n]*\n)+", "", text))
     lines = text[blank:].removesuffix("\n").split("\n")
     separator = max(SEPARATORS, key=lines[0].count)
     has_tabs = separator in lines[0] and separator == "\t"
     quoting: Literal[0, 3] = csv.QUOTE_NONE if has_tabs else csv.QUOTE_MINIMAL
-    typed = (f"{line}\n" for line in lines)
-    table = csv.reader(typed, delimiter=separator, quoting=quoting, strict=True)
+    ended = (f"{line}\n" for line in lines)
+    table = csv.reader(ended, delimiter=separator, quoting=quoting, strict=True)
     try:
-        yield from table
+        first, *rows = table
     except csv.Error as error:
         line = text.count("\n", 0, blank) + table.line_num
         what = f"{name} is not a table: line {line}, {error}"
         raise CorpusError(what, 'Mend that line; a " may have no end.') from None
-
-
-def place_in(first: Sequence[str], column: str) -> int | None:
-    """Return the index of a column in a table with this first row; None if it is not there."""
     if column.isdecimal():
-        return int(column) - 1 if int(column) <= len(first) else None
-    plain = [name.strip().casefold() for name in first]
-    for names, wanted in ((list(first), column), (plain, column.strip().casefold())):
-        if wanted in names:
-            return names.index(wanted)
-    return None
+        at, rows = int(column) - 1, [first, *rows]
+    else:
+        names = [*first, *(field.strip().casefold() for field in first)]  # as they are, or alike
+        wanted = column if column in first else column.strip().casefold()
+        at = names.index(wanted) % len(first) if wanted in names else len(first)
+    if first and at >= len(first):
+        what = f"{name} has no column {column}; its first row is: {', '.join(first)[:200]}"
+        raise CorpusError(what, "Give [column] one of its names, or a number from 1.")
+    fields = (row[at] if at < len(row) else "" for row in rows)
+    return "".join([re.sub("[\r\n]+", " ", field) + "\n" for field in fields]) if first else ""
 
 
 def cut(text: str, kind: Kind) -> Codes:
     """Return the code points of the examples of a text, END_CODE after each."""
-    if kind == "auto":
-        kind = choose_cut(text)
     if kind == "files":
         return np.append(codes_of(text), END_CODE) if text.strip() else codes_of("")
     end = "\n" if kind == "lines" else LONE  # of an example
@@ -245,33 +214,16 @@ def choose_cut(text: str) -> Literal["lines", "paragraphs"]:
     """Return the examples of a text that begins so: paragraphs if many are short, else lines.
 
     A paragraph has at most 16 lines on average: more is a chapter. One in ten has several lines:
-    else the text is a list with gaps.
+    else the text is a list with gaps. In the groups of a list, lines have a word or two, and few
+    groups end in a full stop or another mark.
     """
     lines = text[:LOOK].split("\n")
     lines = lines[:-1] if len(text) >= LOOK else lines  # the last one may be incomplete
     visible = [line.strip() for line in lines]
     groups = [list(group) for is_visible, group in groupby(visible, bool) if is_visible]
-    is_short = sum(map(len, groups)) <= 16 * len(groups)
-    has_several = 10 * sum(len(group) > 1 for group in groups) >= len(groups)
-    if len(groups) >= 10 and is_short and has_several and not _is_list(groups):
-        return "paragraphs"
-    return "lines"
-
-
-def _is_list(groups: list[list[str]]) -> bool:
-    """Return whether paragraphs are the groups of a list.
-
-    Its lines have a word or two, and few groups end in a full stop or another mark. Or all lines of
-    a group begin with one letter, and those of the next group with another.
-    """
-    lines = [line for group in groups for line in group]
-    words = sum(len(line.split()) for line in lines)
+    long = sum(len(group) > 1 for group in groups)
     marked = sum(unicodedata.category(group[-1][-1])[0] not in "LMN" for group in groups)
-    if words <= 2 * len(lines) and 4 * marked < len(groups):
-        return True
-    initials = [{line[0].casefold() for line in group} for group in groups if len(group) > 1]
-    alike = sum(
-        len(letters) == 1 and letters != before and min(letters).isalpha()
-        for before, letters in pairwise([set(), *initials])
-    )
-    return 4 * alike >= 3 * len(initials)
+    total, words = sum(map(len, groups)), sum(len(line.split()) for line in visible)
+    is_list = 10 * long < len(groups) or (words <= 2 * total and 4 * marked < len(groups))
+    is_prose = total <= 16 * len(groups) and not is_list
+    return "paragraphs" if len(groups) >= 10 and is_prose else "lines"

@@ -1,4 +1,4 @@
-"""Texts to score: files cut into examples as they stream by, or the held-out part of a corpus.
+"""Texts to score or to avoid: files read as the corpus of a model, or parts of that corpus.
 
 A model file records where its corpus was, the fingerprint and the share held out, so the same
 examples can be held out again.
@@ -13,11 +13,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from charrnn.checkpoint import CorpusRecord
-from charrnn.corpus import Corpus, hold_out, read_files
+from charrnn.checkpoint import CorpusRecord, Trained
+from charrnn.corpus import Corpus, read_files
 from charrnn.errors import CorpusError
 from charrnn.reading import (
-    END_CODE,
     choose_cut,
     column_of,
     cut,
@@ -27,10 +26,10 @@ from charrnn.reading import (
     text_of,
     texts_of,
 )
-from charrnn.settings import Kind, Reading
+from charrnn.settings import Kind
 from charrnn.system import path_of
 from charrnn.tidy import Tidied, clean_lines
-from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Vocabulary, codes_of
+from charrnn.vocabulary import END, Vocabulary
 
 NAME_A_TEXT: Final = "Name a text to read."
 
@@ -46,7 +45,7 @@ def examples_in(
     sources: Sequence[str],
     typed: Mapping[str, Any],
     kind: Kind,
-    lacking: Callable[[str], object],
+    lacking: Callable[[str], object] = lambda _: None,
     is_live: bool = False,
 ) -> Iterator[list[Example]]:
     """Yield the examples of each file, read as the corpus of a model but for what is typed.
@@ -65,7 +64,7 @@ def examples_in(
             continue
         name, skipped = name_of(source), 0
         text = text_of(source, replace(reading, column=None, tidy=False))
-        how: Kind = kind if reading.column is None and not reading.tidy else "lines"
+        how: Kind = "lines" if reading.column is not None or reading.tidy else kind
         if reading.column is not None and text:
             try:
                 text = column_of(text, reading.column, name)
@@ -74,86 +73,71 @@ def examples_in(
                 if "column" in typed:
                     raise
                 lacking(f"{name} has no column {reading.column}, which the model was trained on")
-        if reading.tidy:
-            text = clean_lines(text)
-        if how == "auto":
-            how = choose_cut(text)
+        text = clean_lines(text) if reading.tidy else text
+        how = choose_cut(text) if how == "auto" else how
         numbers = (line_numbers(text, how) + skipped).tolist()
         texts = texts_of(cut(text, how))
         yield [Example(at, one, name) for at, one in zip(numbers, texts, strict=True)]
 
 
-def codes_in(
-    sources: Sequence[str],
-    kind: Kind,
-    reading: Reading | Sequence[Reading],
-    tidied: Tidied | None = None,
-) -> Iterator[Codes]:
-    """Yield the code points of files, read in one way or a way each; END_CODE ends an example."""
-    readings = [reading] * len(sources) if isinstance(reading, Reading) else reading
-    for source, way in zip(sources, readings, strict=True):
-        yield cut(text_of(source, way, tidied), kind if way.column is None else "lines")
+def texts_like(record: CorpusRecord, sources: Sequence[str], kind: Kind | None = None) -> list[str]:
+    """Return the examples of files; the column is that of the files of the corpus alone."""
+    texts = []
+    for source in sources:
+        typed = {} if source in record.names and source != "-" else {"column": None}
+        for examples in examples_in(record, [source], typed, kind or record.config.examples):
+            texts += [example.text for example in examples]
+    return texts
 
 
-def codes_like(
-    record: CorpusRecord, sources: Sequence[str], typed: Mapping[str, Any], kind: Kind | None = None
-) -> Iterator[Codes]:
-    """Yield the code points of files, read as the corpus of a model but for what is typed."""
-    readings = [record.reading_of(source, typed) for source in sources]
-    return codes_in(sources, kind or record.config.examples, readings)
+def training_texts(trained: Trained) -> tuple[list[str], str]:
+    """Return the texts that a model was trained on, read again, and a note if they have changed.
+
+    Raise CorpusError if they are gone. A model with counts has its text.
+    """
+    record, counted = trained.corpus, trained.counted
+    if counted is not None:
+        pieces = np.split(counted, np.flatnonzero(counted == END))
+        return [trained.model.vocabulary.decode(ids) for ids in pieces], ""
+    check_files_exist(record)
+    kind, tidied = record.config.examples, Tidied()
+    parts = [cut(text_of(source, record.reading, tidied), kind) for source in record.sources]
+    texts = texts_of(np.concatenate(parts))
+    held_out = 0 if record.valid else record.held_out_examples
+    has_changed = len(texts) != record.examples + held_out
+    names = ", ".join(record.sources)
+    return texts, f"{names} has changed since the training" if has_changed else ""
 
 
 def rebuild_corpus(record: CorpusRecord, vocabulary: Vocabulary) -> Corpus:
     """Return the corpus of a model; raise CorpusError if it has moved or changed."""
     check_files_exist(record)
-    try:
-        rebuilt = read_files(record.sources, record.config, record.valid)
-    except CorpusError as error:
-        raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT) from error
-    if rebuilt.fingerprint != record.fingerprint:
-        what = f"the corpus has changed since the model was trained: {', '.join(record.names)}"
+    corpus = read_files(record.sources, record.config, record.valid)
+    if corpus.fingerprint != record.fingerprint or corpus.vocabulary != vocabulary:
+        names = ", ".join(record.names)
+        what = f"the corpus has changed since the model was trained: {names}"
         if all(path_of(name) != name for name in record.names):  # the user cannot restore them
-            what = f"the model was trained on other texts than {', '.join(record.names)} alone"
-            raise CorpusError(what, NAME_A_TEXT)
-        raise CorpusError(what, f"Restore the old one. Or: {NAME_A_TEXT}")
-    if rebuilt.vocabulary != vocabulary:  # other random numbers hold out other examples
-        what = "the corpus is no longer split as it was when the model was trained"
-        raise CorpusError(what, f"Use the version of NumPy that it was trained with. {NAME_A_TEXT}")
-    return rebuilt
+            what = f"the model was trained on other texts than {names} alone"
+        raise CorpusError(what, NAME_A_TEXT)
+    return corpus
 
 
 def check_files_exist(record: CorpusRecord) -> None:
     """Raise CorpusError if the files of a corpus are not where they were."""
-    sources = record.sources + record.valid
-    if not sources:
+    if not record.names:
         raise CorpusError("the model was trained on texts from no file", NAME_A_TEXT)
-    if "-" in sources:
+    if "-" in record.names:
         what = "the model was trained on standard input, which was not kept"
         raise CorpusError(what, NAME_A_TEXT)
-    for source, file in zip(sources, record.sources + record.valid, strict=True):
-        if not os.path.exists(path_of(file)):
-            what = f"the corpus has moved: {source} is not there"
+    for name in record.names:
+        if not os.path.exists(path_of(name)):
             hint = f"Put it back where it was, or beside the model file. Or: {NAME_A_TEXT}"
-            raise CorpusError(what, hint)
+            raise CorpusError(f"the corpus has moved: {name} is not there", hint)
 
 
-def held_out_codes(rebuilt: Corpus, record: CorpusRecord) -> Codes:
-    """Return the code points that were held out, with those of characters unseen in training."""
-    ids = rebuilt.held_out.ids
-    if not len(ids):
-        raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT)
-    if not (ids == UNKNOWN).any():
-        characters = np.append([END_CODE, REPLACEMENT], codes_of(rebuilt.vocabulary.characters))
-        return characters.astype(np.uint32)[ids]
-    # All unseen characters share one id, so read the files again.
-    kind: Any = rebuilt.examples_are
-    parts = [*codes_in(record.names, kind, record.config.reading, Tidied())]
-    if record.valid:
-        return np.concatenate(parts[len(record.sources) :])
-    return hold_out(np.concatenate(parts), record.config.holdout)[1]
-
-
-def held_out_examples(rebuilt: Corpus, record: CorpusRecord) -> list[Example]:
+def held_out_examples(corpus: Corpus) -> list[Example]:
     """Return the examples that were held out, by number."""
-    texts = texts_of(held_out_codes(rebuilt, record))
+    texts = texts_of(corpus.held_out_codes)
+    if not texts:
+        raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT)
     return [Example(number, text) for number, text in enumerate(texts, 1)]

@@ -151,7 +151,7 @@ EVAL: list[Row] = [
         for option in ("--per-example", "--per-char", "--above=1")
     ),
     (1, "missing.txt", "missing.txt does not exist", CHECK),
-    (1, "folder", "folder is a folder", "Name the files in it, such as folder/*.txt"),
+    (1, "folder", "folder cannot be read: Is a directory", CHECK),
     (
         1,
         "-m missing.npz names.txt",

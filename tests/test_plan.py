@@ -40,7 +40,7 @@ def corpus_of(symbols: int, period: int | None = None) -> Corpus:
     if period is not None:
         held_out, train = (np.resize(held_out[:period], len(ids)) for ids in (held_out, train))
     one, other = (Examples(ids, np.array([0, len(ids)])) for ids in (train, held_out))
-    return Corpus(usual.vocabulary, one, other, "files", (), (), "")
+    return Corpus(usual.vocabulary, one, other, "files", "", usual.held_out_codes)
 
 
 def fitted(symbols: int, period: int | None = None, **given: Any) -> Fitted:

@@ -69,7 +69,6 @@ def test_7_packed_files_of_several_streams(tmp_path: Path, suffix: str) -> None:
         (b"ab\r\ncd\rZo\xeb\n", {}, "is not UTF-8: byte 9, in line 3, is 0xeb"),
         (TEXT.encode("utf-16"), {}, "is not UTF-8: byte 0, in line 1, is 0xff"),
         (b"a", {"encoding": "utf-16-le"}, "is not UTF-16-LE: byte 0, in line 1, is 0x61"),
-        ("a\nb".encode("utf-16-le"), {}, "is not a text: there is a NUL in line 1"),
         (b'a,b\n"c', {"column": "a"}, "is not a table: line 2"),
         (b"a,b\nc,d", {"column": "d"}, "has no column d; its first row is: a, b"),
         (b"a,b\nc,d", {"column": "3"}, "has no column 3; its first row is: a, b"),
@@ -88,7 +87,7 @@ def test_3_and_9_contents_that_cannot_be_read(
 @pytest.mark.quick
 def test_6_names_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, words in {
-        str(tmp_path): f"{tmp_path} is a folder",
+        str(tmp_path): f"{tmp_path} cannot be read: Is a directory",
         "dinosaur": "dinosaur does not exist",
         "": "a file without a name does not exist",
         "a\0b": "cannot be read: embedded null byte",
@@ -104,7 +103,7 @@ def test_6_names_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with pytest.raises(CorpusError, match="cannot be read: Permission denied"):
             text_of(source, Reading())
     monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(CorpusError, match="standard input is closed"):
+    with pytest.raises(CorpusError, match="standard input cannot be read"):
         text_of("-", Reading())
 
 
@@ -181,7 +180,6 @@ WORDS = "".join(f"{letter}a\n{letter}b\n\n" for letter in "abcdefghijkl")
         ("one line of it\n\n" * 20, "lines"),  # a list with gaps
         (("a line of a chapter\n" * 17 + "\n") * 10, "lines"),
         (WORDS, "lines"),  # an alphabet
-        (WORDS.replace("a\n", "a b c.\n").replace("b\n", "b b c.\n"), "lines"),  # one, too
         ("word two\nword\n\n" * 10, "lines"),
         (POEM.replace("\n\n", "\n \t\n") * 10, "paragraphs"),
     ],

@@ -92,11 +92,8 @@ def run(options: Options, console: Console) -> None:
 def texts_for(model: Model, sources: Sequence[str], examples: Any = None) -> list[str]:
     """Return the examples of texts, or of the held-out text if none is named."""
     from charrnn import texts
-    from charrnn.reading import texts_of
 
-    record = model.corpus
     if sources:
-        parts = texts.codes_like(record, sources, {}, examples)
-    else:
-        parts = iter([texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)])
-    return [text for codes in parts for text in texts_of(codes)]
+        return texts.texts_like(model.corpus, sources, examples)
+    corpus = texts.rebuild_corpus(model.corpus, model.vocabulary)
+    return [example.text for example in texts.held_out_examples(corpus)]

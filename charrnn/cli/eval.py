@@ -172,7 +172,7 @@ def run(options: Options, console: Console) -> None:
     if corpus is None or options.sources:
         groups = grouped(read(models[0].corpus, options, console))
     else:
-        groups = grouped([held_out_examples(corpus, models[0].corpus)])
+        groups = grouped([held_out_examples(corpus)])
         warn_of_other_corpora(models, options, console)
     cores = 1 if options.is_live else cores_for(options.cores)
     if options.scheduler is None and not options.is_live:

@@ -167,7 +167,6 @@ def resume_of(model: Model) -> tuple[bool, str]:
     if model.trained.slim:
         return False, "the file has no training state (see charrnn export)"
     try:
-        texts.check_files_exist(model.corpus)
         texts.rebuild_corpus(model.corpus, model.vocabulary)
     except CorpusError as error:
         return False, error.what

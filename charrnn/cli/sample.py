@@ -227,16 +227,14 @@ def as_json(sample: Sample, temperature: float) -> dict[str, object]:
 
 def known_texts(models: Sequence[Model], options: Options, console: Console) -> set[str]:
     """Return the texts that samples may not be, folded."""
-    from charrnn.model import training_texts
-    from charrnn.reading import texts_of
     from charrnn.sampler import folded
-    from charrnn.texts import codes_like
+    from charrnn.texts import texts_like, training_texts
 
     known: set[str] = set()
     if options.novel or options.best:
         for model in models:
             try:
-                texts, note = training_texts(model)
+                texts, note = training_texts(model.trained)
                 known.update(map(folded, texts))
                 if note:
                     console.note(note)
@@ -245,21 +243,20 @@ def known_texts(models: Sequence[Model], options: Options, console: Console) -> 
                     raise CharrnnError(error.what, "Name the list with --not-in FILE.") from None
                 console.note(f"{error.what}: samples may be copies of it")
     console.note_if_waiting(options.not_in)
-    for codes in codes_like(models[0].corpus, options.not_in, {}):
-        known.update(map(folded, texts_of(codes)))
+    known.update(map(folded, texts_like(models[0].corpus, options.not_in)))
     return known
 
 
 def note_copies(samples: Sequence[str], models: Sequence[Model], console: Console) -> None:
     """Note how many samples are copies of training texts, where these are few and at hand."""
-    from charrnn.model import training_texts
+    from charrnn.texts import training_texts
 
     texts: set[str] = set()
     try:
         for model in models:
             if sum(map(os.path.getsize, map(path_of, model.corpus.sources))) > SMALL_CORPUS:
                 return
-            texts.update(training_texts(model)[0])
+            texts.update(training_texts(model.trained)[0])
     except (CharrnnError, OSError):
         return
     copies = sum(text in texts for text in samples)

@@ -200,7 +200,9 @@ def part_of(examples: Examples, most: int) -> Part:
     every = -(-total // most)
     if len(examples) >= STRETCHES * every or total <= most:
         if total > most:
-            examples = Examples.of([examples.nth(i) for i in range(0, len(examples), every)])
+            examples = Examples.cut(
+                np.concatenate([examples.nth(i) for i in range(0, len(examples), every)])
+            )
         return examples, np.ones(len(examples.ids), np.bool_)
     length = min(most, max(SHORTEST, most // STRETCHES))
     places = np.linspace(0, total - length, most // length, dtype=np.int64)
