@@ -266,3 +266,11 @@ def strace(fault: str, command: Sequence[str] = CHARRNN) -> list[str]:
     call = fault.partition(":")[0]
     traced = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
     return [*traced, "-e", f"inject={fault}", *command]
+
+
+def is_running(process: int) -> bool:
+    """Return True unless a process has ended, and is not even a zombie."""
+    try:
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False

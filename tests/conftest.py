@@ -6,14 +6,10 @@ BLAS has one thread, as in the program. Hypothesis has no deadlines, since a mac
 from __future__ import annotations
 
 import faulthandler
-import itertools
 import os
 import signal
-import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,16 +23,12 @@ settings.register_profile("long", deadline=None, max_examples=400)
 settings.load_profile("usual")
 
 from charrnn import plan  # noqa: E402
-from charrnn.cli import app  # noqa: E402
-from charrnn.training import loop  # noqa: E402
-from tests import shout as shouting  # noqa: E402
 from tests.child import dask_cluster  # noqa: E402
 from tests.program import (  # noqa: E402
     NAMES,
     SMALL,
     Program,
 )
-from tests.shout import LINE, SHOUT  # noqa: E402
 
 DEFAULTS: Mapping[signal.Signals, Any] = {
     signal.SIGINT: signal.default_int_handler,
@@ -64,8 +56,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, (usual, thorough) in REPEATS.items():
         text = f"repeat each test of random {name} N times (default: {usual}; {thorough} if --long)"
         group.addoption(f"--{name}", type=int, metavar="N", help=text)
-    text = "run random commands under every fault at once for so long (default: 0.03)"
-    group.addoption("--soak", type=float, default=0.03, metavar="MINUTES", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -187,35 +177,3 @@ def well_trained(program: Program, well_trained_bytes: bytes) -> Program:
     """The program in a folder with names.txt and a good model of it."""
     program.write("model.npz", well_trained_bytes)
     return program
-
-
-@pytest.fixture
-def shout(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """The program with one more command, which fails or waits in the way that a test needs."""
-    monkeypatch.setitem(app.COMMANDS, "shout", LINE)
-    monkeypatch.setitem(sys.modules, "charrnn.cli.shout", shouting)
-    program.command = SHOUT
-    return program
-
-
-@pytest.fixture
-def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are written, but not synced."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)
-
-
-@pytest.fixture
-def temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the test, in which temporary files are made, too."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    return tmp_path
-
-
-@pytest.fixture
-def millisecond_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock on which each step takes a millisecond, and everything else no time."""
-    milliseconds = itertools.count()
-    clock = SimpleNamespace(monotonic=lambda: next(milliseconds) / 1000)
-    monkeypatch.setattr(plan, "time", clock)
-    monkeypatch.setattr(loop, "time", clock)

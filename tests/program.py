@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,6 @@ from contextlib import (
     redirect_stdout,
     suppress,
 )
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -30,7 +28,7 @@ from charrnn import model_file
 from charrnn.checkpoint import Checkpoint
 from charrnn.cli import app, errors
 from tests import child as children
-from tests.child import CHARRNN, NOTHING, PYTHON, Arg, Changes, Child, Result
+from tests.child import CHARRNN, NOTHING, Arg, Changes, Child, Result
 
 AT_START = ("PYTHON", "LC_", "LANG")  # variables that Python reads when it starts
 WORDS = [
@@ -243,49 +241,6 @@ def metrics_of(program: Program, *options: str | Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-# A run of about a second, which tests interrupt, and its expected files
-
-# The program, changed to save at every check-up.
-OFTEN = (
-    "from charrnn import runs as c; c.OFTEN = c.COSTLY = 0;from charrnn.__main__ import run; run()"
-)
-SAVING_OFTEN = [*PYTHON, "-c", OFTEN]
-LONG_SIZE = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--cores", "2")
-BEGIN = ("train", "names.txt", *LONG_SIZE, "--check-every", "10", "--preview", "0")
-METRICS = ("--metrics", "metrics.jsonl")
-WHOLE_RUN = (*BEGIN, "--epochs", "40", *METRICS)
-GO_ON = ("train", "--resume", "--preview", "0", *METRICS)
-
-
-@dataclass(frozen=True)
-class Undisturbed:
-    """The files of a run that was not interrupted."""
-
-    model: bytes
-    metrics: bytes
-
-
-def run_undisturbed(program: Program) -> Undisturbed:
-    """Run it without interruption, in a folder of its own."""
-    beside = Program(program.folder / "undisturbed")
-    beside.folder.mkdir()
-    shutil.copy(program / "names.txt", beside / "names.txt")
-    beside.run(*WHOLE_RUN, child=False).says("next ")
-    return found(beside.folder)
-
-
-def found(folder: Path) -> Undisturbed:
-    """Return the files of a run."""
-    return Undisturbed((folder / "model.npz").read_bytes(), (folder / "metrics.jsonl").read_bytes())
-
-
 def is_tidy(program: Program) -> None:
     """Assert that killed runs have left no temporary files."""
-    left = [path.name for path in program.folder.iterdir() if path.name.startswith(".")]
-    assert not left, left
-
-
-def lines_of(program: Program) -> int:
-    """Return the number of lines of metrics, about one a step."""
-    path = program / "metrics.jsonl"
-    return path.read_bytes().count(b"\n") if path.exists() else 0
+    assert not [path.name for path in program.folder.iterdir() if path.name.startswith(".")]

@@ -1,15 +1,21 @@
-"""Help, wrong usage, version and completion, by Typer."""
+"""Help, wrong usage, version and completion, by Typer; and any command line."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
+import tempfile
 from importlib import import_module
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from charrnn import __version__
 from charrnn.cli import app, options
-from tests.child import CHARRNN, HOME
+from tests.child import CHARRNN, HOME, Result
 from tests.program import Program
 
 
@@ -117,3 +123,120 @@ def test_the_script_for_completion_is_shown(program: Program) -> None:
     done = program.run("--show-completion", "bash", env=env, child=True)
     assert done.status == 0
     assert "_CHARRNN_COMPLETE=complete_bash" in done.out
+
+
+# Any text, any options, any prime: each command answers or refuses
+
+TEXTS = st.one_of(
+    st.text(max_size=60),
+    st.text("ab \n\r\t", max_size=60),
+    st.text("a\u0301é\u200d👨\U0010ffff\u202e\x00\x1b\ufeff\ufffd\x85\u2028", max_size=30),
+    st.lists(st.text(max_size=9), max_size=9).map("\n\n".join),
+).map(lambda text: text.encode("utf-8", "surrogatepass"))
+TEXTS = st.one_of(TEXTS, st.binary(max_size=60))
+NUMBERS = st.one_of(
+    st.integers(-2, 9).map(str),
+    st.floats().map(str),
+    st.sampled_from(["0", "1e-300", "1e300", "-0.0", "٣", " 1", "1_0", "0x1", "", "1e6"]),
+)
+WORDS = {
+    "--examples": ["auto", "lines", "paragraphs", "files"],
+    "--normalize": ["none", "NFC", "NFKC"],
+    "--optimizer": ["adam", "rmsprop", "adagrad", "sgd"],
+    "--schedule": ["cosine", "linear", "constant"],
+    "--cell": ["tanh", "gru", "lstm", "output"],
+    "--ends": ["symbol", "halt"],
+    "--encoding": ["utf-8", "latin-1", "utf-16", "utf-7", "cp1252", "unicode_escape", "gb18030"],
+}
+TRAINING = [
+    *("--hidden", "--layers", "--bptt", "--batch", "--lr", "--holdout", "--dropout", "--blank"),
+    *("--dropconnect", "--clip", "--warmup", "--weight-decay", "--check-every", "--patience"),
+    *("--own-inputs", "--free-running"),
+]
+SAMPLING = ["--temp", "--top-k", "--top-p", "--seed", "--count"]
+
+
+def numbers_of(names: list[str]) -> st.SearchStrategy[dict[str, str]]:
+    return st.dictionaries(st.sampled_from(names), NUMBERS, max_size=3)
+
+
+def words_of(names: list[str]) -> st.SearchStrategy[dict[str, str]]:
+    chosen = {name: st.sampled_from(WORDS[name]) for name in names}
+    return st.fixed_dictionaries({}, optional=chosen)
+
+
+def is_an_answer(ended: Result) -> bool:
+    """Whether all went well; what did not was told."""
+    assert ended.status in (0, 1, 2), ended
+    if ended.status:
+        assert "charrnn: error: " in ended.err or "Error ─" in ended.err, ended.err
+    return not ended.status
+
+
+def spelt(chosen: dict[str, str]) -> list[str]:
+    return [f"{name}={value}" for name, value in chosen.items()]
+
+
+def test_any_text_is_learned_and_scored_or_refused(faults: int) -> None:
+    @settings(max_examples=faults // 3)
+    @given(TEXTS, TEXTS, numbers_of(TRAINING), words_of([*WORDS]), st.booleans())
+    def check(
+        text: bytes,
+        other: bytes,
+        numbers: dict[str, str],
+        chosen: dict[str, str],
+        clock: bool,
+    ) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            program = Program(Path(name))
+            program.write("text", text)
+            program.write("other", other)
+            small = {"--hidden": "3", "--layers": "1"} | numbers | chosen
+            line = ["train", "text", "--epochs", "2", *spelt(small), *["--clock"] * clock]
+            ended = program.run(*line)
+            exists = (program / "model.npz").exists()
+            assert exists == is_an_answer(ended) or "the loss diverged" in ended.err
+            if exists:
+                every_command_answers(program)
+
+    check()
+
+
+def every_command_answers(program: Program) -> None:
+    """Assert that each command takes or refuses the model, and writes finite numbers."""
+    is_an_answer(program.run("info"))
+    assert is_an_answer(program.run("sample", "--max-chars", "9", "-n", "3"))
+    is_an_answer(program.run("train", "--resume", "--epochs", "3"))
+    for scored in (["text"], ["other"], [], ["other", "--per-char"], ["text", "--per-example"]):
+        ended = program.run("eval", *scored, "--json")
+        if is_an_answer(ended):
+            for row in ended.out.splitlines():
+                is_finite(json.loads(row))
+
+
+def is_finite(row: object) -> None:
+    """No number in a row of JSON is infinite, or missing because it was."""
+    if isinstance(row, dict):
+        for name, value in row.items():
+            may_be_none = name in ("above", "above_count", "character", "x_oddest")
+            assert value is not None or may_be_none, row
+            is_finite(value)
+    if isinstance(row, float):
+        assert math.isfinite(row)
+
+
+FLAGS = st.sets(st.sampled_from(["--json", "--novel", "--best", "--unique", "-q"]))
+PRIMES = st.one_of(st.text(max_size=40), st.text("annabob\n\r", max_size=40))
+
+
+def test_any_prime_is_gone_on_from_or_refused(trained_once: Program, faults: int) -> None:
+    @settings(max_examples=faults // 3)
+    @given(PRIMES, numbers_of(SAMPLING), FLAGS)
+    def check(prime: str, numbers: dict[str, str], flags: set[str]) -> None:
+        line = ["sample", "--max-chars", "9", f"--prime={prime}", *spelt(numbers), *sorted(flags)]
+        ended = trained_once.run(*line)
+        if is_an_answer(ended) and "--json" in flags:
+            for row in ended.out.splitlines():
+                is_finite(json.loads(row))
+
+    check()

@@ -1,140 +1,390 @@
-"""What goes to stdout and stderr: exact bytes, visible characters, colours, closed streams."""
+"""Faults 21, 24, 27 and 28: what goes to stdout and stderr, and what a terminal obeys."""
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import os
-import sys
+import re
+import subprocess
+from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.style import Style
 
-from tests.child import CHARRNN, Result
-from tests.program import Program
-from tests.shout import SHOUT
+import charrnn
+from charrnn import model_file
+from charrnn.cli.console import Console, Output
+from charrnn.cli.eval import coloured
+from charrnn.text import Raw, Visible, joined, visible
+from tests.child import CHARRNN, PATIENCE
+from tests.networks import independent, saved, speller
+from tests.program import SMALL, Program, is_refusal, is_tidy, seldom
 
-posix = pytest.mark.skipif(os.name == "nt", reason="signals, shells and terminals of POSIX")
-full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-SEEN_FIRST = "going to shout hey\ncharrnn: warning: this is [red]loud[/red]\n"
-
-
-def in_a_shell(shout: Program, line: str) -> Result:
-    """Run a line of shell, in which $SHOUT and $CHARRNN are the programs."""
-    programs = {"SHOUT": " ".join(SHOUT), "CHARRNN": " ".join(CHARRNN)}
-    return shout.run("-c", line, by=["/bin/sh"], env=programs)
+Capture = pytest.CaptureFixture[str]
+ESCAPES = re.compile(r"\x1b\[[0-9;]*[mK]|\x1b\[A")  # colours, and what a progress bar moves by
 
 
-@full_device
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+# In this process
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_results_go_to_stdout_and_the_rest_to_stderr(capsys: Capture, quiet: bool) -> None:
+    console = Console(quiet=quiet)
+    console.result("a result\x1b[2J\n")
+    console.note("one\x1b[2J\ntwo")
+    console.warn("a warning")
+    console.say(Visible("a line"))
+    console.error("\x1b[2J", "\r")
+    notes = "one\\x1b[2J\\ntwo\ncharrnn: warning: a warning\na line\n"
+    errors = "charrnn: error: \\x1b[2J\n\\r\n"
+    assert capsys.readouterr() == ("a result\x1b[2J\n", errors if quiet else notes + errors)
+    assert joined([visible("a\x1b"), Visible("b")], "-") == r"a\x1b-b"
+
+
+def test_a_terminal_gets_visible_text_unless_it_is_raw() -> None:
+    with redirect_stdout(stream := Terminal()):
+        Console().result("\x1b[2J")
+        Console().out.write(Raw("\x1b[2J"))
+    assert stream.getvalue() == "\\x1b[2J\x1b[2J"
+
+
+def test_json_is_one_line_of_printable_text_without_nan(capsys: Capture) -> None:
+    word = 'two\nlines "\x1b[31m\x7f\u2028\u202e さ\udcff'
+    Console().json("test", {"loss": math.inf, "curve": [math.nan, 1.5], "word": word})
+    line = capsys.readouterr().out
+    fields = {"loss": None, "curve": [None, 1.5], "word": word}
+    assert json.loads(line) == {"schema": "charrnn.test/2", **fields}
+    assert line[:-1].isprintable()
+
+
+@pytest.fixture
+def no_style_keeps_its_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the codes that rich made for the terminal of another test."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    Style.parse.cache_clear()
+    Style._add.cache_clear()
+
+
+def painted(text: str, bits: float) -> str:
+    """Return a text as a terminal gets it, in the colour of its surprisal."""
+    stream = Terminal()
+    costs = [bits * math.log(2)] * (len(text) + 1)
+    Output(lambda: stream).rich.print(coloured(text, costs), end="", soft_wrap=True)
+    return stream.getvalue().replace("$", "")
+
+
+@pytest.mark.parametrize(
+    ("env", "bits", "code"),
+    [
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, 2.5, "48;2;"),
+        ({"TERM": "xterm-256color"}, 4, "48;5;"),
+        ({"TERM": "xterm"}, 6, "97;4"),
+    ],
+)
+def test_each_terminal_gets_the_colours_it_has_and_a_text_brings_none(
+    monkeypatch: pytest.MonkeyPatch,
+    no_style_keeps_its_codes: None,
+    env: dict[str, str],
+    bits: float,
+    code: str,
+) -> None:
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert painted("x", 0.5) == "x\n"
+    assert code in painted("x", bits)
+    assert ESCAPES.sub("", painted("\x1b[31mred [b]", bits)) == "\\x1b[31mred [b]\n"
+
+
+def test_errors_are_red_on_a_terminal_that_has_colours(program: Program) -> None:
+    line = ("info", "-m", "\x1b[31m")
+    status, seen = program.terminal(*line)
+    assert status == 1
+    assert seen.startswith("\x1b[31mcharrnn: error: there is no model \\x1b[31m")
+    for without in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}):
+        assert "\x1b" not in program.terminal(*line, env=without)[1]
+
+
+def test_a_pipe_to_a_narrow_terminal_gets_lines_that_fit(trained_once: Program) -> None:
+    shown = {}
+    for columns in (48, 200):
+        by = ["sh", "-c", '"$@" | cat', "sh", *trained_once.command]
+        shown[columns] = trained_once.terminal("info", by=by, columns=columns)[1].splitlines()
+    facts = [line for line in shown[48] if line.isascii()]
+    assert max(map(len, facts)) < 48
+    assert trained_once.run("info").out.splitlines() == shown[200] != shown[48]
+
+
+@pytest.mark.parametrize("columns", ["-1", "1000000000", "9" * 5000], ids=lambda text: text[:10])
+def test_columns_may_be_said_to_be_any_number(trained: Program, columns: str) -> None:
+    for line in (
+        ("train", "names.txt", *SMALL, "--epochs", "20", "--force"),
+        ("eval", "names.txt", "--per-char"),
+    ):
+        status, seen = trained.terminal(*line, env={"COLUMNS": columns})
+        assert (status, "Traceback" in seen) == (0, False), seen[-2000:]
+        assert max(map(len, seen.split("\n"))) < 40_000
+
+
+# 21: readers that leave, streams that are full or closed
+
+ENDLESS = ("sample", "-n", "1000000000", "--max-chars", "1000000000")
+FULL = "charrnn: error: No space left on device"
+full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+
+
 @pytest.mark.parametrize(
     "line",
     [
-        "$CHARRNN --version >/dev/full",
-        "$CHARRNN --help >/dev/full",
-        "$SHOUT shout hey -q >/dev/full",
+        ENDLESS,
+        seldom((*ENDLESS, "--json")),
+        seldom(("sample", "-m", "endless.npz", "--max-chars", "1000000000000")),
+        ("sample", "-n", "1000000000", "--unique"),
+        seldom(("eval", "long.txt", "--per-char")),
+        ("eval", "long.txt", "--per-example"),
     ],
+    ids=" ".join,
 )
-def test_a_stdout_that_takes_nothing_is_told(shout: Program, line: str, unbuffered: str) -> None:
-    done = in_a_shell(shout, f"PYTHONUNBUFFERED={unbuffered} {line}")
-    assert (done.status, done.err) == (1, "charrnn: error: No space left on device\n")
+def test_fault_21_a_reader_who_leaves_ends_it_at_once_and_quietly(
+    trained: Program, line: tuple[str, ...]
+) -> None:
+    trained.write("long.txt", (trained / "names.txt").read_bytes() * 1000)
+    saved(independent({"a": 1.0}), trained / "endless.npz")
+    with trained.going(*line, stdout=subprocess.PIPE) as child:
+        assert child.process.stdout is not None
+        assert child.process.stdout.read(10)
+        child.process.stdout.close()
+        assert child.process.wait(PATIENCE) == 141
+        assert "rror" not in child.err
 
 
-@posix
-def test_a_file_never_takes_the_place_of_a_closed_stream(shout: Program, tmp_path: Path) -> None:
-    line = f"""
-import sys
-from charrnn.cli import console as streams
-streams.prepare()
-with open({str(tmp_path / "model")!r}, "w") as model:
-    print(model.fileno())
-"""
-    done = in_a_shell(shout, f"'{sys.executable}' -c '{line.replace(chr(39), chr(34))}' <&- 2>&-")
-    assert int(done.out) > 2
-
-
-@posix
-@pytest.mark.parametrize("line", ["$CHARRNN --help", "$CHARRNN --version"])
-def test_a_reader_who_leaves_ends_it_quietly(shout: Program, line: str) -> None:
-    done = in_a_shell(shout, f"{{ {line}; echo $? >&2; }} | head -c 10 >/dev/null")
-    # Rich ends with 1 if head leaves while it writes; a page may have been written before.
-    assert done.err in ("141\n", "1\n", "0\n")
-
-
+@full
 @pytest.mark.parametrize(
-    "locale",
-    [
-        {},
-        {"LANG": "C", "LC_ALL": "C"},
-        {"PYTHONIOENCODING": "ascii"},
-        {"PYTHONIOENCODING": "latin-1:strict"},
-        {"TERM": "dumb", "COLUMNS": "1"},
-    ],
+    "line",
+    ["--version", "--help", "sample -q", seldom("eval names.txt -q"), seldom("info"), "train"],
 )
-def test_a_pipe_gets_exact_bytes_whatever_the_locale(
-    shout: Program, locale: dict[str, str]
+def test_fault_21_a_stdout_that_takes_nothing_is_said(trained: Program, line: str) -> None:
+    more = ("names.txt", *SMALL, "-m", "new.npz") if line == "train" else ()
+    with (
+        open("/dev/full", "wb") as nowhere,
+        trained.going(*line.split(), *more, stdout=nowhere) as child,
+    ):
+        ended = child.end()
+    assert (ended.status, ended.err.splitlines()[-1]) == (1, FULL)
+    if line == "train":  # it is saved all the same
+        assert charrnn.load(trained / "new.npz").trained.best is not None
+    is_tidy(trained)
+
+
+def closed(*streams: int) -> list[str]:
+    """Return a command that starts the program with these streams closed."""
+    closing = " ".join(f"{number}>&-" for number in streams)
+    return ["/bin/sh", "-c", f'exec "$0" "$@" {closing}', *CHARRNN]
+
+
+@full
+def test_fault_21_a_stderr_that_takes_nothing_changes_nothing(program: Program) -> None:
+    line = ("train", "names.txt", *SMALL)
+    program.run(*line, "-m", "heard.npz").says()
+    assert program.run(*line, "-m", "closed.npz", by=closed(2)).status == 0
+    with (
+        open("/dev/full", "wb") as nowhere,
+        program.going(*line, "-m", "full.npz", stderr=nowhere) as child,
+    ):
+        assert child.end().status == 0
+    heard = (program / "heard.npz").read_bytes()
+    assert (program / "closed.npz").read_bytes() == (program / "full.npz").read_bytes() == heard
+    is_tidy(program)
+
+
+def test_fault_21_no_file_takes_the_place_of_a_closed_stream(trained: Program) -> None:
+    ended = trained.run("train", "names.txt", "--force", *SMALL, by=closed(0, 1, 2))
+    assert (ended.status, ended.err, ended.out) == (0, "", "")
+    model_file.load(trained / "model.npz")
+    what, hint = "standard input is empty", "A corpus needs at least one visible character."
+    trained.refuses("train", "-", "--force", what=what, hint=hint, by=closed(0))
+
+
+# 24: surroundings that change no result
+
+SURROUNDINGS: dict[str, dict[str, str | None]] = {
+    "ascii, and no UTF-8 mode": {
+        "TERM": None,
+        "COLUMNS": "0",
+        "LC_ALL": "C",
+        "PYTHONCOERCECLOCALE": "0",
+        "PYTHONUTF8": "0",
+    },
+    "a locale that is not there": {"LANG": "xx.UTF-8", "LC_ALL": "xx.UTF-8", "COLUMNS": "1"},
+    "nothing at all": dict.fromkeys(("PATH", "HOME", "LANG", "TERM", "USER", "SHELL", "PWD")),
+    "too much": {
+        "FORCE_COLOR": "1",
+        "CLICOLOR_FORCE": "1",
+        "GITHUB_ACTIONS": "true",
+        "PYTHONOPTIMIZE": "2",
+        "PYTHONHASHSEED": "7",
+        "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": "3",
+        "OPENBLAS_NUM_THREADS": "3",
+    },
+}
+DAILY = ("ascii, and no UTF-8 mode", "too much")
+DUMB = {"TERM": "dumb", "PYTHONIOENCODING": "ascii", "COLUMNS": "x", "LC_ALL": "C", "HOME": None}
+TEXT = "Zoë\nJosé\nбоб\n愛\n\x1b[31m[/b]:smile:\n" * 9
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
+    """What comes out in surroundings as they should be."""
+    return results(Program(tmp_path_factory.mktemp("usual")), {})
+
+
+def results(program: Program, env: dict[str, str | None]) -> list[object]:
+    """Train, sample and eval on a text that is not all ASCII."""
+    program.write("text", TEXT)
+    lines: list[tuple[str, ...]] = [
+        ("train", "text", *SMALL, "--epochs", "3"),
+        ("sample", "-n", "5", "--seed", "1", "--prime", "Zoë"),
+        ("eval", "text", "--per-example"),
+    ]
+    found: list[object] = []
+    for line in lines:
+        ended = program.run(*line, env=env)
+        ended.says()
+        found.append(ended.out_bytes if line[0] != "train" else "")
+    return [*found, (program / "model.npz").read_bytes()]
+
+
+@pytest.mark.child(True)
+@pytest.mark.parametrize("name", [name if name in DAILY else seldom(name) for name in SURROUNDINGS])
+def test_fault_24_poor_surroundings_change_no_result(
+    program: Program, name: str, expected: list[object]
 ) -> None:
-    word = "Zoë\x1b[31m[/b]:smile:\r\u202eさ"
-    done = shout.run("shout", word.encode(), env=locale)
-    assert done.out_bytes == word.encode() + b"\n"
-    assert "\x1b" not in done.err
-    assert "Traceback" not in done.err
+    assert results(program, SURROUNDINGS[name]) == expected
 
 
-def test_a_byte_that_is_not_utf_8_is_replaced_in_a_result_and_shown_in_a_message(
-    shout: Program,
+def test_fault_24_nor_does_a_dumb_terminal_of_one_column(
+    program: Program, expected: list[object]
 ) -> None:
-    done = shout.run("shout", b"a\xff")
-    assert done.out_bytes == "a\ufffd\n".encode()
-    assert done.err.startswith("going to shout a\\udcff\n")
+    program.write("text", TEXT)
+    line = ("train", "text", *SMALL, "--epochs", "3")
+    status, seen = program.terminal(*line, columns=1, env=DUMB)
+    assert (status, "Traceback" in seen) == (0, False), seen
+    assert (program / "model.npz").read_bytes() == expected[-1]
 
 
-@posix
-def test_a_terminal_sees_control_characters_and_does_not_obey_them(shout: Program) -> None:
-    status, seen = shout.terminal("shout", "-q", "a\x1b[31m\u202e[/b]\n\tb")
-    assert (status, seen) == (0, "a\\x1b[31m\\u202e[/b]\n\tb\n")
+def test_fault_24_a_folder_that_is_gone_matters_only_to_what_is_in_it(trained: Program) -> None:
+    gone, model = trained / "gone", trained / "model.npz"
+    script = f'mkdir -p "{gone}" && cd "{gone}" && rmdir "{gone}" && exec "$0" "$@"'
+    by = ["/bin/sh", "-c", script, *CHARRNN]
+    trained.run("sample", "-m", model, by=by, env=DUMB).says()
+    ended = trained.run("train", trained / "names.txt", by=by)
+    is_refusal(ended, "model.npz", "name a file elsewhere with -m.")
+    is_refusal(trained.run("eval", "names.txt", by=by), "model.npz", "Train one first, ")
 
 
-@posix
-def test_raw_leaves_them_as_they_are(shout: Program) -> None:
-    assert shout.terminal("shout", "-q", "--raw", "a\x1b[31m")[1] == "a\x1b[31m\n"
+# 27 and 28: text that would steer a terminal, and text that looks like markup
+
+STEERING = "\x07\x08\x1b\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029"
+LOG = (
+    "\x1b[2J\x1b]0;title\x07ok\tdone\n\x1b]8;;http://x\x1b\\link\x9b31mred\x08\x08\x7f\n"
+    "\u202eabc\u2066d\u2069\u061c\u200e\u200f\u202a\n\u2028\u2029\x85end\n"
+) * 5
+MARKUP = "[/b] [red]x[/red] :smile: [link=http://x]y[/link] \\[b] [/] {0} %s"
+LINES: dict[str, tuple[str, ...]] = {
+    "sample": ("sample", "-n", "40", "--seed", "1"),
+    "prime": ("sample", "--prime", LOG, "--max-chars", "9"),
+    "info": ("info",),
+    "eval": ("eval", "log", "--baselines"),
+    "per character": ("eval", "log", "--per-char"),
+    "per example": ("eval", "log", "--per-example"),
+    "train": ("train", "log", *SMALL, "--epochs", "5", "--check-every", "2", "--force"),
+}
 
 
-@posix
-def test_errors_are_red_on_a_terminal_that_has_colours(shout: Program) -> None:
-    seen = shout.terminal("shout", "hey", "-q", "--fault", "corpus")
-    assert seen == (1, "\x1b[31mcharrnn: error: \\udcff.txt is empty\x1b[0m\n")
-    for without in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}):
-        assert "\x1b" not in shout.terminal("shout", "hey", "--fault", "corpus", env=without)[1]
+def steers(text: str) -> set[str]:
+    """Return what of it a terminal would obey, or take for the end of a line."""
+    return set(text) & set(STEERING)
 
 
-@posix
-def test_a_log_gets_plain_lines_and_a_terminal_a_bar(shout: Program) -> None:
-    log = shout.run("shout", "hey", "--act", "bar").err
-    assert log == SEEN_FIRST + "half way\n"
-    seen = shout.terminal("shout", "hey", "--act", "bar")[1]
-    assert "100%" in seen
-    assert "half way\n" in seen
-    assert "\r" not in shout.terminal("shout", "hey", "--act", "bar", env={"TERM": "dumb"})[1]
+@pytest.fixture(scope="module")
+def trained_on_logs(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A model of a network that has read a terminal log."""
+    program = Program(tmp_path_factory.mktemp("logs"))
+    program.write("log", LOG)
+    program.run("train", "log", *SMALL, "--holdout", "0.3").says()
+    return (program / "model.npz").read_bytes()
 
 
-def test_quiet_leaves_only_errors(shout: Program) -> None:
-    assert shout.run("shout", "hey", "-q", "--act", "bar").err == ""
-    done = shout.run("shout", "hey", "--quiet", "--fault", "setting")
-    assert done.err == "charrnn: error: lr is 0\nTake one above 0.\n"
+@pytest.fixture
+def logs(program: Program, trained_on_logs: bytes) -> Program:
+    program.write("log", LOG)
+    program.write("model.npz", trained_on_logs)
+    return program
 
 
-def test_json_has_a_schema_stays_on_its_line_and_knows_no_nan(shout: Program) -> None:
-    word = 'two\nlines "\x1b[31m\x7f\u2028\u202e さ'
-    done = shout.run("shout", word.encode(), b"\xff", "--json")
-    first, second = done.out.splitlines()
-    assert json.loads(first) == {
-        "schema": "charrnn.shout/2",
-        "words": [word, "\udcff"],
-        "model": "model.npz",
-    }
-    assert json.loads(second) == {
-        "schema": "charrnn.shout/2",
-        "loss": None,
-        "curve": [None, 1.5],
-    }
-    assert first.isprintable()
+@pytest.mark.parametrize("name", LINES)
+def test_fault_27_nothing_steers_a_terminal(logs: Program, name: str) -> None:
+    for columns in (300, 40) if name == "train" else (300,):
+        status, seen = logs.terminal(*LINES[name], columns=columns)
+        assert status == 0, seen
+        assert not steers(ESCAPES.sub("", seen)), seen
+        assert r"\x1b" in seen or name in ("info", "eval")
+    piped = logs.run(*LINES[name])
+    piped.says()
+    assert not steers(piped.err)
+    is_exact = name in ("sample", "prime", "per example")
+    assert bool(steers(piped.out)) == is_exact
+
+
+def test_fault_27_a_pipe_gets_the_exact_characters_and_json_means_them(logs: Program) -> None:
+    def rows(*line: str) -> list[dict[str, Any]]:
+        ended = logs.run(*line, "--json")
+        ended.says()
+        assert not steers(ended.out)
+        return ended.rows
+
+    drawn = logs.run(*LINES["sample"]).out
+    assert {"\x1b", "\x07", "\x9b", "\u202e"} <= steers(drawn)
+    assert "".join(row["text"] + "\n" for row in rows(*LINES["sample"])) == drawn
+    lines = logs.run(*LINES["per example"]).out.split("\n")
+    assert [line[31:] for line in lines if line] == [text for text in LOG.split("\n") if text]
+    read = rows(*LINES["per character"])
+    assert "".join(row["character"] or "\n" for row in read if "character" in row) == LOG
+    assert set(rows("info")[0]["vocabulary"]) >= steers(LOG)
+
+
+def test_fault_27_bytes_that_are_not_utf_8_are_replaced_or_shown(program: Program) -> None:
+    saved(speller("abc"), program / "model.npz")
+    ran = program.run("sample", "--prime", b"a\xff", "--max-chars", "1", child=os.name != "nt")
+    assert ran.out_bytes.startswith("a\ufffd".encode())
+    assert "\\udcff (U+DCFF)" in ran.err
+
+
+def test_fault_28_markup_comes_out_as_it_is(program: Program) -> None:
+    program.write("text", f"{MARKUP}\n" * 40)
+    train = ("train", "text", *SMALL, "--epochs", "2", "--preview", "3", "--force")
+    program.run(*train).says("next ")
+    prime = ("sample", "--prime", MARKUP, "--max-chars", "1")
+    for line, count in ((prime, 1), (("eval", "text", "--per-example"), 40)):
+        status, seen = program.terminal(*line, columns=200)
+        assert (status, seen.count(MARKUP)) == (0, count)
+        assert program.run(*line).out.count(MARKUP) == count
+    assert program.terminal(*train, columns=200)[0] == 0
+    for name in ("[red]", "[b]bold[-b]:smile:"):
+        program.write(name, "anna\nbob\n" * 9)
+        done = program.run("train", name, *SMALL, "-m", f"{name}.npz")
+        done.says(f"corpus     {name}   16 lines")
+        assert f"{name}.npz" in done.out
+        for missing in (f"{name}.no", f"[/b]{name}"):
+            what = f"there is no model {missing}"
+            program.refuses("info", "-m", missing, what=what, hint="Train one first")

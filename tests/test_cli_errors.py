@@ -1,17 +1,22 @@
-"""The library speaks its own words, the command line those that are typed."""
+"""Every error has its status and its words: of Python in the library, typed in the commands."""
 
 from __future__ import annotations
 
 import ast
+import errno
+import os
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 import charrnn
-from charrnn import model_file as checkpoint
+from charrnn import model_file
+from charrnn.cli import info
 from charrnn.cli.errors import in_words_of_the_command_line, option_for
-from charrnn.errors import CharrnnError, DamagedModelError, SettingError
+from charrnn.errors import CharrnnError, CorpusError, DamagedModelError, SettingError
 from charrnn.settings import TrainConfig
 from tests.program import Program
 
@@ -25,86 +30,127 @@ COMMANDS = "train|sample|eval|info|embed|fill|reach|unfold"
 TYPED = re.compile(rf"\s--[a-z]|(?<![\w-])-m\b|charrnn ({COMMANDS})\b")
 
 
-@pytest.mark.parametrize("file", LIBRARY, ids=lambda file: str(file.relative_to(HOUSE)))
-def test_the_library_names_no_option_and_no_command(file: Path) -> None:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    docstrings = {
-        node.body[0].value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            is_drawn = node in docstrings or "<" in node.value or "{" in node.value
-            assert is_drawn or not TYPED.search(node.value), node.value
+def raising(error: BaseException) -> Callable[..., NoReturn]:
+    def fail(*_: object) -> NoReturn:
+        raise error
+
+    return fail
 
 
-def said(error: CharrnnError) -> tuple[str, str]:
-    return in_words_of_the_command_line(error)
+def recursing(*_: object) -> None:
+    recursing()
 
 
 @pytest.mark.parametrize(
-    ("name", "option"),
+    ("fail", "status", "said"),
     [
-        ("cores", "--cores"),
-        ("temperature", "--temp"),
-        ("max_characters", "--max-chars"),
-        ("weight_decay", "--weight-decay"),
-        ("holdout", "--holdout"),
+        (
+            raising(CharrnnError("it is \x1b[31mbroken\nin two", "Mend it.")),
+            *(1, "charrnn: error: it is \\x1b[31mbroken\\nin two\nMend it.\n"),
+        ),
+        (raising(CorpusError("\udcff.txt is empty")), 1, "charrnn: error: \\udcff.txt is empty\n"),
+        (raising(SettingError("lr is 0", "Take 1.")), 2, "charrnn: error: lr is 0\nTake 1.\n"),
+        (
+            raising(MemoryError("8 GB")),
+            *(1, "charrnn: error: not enough memory: 8 GB\nTry a smaller network, "),
+        ),
+        (
+            lambda *_: os.chdir("nowhere"),
+            *(1, "charrnn: error: nowhere: No such file or directory\n"),
+        ),
+        (
+            raising(OSError(errno.ENOSPC, "No space left on device")),
+            *(1, "charrnn: error: No space left on device\n"),
+        ),
+        (raising(KeyboardInterrupt()), 130, ""),
+        (raising(SystemExit(7)), 7, ""),
     ],
 )
-def test_a_setting_is_called_what_is_typed_for_it(name: str, option: str) -> None:
-    assert option_for(name) == option
+def test_an_error_is_told_and_has_its_status(
+    program: Program,
+    monkeypatch: pytest.MonkeyPatch,
+    fail: Callable[..., None],
+    status: int,
+    said: str,
+) -> None:
+    monkeypatch.setattr(info, "run", fail)
+    ran = program.run("info")
+    assert (ran.status, ran.out, ran.err[: len(said)]) == (status, "", said)
+    assert bool(ran.err) == bool(said)
+    shown = program.run("info", env={"CHARRNN_DEBUG": "1"})
+    assert (shown.status, "Traceback" in shown.err) == (status, status != 7)
 
 
-def test_a_value_out_of_range_names_the_option() -> None:
-    with pytest.raises(SettingError) as error:
+@pytest.mark.parametrize("fail", [raising(ValueError("a bug")), recursing])
+def test_a_bug_keeps_its_traceback(
+    program: Program, monkeypatch: pytest.MonkeyPatch, fail: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(info, "run", fail)
+    with pytest.raises((ValueError, RecursionError)):
+        program.run("info")
+
+
+# Words
+
+
+def strings(file: Path) -> Iterator[tuple[str, bool]]:
+    """Yield each string of a file, and whether it is a docstring."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docstrings = {
+        node.body[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value, node in docstrings
+
+
+def test_the_library_names_no_option_and_no_command() -> None:
+    for file in LIBRARY:
+        for text, is_docstring in strings(file):
+            is_drawn = is_docstring or "<" in text or "{" in text
+            assert is_drawn or not TYPED.search(text), (file, text)
+            for name in re.findall(r"(?<!\w)\[([a-z_]+)\] ", text.partition("\n")[0]):
+                assert option_for(name).startswith("-"), text
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            CharrnnError("it grew", "Try [cores] 1, or raise [bptt]."),
+            ("it grew", "Try --cores 1, or raise --bptt."),
+        ),
+        (CharrnnError("it {is} so", "Take {care}."), ("it {is} so", "Take {care}.")),
+        (CharrnnError("it", "Use [temperature] or [max_characters]."), ("it", "--temp or --max-c")),
+        (SettingError("max_characters is 0", "", "max_characters"), ("--max-chars is 0", "")),
+    ],
+)
+def test_a_setting_is_called_what_is_typed_for_it(
+    error: CharrnnError, said: tuple[str, str]
+) -> None:
+    what, hint = in_words_of_the_command_line(error)
+    assert what == said[0]
+    assert said[1] in hint
+    assert "[" not in error.hint
+
+
+def test_errors_of_the_library_in_both_words(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="cores cannot be 0") as error:
         TrainConfig(cores=0)
-    assert said(error.value) == (
-        "--cores cannot be 0",
-        "It may be a whole number from 1 to 1,024.",
-    )
-
-
-def test_a_model_that_is_not_there_is_told_in_both_words(tmp_path: Path) -> None:
-    with pytest.raises(CharrnnError) as error:
-        checkpoint.load_trained(tmp_path / "none.npz")
+    hint = "It may be a whole number from 1 to 1,024."
+    assert in_words_of_the_command_line(error.value) == ("--cores cannot be 0", hint)
+    with pytest.raises(CharrnnError) as missing:
+        model_file.load_trained(tmp_path / "none.npz")
     shipped = "a file, or dinosaurs, given-names, latin, reber or verses."
-    assert error.value.hint == f"Train one first, or name another with model: {shipped}"
-    assert said(error.value)[1] == f"Train one first, or name another with -m: {shipped}"
-
-
-def test_a_hint_names_settings_as_python_and_the_command_line_write_them() -> None:
-    error = CharrnnError("it grew", "Try [cores] 1, or raise [bptt].")
-    assert error.hint == "Try cores 1, or raise bptt."
-    assert said(error) == ("it grew", "Try --cores 1, or raise --bptt.")
+    assert missing.value.hint == f"Train one first, or name another with model: {shipped}"
+    typed = in_words_of_the_command_line(missing.value)[1]
+    assert typed == f"Train one first, or name another with -m: {shipped}"
 
 
 def test_what_was_noted_on_the_way_comes_after_the_hint() -> None:
     error = DamagedModelError("it is broken", "Restore it.")
     error.add_note("Nothing was saved.")
-    assert said(error)[1] == "Restore it. Nothing was saved."
-
-
-def test_an_error_of_no_known_kind_is_told_as_it_is() -> None:
-    assert said(CharrnnError("it {is} so", "Take {care}.")) == ("it {is} so", "Take {care}.")
-
-
-def test_every_name_in_a_hint_has_an_option() -> None:
-    for file in LIBRARY:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                for name in re.findall(r"(?<!\w)\[([a-z_]+)\] ", node.value.partition("\n")[0]):
-                    assert option_for(name).startswith("-"), node.value
-
-
-@pytest.mark.parametrize("command", ["embed", "reach", "eval"])
-def test_where_there_is_no_text_the_hint_asks_for_one(trained: Program, command: str) -> None:
-    (trained / "names.txt").unlink()
-    trained.refuses(
-        command,
-        what="the corpus has moved: names.txt is not there",
-        hint="Name a text to read.",
-    )
+    assert in_words_of_the_command_line(error)[1] == "Restore it. Nothing was saved."

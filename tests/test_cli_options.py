@@ -22,6 +22,28 @@ TEMPERATURES = "is not a number from 0 to 1,000,000, or several separated by com
 MIXED = "the models have different vocabularies"
 
 TRAIN: list[Row] = [
+    # Out of range
+    *(
+        (2, f"names.txt -m x {option}={value}", f"{option}: '{value[:40]}", "--help")
+        for option, values in {
+            "--epochs": ["0", "-1", "1.5", "", "nan", "9" * 5000],
+            "--holdout": ["1", "-0.1", "nan", "inf"],
+            "--preview": ["-1", "101"],
+            "--seed": ["-1", str(2**64)],
+            "--optimizer": ["lion", ""],
+        }.items()
+        for value in values
+    ),
+    *(
+        (
+            2,
+            f"names.txt -m x --encoding={name} --errors {errors}",
+            f"'{name}' is not an encoding",
+            "utf-8",
+        )
+        for name in ("klingon", "hex", "idna", "")
+        for errors in ("strict", "replace")
+    ),
     # What does not go together
     (2, "", "CORPUS is missing", "Name a file, - or one of dinosaurs, "),
     (2, "--lr 3", "CORPUS is missing", "see --help."),
@@ -161,14 +183,16 @@ EVAL: list[Row] = [
 ]
 
 SAMPLE: list[Row] = [
-    (2, "--longest 3 -p aaaa", "at least 4 characters, and may have at most 3", "--longest"),
-    (
-        *(2, "-p an --max-chars 3 --shortest 6"),
-        *("at least 6 characters, and may have at most 5", "raise --longest or --max-chars."),
+    *(
+        (2, line, f"a sample would need at least {least} characters", "raise --longest or --max-c")
+        for line, least in (("--longest 3 -p aaaa", 4), ("-p an --max-chars 3 --shortest 6", 6))
     ),
+    (2, f"--top-k {'9' * 5000}", "--top-k: '9999", "--help"),
+    (2, "--top-p 0", "--top-p: '0' is not a number from 0 to 1, but not 0", "--help"),
+    (2, f"--seed {2**64}", "is not a whole number from 0 to 18,446,744,073,709,551,615", "--help"),
     *(
         (2, f"--temp={typed}", f"'{typed}' is not a number from 0", "-h")
-        for typed in ("-1", "0.5,1", "nan", "inf", ",", "1e7")
+        for typed in ("-1", "0.5,1", "nan", "inf", ",", "1e7", "")
     ),
     (
         1,

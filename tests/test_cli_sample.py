@@ -79,11 +79,42 @@ def test_a_prime_is_read_as_the_corpus_was(tmp_path: Path, program: Program) -> 
     assert written(program, model, "-q", "-p", "Ж")[1] == ""
 
 
-@posix
-def test_a_prime_that_is_not_utf_8_is_no_crash(abc: Path, program: Program) -> None:
-    done = sampled(program, abc, "-p", b"a\xff")
-    assert (done.status, done.out) == (0, "a\ufffd\n")
-    assert sampled(program, abc, "--json", "-p", b"\xff").json["text"] == "\ufffd"
+@pytest.mark.parametrize(
+    ("prime", "named"),
+    [
+        ("日本\U0001f996".encode(), "日 (U+65E5) 本 (U+672C) \U0001f996 (U+1F996)"),
+        (b"a\x1b[2J", r"\x1b (U+001B) [ (U+005B) 2 (U+0032) J (U+004A)"),
+        (b"\xff\xfe", r"\udcff (U+DCFF) \udcfe (U+DCFE)"),
+        (b"", ""),
+        (b"anna bob " * 2048, ""),
+    ],
+)
+def test_fault_15_characters_of_a_prime_that_were_never_seen_are_named_and_taken(
+    trained: Program, prime: bytes, named: str
+) -> None:
+    ended = trained.run("sample", "--seed", "1", "--max-chars", "20", b"--prime", prime)
+    ended.says("not in the vocabulary, read as unknown: " if named else "", named)
+    assert ended.out.startswith(prime.decode("utf-8", "replace"))
+
+
+def test_fault_15_a_prime_from_an_ascii_command_line_is_no_crash(trained: Program) -> None:
+    env = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    drawn = trained.run("sample", b"--prime", "née".encode(), env=env, child=True)
+    drawn.says()
+    assert drawn.out.startswith("née")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("--temp 0", "--temp 1e-300", "--temp 1e6", "--top-k 1", "--top-p 1e-300"),
+        *("--temp 1e-300 --top-k 5 --top-p 1", f"--seed {2**64 - 1}", "--count 1000"),
+    ],
+)
+def test_fault_14_values_at_the_ends_of_a_range_draw(trained: Program, line: str) -> None:
+    ended = trained.run("sample", "--max-chars", "9", *line.split(), "--json")
+    ended.says()
+    assert all(0 <= row["nats"] < 1e6 for row in ended.rows)
 
 
 def test_a_blank_line_stands_between_samples_that_hold_newlines(

@@ -1,77 +1,273 @@
-"""Signals while it works, while it saves and while it sleeps, once and twice."""
+"""Faults 18, 20 and 23: kill -9 at any moment, Ctrl-C and SIGTERM, and two runs into one file."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import random
+import shutil
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+import subprocess
+import termios
+import time
+from pathlib import Path
 
 import pytest
 
-from tests.child import Child
-from tests.program import Program
-
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-SAID = "saving after this step; Ctrl-C stops at once\n"
-
-
-@contextmanager
-def at_work(shout: Program, act: str, *options: str, **how: Any) -> Iterator[Child]:
-    """A child that has said that it is ready."""
-    with shout.going("shout", "hey", "--act", act, *options, **how) as child:
-        child.until(lambda: child.err.endswith("ready\n"))
-        yield child
-
-
-def said_since(child: Child) -> str:
-    """What it has said since it was ready."""
-    return child.err.partition("ready\n")[2]
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "status"),
-    [("SIGINT", "SIGINT", 130), ("SIGTERM", "SIGTERM", 143), ("SIGHUP", "SIGTERM", 143)],
+from charrnn import model_file
+from tests.child import (
+    PYTHON,
+    Child,
+    children_of,
+    is_running,
+    needs_strace,
+    strace,
+    wait_until,
 )
-def test_it_is_told_in_the_middle_of_a_step_and_the_second_stops_at_once_and_cleans_up(
-    shout: Program, first: str, second: str, status: int
+from tests.program import SMALL, Program, is_tidy, seldom
+
+pytestmark = pytest.mark.child(True)
+
+ENDLESS = ("train", "names.txt", *SMALL, "--epochs", "1000000", "--check-every", "100")
+METRICS = ("--metrics", "metrics.jsonl")
+SAID = "charrnn: saving after this step; Ctrl-C stops at once\n"
+STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+MARK = [signal.SIGINT, signal.SIGTERM, seldom(signal.SIGHUP)]
+
+
+def program_with(code: str) -> list[str]:
+    """Return the program after some lines of Python that change it."""
+    return [*PYTHON, "-c", f"{code}\nfrom charrnn.__main__ import run\nrun()"]
+
+
+@pytest.mark.parametrize("number", MARK, ids=lambda number: number.name)
+def test_fault_20_a_signal_is_said_saved_and_told_how_to_go_on(
+    program: Program, number: signal.Signals
 ) -> None:
-    with at_work(shout, "wait-on") as child:  # its step never ends
-        child.send(signal.Signals[first])
-        child.until(lambda: said_since(child).endswith(SAID))
-        told = said_since(child)
-        child.send(signal.Signals[second])
+    with program.going(*ENDLESS, *METRICS, "--json") as child:
+        child.until_saved()
+        child.send(number)
         ended = child.end()
-        assert (ended.status, ended.out, said_since(child)) == (status, "cleaned up\n", told)
+    assert ended.status == STATUS[number]
+    assert "Traceback" not in ended.err
+    assert SAID in ended.err
+    step = model_file.load(program / "model.npz").state.step
+    assert step > 0
+    how = "to resume: charrnn train --resume --metrics metrics.jsonl"
+    assert ended.err.endswith(f"saved at step {step:,}; {how}\n")
+    assert (ended.json["stopped"], ended.json["steps"]) == ("interrupted", step)
+    is_tidy(program)
 
 
-def test_a_closing_terminal_may_hang_up_twice(shout: Program) -> None:
-    with at_work(shout, "wait") as child:
-        child.send(signal.SIGHUP)
-        child.send(signal.SIGHUP)
+# The first step after a save never ends. A process that sleeps in naps notices a signal.
+STUCK = """
+import os, time
+from charrnn.cli.progress import Progress
+show = Progress.show
+def stuck(self, event):
+    if os.path.exists('model.npz'):
+        print('stuck', flush=True)
+        for _ in range(30000):
+            time.sleep(0.01)
+    show(self, event)
+Progress.show = stuck
+"""
+
+
+@pytest.mark.parametrize("first", [signal.SIGINT, seldom(signal.SIGHUP)])
+def test_fault_20_it_is_said_in_the_middle_of_a_step_and_twice_stops_at_once(
+    program: Program, first: signal.Signals
+) -> None:
+    with program.going(*ENDLESS, by=program_with(STUCK)) as child:
+        child.until(lambda: "stuck" in child.out)
+        before = (program / "model.npz").read_bytes()
+        child.send(first)
+        child.until(lambda: SAID in child.err)
+        child.send(signal.SIGTERM)
         ended = child.end()
-    assert (ended.status, ended.out) == (129, "saved\n")
+    assert ended.status == 143
+    assert "Traceback" not in ended.err
+    assert "saved at step" not in ended.err
+    assert (program / "model.npz").read_bytes() == before
+    is_tidy(program)
 
 
-def test_with_quiet_a_signal_is_obeyed_without_a_word(shout: Program) -> None:
-    with at_work(shout, "wait", "-q") as child:
+@pytest.mark.parametrize("number", MARK, ids=lambda number: number.name)
+def test_fault_20_before_training_a_signal_ends_it_cleanly(
+    program: Program, number: signal.Signals
+) -> None:
+    os.mkfifo(program / "pipe")
+    with program.going("train", "pipe", *SMALL) as child, child.open_pipe(program / "pipe") as pipe:
+        pipe.write(b"anna\n")
+        pipe.flush()
+        child.until(lambda: not any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))))  # it is read
+        child.send(number)
+        ended = child.end()
+    assert (ended.status, ended.err) == (STATUS[number], "")
+    assert not (program / "model.npz").exists()
+    is_tidy(program)
+
+
+def test_fault_20_a_signal_while_processes_start_ends_them(program: Program) -> None:
+    line = ("train", "names.txt", "--batch", "24", "--cores", "3", "--epochs", "100000", "-q")
+    with program.going(*line) as child:
+        child.until(lambda: bool(children_of(child.process.pid)))
+        workers = children_of(child.process.pid)
+        child.send(signal.SIGINT)
+        assert child.end().status == 130
+    wait_until(lambda: not any(map(is_running, workers)))
+
+
+def test_with_quiet_a_signal_is_obeyed_without_a_word(program: Program) -> None:
+    with program.going(*ENDLESS, "-q") as child:
+        child.until_saved()
         child.send(signal.SIGINT)
         ended = child.end()
-    assert (ended.status, ended.out, ended.err) == (130, "saved\n", "ready\n")
+    assert (ended.status, ended.out, ended.err) == (130, "", "")
 
 
-@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
-def test_outside_of_training_a_signal_ends_it_cleanly(
-    shout: Program, name: str, status: int
+def test_what_the_parent_ignored_stays_ignored(program: Program) -> None:
+    def ignore() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    with program.going(*ENDLESS, *METRICS, preexec_fn=ignore) as child:
+        child.until_saved()
+        child.send(signal.SIGHUP)
+        before = lines_of(program)
+        child.until(lambda: lines_of(program) > before + 100)
+        assert SAID not in child.err
+        child.send(signal.SIGTERM)
+        assert child.end().status == 143
+
+
+def test_fault_23_a_second_run_into_the_same_file_is_refused(program: Program) -> None:
+    (program / "link.npz").symlink_to("model.npz")
+    with program.going(*ENDLESS) as child:
+        child.until_saved()
+        for line in (
+            ("names.txt", "--force"),
+            ("--resume",),
+            ("names.txt", "--force", "-m", "link.npz"),
+            ("names.txt", "--force", "-m", program / "model.npz"),
+        ):
+            ended = program.run("train", *line, child=False)
+            assert (ended.status, ended.out) == (1, "")
+            what, hint = ended.err.splitlines()
+            assert "is being written by another run" in what
+            assert hint == "Wait until that run has ended, or name another file with -m."
+        program.run("train", *SMALL, "names.txt", "-m", "other.npz", child=False).says()
+        program.run("sample", child=False).says()
+        child.send(signal.SIGINT)
+        assert child.end().status == 130
+    is_tidy(program)
+
+
+# A run of half a second, which is killed and resumed, and its files
+
+OFTEN = program_with("from charrnn import runs; runs.OFTEN = runs.COSTLY = 0")
+SIZE = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--cores", "2")
+BEGIN = ("train", "names.txt", *SIZE, "--check-every", "10", "--epochs", "20", "--preview", "0")
+GO_ON = ("train", "--resume", "--preview", "0", *METRICS)
+Files = tuple[bytes, bytes]
+
+
+def files_of(folder: Path) -> Files:
+    """Return the model and the metrics of a run."""
+    return (folder / "model.npz").read_bytes(), (folder / "metrics.jsonl").read_bytes()
+
+
+@pytest.fixture
+def undisturbed(program: Program) -> Files:
+    """The files of a run that is not interrupted, in a folder of its own."""
+    beside = Program(program.folder / "undisturbed")
+    beside.folder.mkdir()
+    shutil.copy(program / "names.txt", beside / "names.txt")
+    beside.run(*BEGIN, *METRICS).says("next ")
+    return files_of(beside.folder)
+
+
+def steps_saved(program: Program) -> int:
+    """Return how far the model has come, which loads whatever happened."""
+    path = program / "model.npz"
+    return model_file.load(path).state.step if path.exists() else 0
+
+
+def lines_of(program: Program) -> int:
+    """Return the number of lines of metrics, about one a step."""
+    path = program / "metrics.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def next_line(program: Program) -> tuple[str, ...]:
+    """Return what a user types next: go on, or begin once more if nothing was saved."""
+    if (program / "model.npz").exists():
+        return GO_ON
+    (program / "metrics.jsonl").unlink(missing_ok=True)
+    return (*BEGIN, *METRICS)
+
+
+def until_written(child: Child, program: Program, lines: int) -> None:
+    """Wait until there are more lines of metrics than these, or the run has come to its end."""
+    wait_until(lambda: lines_of(program) > lines or child.process.poll() is not None)
+
+
+def test_fault_18_killed_or_interrupted_at_random_it_ends_in_the_same_bytes(
+    program: Program, undisturbed: Files, kills: int
 ) -> None:
-    with at_work(shout, "sleep") as child:
-        child.send(signal.Signals[name])
-        ended = child.end()
-        assert (ended.status, ended.out, said_since(child)) == (status, "cleaned up\n", "")
+    chance, step = random.Random(), 0
+    signals = [signal.SIGKILL, signal.SIGTERM] * kills
+    while signals:
+        enough = chance.randrange(30) + lines_of(program)
+        with program.going(*next_line(program), by=OFTEN) as child:
+            if len(signals) % 3:  # while it works, or while it starts
+                until_written(child, program, enough)
+            else:
+                time.sleep(chance.uniform(0, 0.5))
+            child.send(signals[-1])
+            ended = child.end()
+        if ended.status == 0:  # it was quicker: once more from the beginning
+            assert files_of(program.folder) == undisturbed
+            (program / "model.npz").unlink()
+            step = 0
+            continue
+        signals.pop()
+        assert steps_saved(program) >= step
+        step = steps_saved(program)
+    program.run(*next_line(program), child=False).says("next ")
+    assert files_of(program.folder) == undisturbed
+    is_tidy(program)
 
 
-def test_handlers_are_put_back(shout: Program) -> None:
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    shout.run("shout", "hey")
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+MOMENTS = ["write:2", "fsync:1", "rename:1", "rename:3"]
+MORE = ["write:9", "fsync:2", "write:30"]  # with --long
+
+
+@needs_strace
+def test_fault_18_killed_exactly_there_it_ends_in_the_same_bytes(
+    program: Program, undisturbed: Files, pytestconfig: pytest.Config
+) -> None:
+    step = 0
+    for moment in MOMENTS + MORE * pytestconfig.getoption("long"):
+        call, _, number = moment.partition(":")
+        killed = strace(f"{call}:signal=KILL:when={number}", OFTEN)
+        ended = program.run(*next_line(program), "-q", by=killed)
+        assert ended.status in (-9, 137), (moment, ended)
+        assert steps_saved(program) >= step
+        step = steps_saved(program)
+    assert step
+    program.run(*next_line(program), child=False).says("next ")
+    assert files_of(program.folder) == undisturbed
+    is_tidy(program)
+
+
+def test_outside_of_training_a_signal_ends_it_cleanly(trained: Program) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with trained.going("eval", "-", "--per-example", stdin=subprocess.PIPE) as child:
+            assert child.process.stdin is not None
+            child.process.stdin.write(b"anna\n")
+            child.process.stdin.flush()
+            child.until(lambda child=child: child.out.endswith("\n"))  # type: ignore[misc]
+            child.send(number)
+            ended = child.end()
+            child.process.stdin.close()
+        assert (ended.status, ended.err) == (STATUS[number], "")

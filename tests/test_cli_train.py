@@ -21,7 +21,7 @@ from charrnn.cli import progress
 from charrnn.errors import SaveError
 from charrnn.settings import Fitted
 from charrnn.training.loop import Event
-from tests.program import BRIEF, SIZE, Program, metrics_of, plan_of, saved_by, summary_of
+from tests.program import BRIEF, SIZE, SMALL, Program, metrics_of, plan_of, saved_by, summary_of
 
 posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 RUN = ("train", "names.txt", *SIZE, "--epochs", "3", "--check-every", "20", "--preview", "0")
@@ -225,34 +225,6 @@ def test_a_second_training_keeps_the_old_model(program: Program) -> None:
     assert not (program / "model.3.npz").exists()
 
 
-@pytest.mark.parametrize(
-    ("line", "what", "hint", "status"),
-    [
-        ("train", "CORPUS is missing", "Name a file", 2),
-        ("train names.txt --resume --force", "--resume and --force exclude", "Leave one", 2),
-        ("train --resume --from latin", "--resume and --from exclude", "Leave one", 2),
-        (
-            "train names.txt --valid names.txt --holdout 0.2",
-            "--valid and --holdout exclude",
-            "Leave one",
-            2,
-        ),
-        ("train names.txt -m names.txt", "-m would overwrite names.txt", "another file", 2),
-        ("train names.txt --metrics names.txt", "--metrics would overwrite", "another file", 2),
-        ("train --resume", "model.npz does not exist", "charrnn train CORPUS", 1),
-        ("train names.txt -m list.npz", "charrnn has not written it", "--force", 1),
-        ("train names.txt --from list.npz", "list.npz is not a model of charrnn", "", 1),
-        ("train nowhere.txt", "nowhere.txt", "", 1),
-        ("train names.txt -m no/model.npz", "no/model.npz cannot be saved", "folder", 1),
-    ],
-)
-def test_what_cannot_be_done_is_refused(
-    program: Program, line: str, what: str, hint: str, status: int
-) -> None:
-    program.write("list.npz", "anna\n")
-    program.refuses(*line.split(), what=what, hint=hint, status=status)
-
-
 def test_a_model_to_start_from_lends_sizes_and_parameters(program: Program) -> None:
     summary_of(program, "-m", "old.npz", "--hidden", "7")
     program.write("mine.txt", "anna\nzoë\nbob\n" * 9)
@@ -360,13 +332,41 @@ def test_a_corpus_from_a_pipe_is_asked_for_again(program: Program) -> None:
     assert model_file.load("model.npz").state.epoch == 3
 
 
-def test_a_run_that_diverges_keeps_the_last_network(program: Program) -> None:
+RUINOUS = [
+    *("--check-every 1", "--check-every 1 --holdout 0", "--clip 0 --warmup 0"),
+    *("--optimizer sgd --clip 0", "--optimizer rmsprop", "--optimizer adagrad"),
+    "--optimizer sgd --clip 1e12 --weight-decay 1e6",
+    *(f"--cell {cell} {more}" for cell in ("gru", "lstm") for more in ("", "--clip 0")),
+]
+
+
+@pytest.mark.parametrize("line", RUINOUS)
+def test_fault_22_a_loss_out_of_bounds_stops_and_names_the_step_and_a_smaller_rate(
+    trained: Program, line: str
+) -> None:
+    ruinous = ("train", "names.txt", *SMALL, "--epochs", "20", "--lr", "1e6", "--force", "-q")
+    hint = "Try a smaller learning rate, such as --lr 0.002. model.npz is unchanged."
+    what = "the loss diverged at step "
+    ended = trained.refuses(*ruinous, *line.split(), what=what, hint=hint)
+    assert int(ended.err.splitlines()[0].rpartition(" ")[2]) <= 20
+
+
+def test_fault_22_a_run_that_is_ruined_late_keeps_what_was_good(trained: Program) -> None:
+    """Its weights were carried off by somebody else: it stops, and the best are still there."""
+    before, ruined = (model_file.load(trained / "model.npz") for _ in range(2))
+    ruined.state.parameters.flat[...] *= 1e6
+    model_file.save(trained / "model.npz", ruined)
+    trained.refuses(
+        *("train", "--resume", "--epochs", "50", "-q"),
+        what=f"the loss diverged at step {before.state.step}",
+        hint=f"model.npz holds the run at step {before.state.step}.",
+    )
+    assert before.state.best is not None
+    best = charrnn.load(trained / "model.npz").parameters.flat
+    assert best.tobytes() == before.state.best.flat.tobytes()
     line = ("--init-radius", "6", "--clip", "0", "--optimizer", "sgd", "--lr", "100", "-q")
-    ran = program.run("train", "names.txt", "--hidden", "32", "--warmup", "0", *line)
-    step = model_file.load("model.npz").state.step
-    assert ran.status == 1
-    assert "error: the loss diverged at step" in ran.err
-    assert f"model.npz holds the run at step {step:,}. charrnn reach measures" in ran.err
+    ran = trained.run("train", "names.txt", "--force", "--hidden", "32", "--warmup", "0", *line)
+    assert (ran.status, "charrnn reach measures" in ran.err) == (1, True)
 
 
 @pytest.mark.parametrize("failures", [1, 99])

@@ -16,7 +16,7 @@ import charrnn
 from charrnn.errors import CharrnnError
 from charrnn.settings import TrainConfig
 from charrnn.training.lanes import Lanes, usual_parts
-from tests.child import NOTHING, Child, going, wait_until
+from tests.child import NOTHING, Child, going, is_running, wait_until
 from tests.program import Program
 
 NAMES = [f"{first}{last}" for first in "abcdefgh" for last in ("nna", "ob", "erta", "lix")]
@@ -136,13 +136,6 @@ def test_with_its_parent_a_process_ends(tmp_path: Path, number: int) -> None:
         os.killpg(child.process.pid, number)
         assert child.end().status != 0
     wait_until(lambda: not is_running(pid))
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
 
 
 def test_ctrl_c_saves_a_run_of_several_processes(program: Program) -> None:

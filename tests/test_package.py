@@ -1,44 +1,43 @@
-"""Rules for imports: they go down between folders, have no cycles, and keep packages apart."""
+"""Rules for imports: they go down the list, have no cycles, and keep packages apart."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import charrnn
-from tests.child import answer
+from charrnn.cli.app import COMMANDS
+from tests.child import PYTHON, answer
+from tests.program import Program
 
 HOUSE = Path(charrnn.__file__).parent
 
-# Each folder may import the folders above its line, and the single files of charrnn/.
-FOLDERS = (
-    "network",
-    "counts",
-    "settings",
-    "corpus",
-    "scoring",
-    "sampling",
-    "filling",
-    "training",
-    "model_file",
-    "export",
-    "cli",
-)
-KNOWN_CYCLES = 0  # between files, imports for types included
-
-# Packages that belong to one folder.
+# Each file or folder of charrnn/ imports those of its line and of the lines above.
+LAYERS = """
+    errors text vocabulary settings system
+    network
+    reading tidy corpus counts saving
+    predictor score scorer
+    training
+    plan checkpoint texts
+    model_file
+    sampler filler analysis unfold plots export
+    runs model
+    cluster sweep
+    cli
+    __init__ __main__
+"""
+LEVEL = {name: i for i, line in enumerate(LAYERS.strip().split("\n")) for name in line.split()}
 TERMINAL = {"typer", "click", "rich", "tqdm"}
 DASK = {"dask", "distributed"}
 STANDARD_OF_NETWORK = {
     *("__future__", "collections", "concurrent", "contextlib", "dataclasses", "functools"),
     *("importlib", "itertools", "math", "os", "threading", "typing"),
 }
-
-Graph = Mapping[str, set[str]]
 
 
 @cache
@@ -54,119 +53,56 @@ def dotted(file: Path) -> str:
 
 
 @cache
-def imports(file: Path) -> frozenset[str]:
-    """Return the modules that a file imports, also inside functions and for types only."""
+def imports(name: str) -> frozenset[str]:
+    """Return the modules that a module imports, also inside functions and for types only."""
     imported: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(modules()[name].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             imported.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.module, f"{file} has a relative import"
-            assert not node.level, f"{file} has a relative import"
-            full = [f"{node.module}.{alias.name}" for alias in node.names]
-            imported.update(name if name in modules() else node.module for name in full)
-    return frozenset(imported)
+            assert node.module, f"{name} has a relative import"
+            assert not node.level, f"{name} has a relative import"
+            whole = [f"{node.module}.{alias.name}" for alias in node.names]
+            imported.update(part if part in modules() else node.module for part in whole)
+    return frozenset(imported - {name})
 
 
 def room(module: str) -> str:
     """Return the folder or single file of charrnn/ that a module belongs to."""
-    return module.partition(".")[2].partition(".")[0]
+    return module.partition(".")[2].partition(".")[0] or "__init__"
 
 
-def packages(file: Path) -> set[str]:
-    """Return the packages outside charrnn that a file imports."""
-    return {name.partition(".")[0] for name in imports(file)} - {"charrnn"}
+def packages(name: str) -> set[str]:
+    """Return the packages outside charrnn that a module imports."""
+    return {other.partition(".")[0] for other in imports(name)} - {"charrnn"}
 
 
-def files_of(folder: str) -> list[Path]:
-    """Return the files of a folder, subfolders included."""
-    return sorted((HOUSE / folder).rglob("*.py"))
+def test_no_modules_import_each_other_in_a_cycle() -> None:
+    graph = {name: {other for other in imports(name) if other in modules()} for name in modules()}
+    assert len([*TopologicalSorter(graph).static_order()]) == len(modules())
 
 
-def cycles(graph: Graph) -> list[list[str]]:
-    """Return each group of nodes that reach each other, by Tarjan's algorithm."""
-    order: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    stack: list[str] = []
-    groups = []
-
-    def visit(node: str) -> None:
-        order[node] = lowest[node] = len(order)
-        stack.append(node)
-        for other in sorted(graph.get(node, ())):
-            if other not in order:
-                visit(other)
-            if other in stack:
-                lowest[node] = min(lowest[node], lowest[other])
-        if lowest[node] == order[node]:
-            at = stack.index(node)
-            if len(stack) - at > 1:
-                groups.append(sorted(stack[at:]))
-            del stack[at:]
-
-    for node in sorted(graph):
-        if node not in order:
-            visit(node)
-    return groups
+def test_imports_go_down_the_list() -> None:
+    assert {room(name) for name in modules()} == set(LEVEL)
+    for name in modules():
+        for other in imports(name) - {"charrnn"}:
+            if other.startswith("charrnn."):
+                assert LEVEL[room(other)] <= LEVEL[room(name)], f"{name} imports {other}"
 
 
-def test_cycles_are_found() -> None:
-    graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"d"}, "f": {"a", "d"}}
-    assert cycles(graph) == [["d", "e"], ["a", "b", "c"]]
-    assert cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
-
-
-def test_no_files_import_each_other_in_a_cycle() -> None:
-    graph = {name: set(imports(file)) - {name} for name, file in modules().items()}
-    assert len(cycles(graph)) <= KNOWN_CYCLES, cycles(graph)
-
-
-def test_no_folders_and_single_files_import_each_other_in_a_cycle() -> None:
-    graph: dict[str, set[str]] = {}
-    for name, file in modules().items():
-        others = {room(other) for other in imports(file) if other.startswith("charrnn")}
-        graph.setdefault(room(name), set()).update(others - {room(name)})
-    assert cycles(graph) == []
-
-
-def test_every_folder_is_in_the_list() -> None:
-    assert {file.parent.relative_to(HOUSE).parts[0] for file in HOUSE.glob("*/*.py")} <= {*FOLDERS}
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_a_folder_imports_only_folders_above_it_in_the_list(folder: str) -> None:
-    below = set(FOLDERS[FOLDERS.index(folder) + 1 :])
-    for file in files_of(folder):
-        wrong = {name for name in imports(file) if name.startswith("charrnn.")}
-        assert not {room(name) for name in wrong} & below, file
-
-
-def test_the_command_line_is_imported_by_the_entry_point_alone() -> None:
-    for name, file in modules().items():
-        if room(name) not in {"cli", "__main__"}:
-            assert not [other for other in imports(file) if room(other) == "cli"], file
-
-
-def test_the_terminal_is_known_in_cli_alone() -> None:
-    for name, file in modules().items():
+def test_the_terminal_dask_and_the_network_are_kept_apart() -> None:
+    for name in modules():
         if room(name) != "cli":  # a notebook has progress bars of tqdm, too
-            allowed = {"tqdm"} if room(name) == "plots" else set()
-            assert packages(file) & TERMINAL <= allowed, file
-
-
-def test_dask_is_known_in_one_folder_alone() -> None:
-    knowing = {room(name) for name, file in modules().items() if packages(file) & DASK}
-    assert knowing == {"cluster"}
-
-
-def test_the_network_needs_numpy_and_the_standard_library() -> None:
-    for file in files_of("network"):
-        assert packages(file) <= STANDARD_OF_NETWORK | {"numpy"}, file
+            assert packages(name) & TERMINAL <= ({"tqdm"} if room(name) == "plots" else set())
+        if room(name) != "cluster":
+            assert not packages(name) & DASK, name
+        if room(name) == "network":
+            assert packages(name) <= STANDARD_OF_NETWORK | {"numpy"}, name
 
 
 def test_only_the_console_writes() -> None:
-    for file in files_of("cli"):
-        if file.stem in {"console", "errors"}:
+    for name, file in modules().items():
+        if room(name) != "cli" or file.stem in {"console", "errors"}:
             continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute):
@@ -177,10 +113,39 @@ def test_only_the_console_writes() -> None:
 
 def test_numpy_comes_with_the_work_and_not_with_the_options() -> None:
     code = (
-        "import sys; from charrnn.cli import app\n"
+        "import sys, charrnn\n"
+        "print('numpy' in sys.modules, 'typer' in sys.modules)\n"
+        "from charrnn.cli import app\n"
         "for name in app.COMMANDS:\n"
         "    app.load(name)\n"
         "    assert 'numpy' not in sys.modules, name\n"
-        "print('numpy' in sys.modules)"
     )
-    assert answer(code) == "False\n"
+    assert answer(code) == "False False\n"
+    assert "sample" in COMMANDS
+
+
+# What a file for others or a figure needs, and nobody else
+SELDOM = {"charrnn.export.html", "charrnn.export.js", "matplotlib", "safetensors", "IPython"}
+
+
+@pytest.mark.parametrize(
+    ("line", "unwanted"),
+    [
+        ("--version", {"numpy", "tqdm", "rich", "typer", "importlib.metadata"}),
+        ("--help", {"numpy", "tqdm", "pydantic"}),
+        ("nonsense", {"numpy", "tqdm"}),
+        ("export nowhere.html -m nowhere.npz", {"tqdm", "pydantic", "importlib.resources"}),
+        ("sample -m nowhere.npz", {"pydantic", "asyncio", "charrnn.cluster"}),
+        ("eval names.txt -m nowhere.npz", {"pydantic", "asyncio", "charrnn.cluster"}),
+        ("sweep --help", {"numpy", "tqdm", "pydantic", "charrnn.sweep"}),
+        ("train nowhere.txt --hidden 3 --lr 0.1", {"pydantic"}),
+        ("reach -m nowhere.npz", {"tqdm", "pydantic"}),
+    ],
+)
+def test_what_is_not_needed_is_not_imported(
+    program: Program, line: str, unwanted: set[str]
+) -> None:
+    timed = program.run("-X", "importtime", "-m", "charrnn", *line.split(), by=PYTHON).err
+    imported = {row.rpartition("|")[2].strip() for row in timed.splitlines()}
+    assert "charrnn.cli.errors" in imported
+    assert not (unwanted | SELDOM) & imported

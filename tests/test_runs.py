@@ -1,14 +1,164 @@
-"""Runs from Python and from the command line."""
+"""Runs with any settings, stopped at any step, and what they learn.
+
+An option that changes what a network is has a row in VARIED, and what contradicts it is REFUSED.
+"""
 
 from __future__ import annotations
 
+import math
+import tempfile
+from itertools import islice, product
 from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+import reber
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
 
 import charrnn
+from charrnn.corpus import read_files
+from charrnn.errors import SettingError
+from charrnn.network.cells import CELLS
+from charrnn.network.heads import HEADS
+from charrnn.sampler import SampleConfig, Sampler
+from charrnn.settings import CorpusConfig
 from charrnn.texts import rebuild_corpus
-from tests.program import Program
+from charrnn.training.loop import Step
+from tests.networks import nats_of, score_texts
+from tests.program import SMALL, WORDS, Program
 
-SMALL = ("--hidden", "3", "--layers", "1", "--epochs", "1")
+Choice = dict[str, Any]
+VARIED: Final[dict[str, list[Any]]] = {
+    "cell": list(CELLS),
+    "ends": list(HEADS),
+    "clock": [False, True],
+    "reads": ["truth", "forced", "own", "free"],  # what the network reads, and what is fed back
+}
+READS: Final[dict[str, Choice]] = {
+    "truth": {},
+    "forced": {"teacher_forcing": True},
+    "own": {"own_inputs": 1.0},
+    "free": {"free_running": 2},
+}
+SIZE: Final[Choice] = {"hidden": 4, "batch": 2, "bptt": 5, "check_every": 2}
+CHOICES = [dict(zip(VARIED, values, strict=True)) for values in product(*VARIED.values())]
+REFUSED = [c for c in CHOICES if c["reads"] == "forced" and c["cell"] != "output"]
+FEW = WORDS[:6]
+
+
+def is_usual(choice: Choice) -> bool:
+    """Return whether the positions of the values in VARIED have an even sum."""
+    return sum(VARIED[name].index(value) for name, value in choice.items()) % 2 == 0
+
+
+def settings_of(choice: Choice) -> Choice:
+    """Return the fields of TrainConfig for a choice."""
+    named = {name: value for name, value in choice.items() if name != "reads"}
+    layers = 1 if choice["cell"] == "output" else 2  # the layers below have no outputs
+    return SIZE | named | READS[choice["reads"]] | {"layers": layers}
+
+
+def stepped(run: charrnn.Run, steps: int) -> charrnn.Run:
+    """Return the run, so many steps on."""
+    next(islice((event for event in run if isinstance(event, Step)), steps - 1, None))
+    return run
+
+
+# Half of the choices, in which any two values of two options still meet; all with --long.
+@pytest.mark.parametrize(
+    "choice",
+    [
+        pytest.param(c, id="-".join(map(str, c.values())), marks=marks)
+        for c in CHOICES
+        for marks in ([] if is_usual(c) else [pytest.mark.long],)
+        if c not in REFUSED
+    ],
+)
+def test_a_choice_is_learned_kept_gone_on_with_drawn_from_and_scored(
+    tmp_path: Path, choice: Choice
+) -> None:
+    config = charrnn.TrainConfig(**settings_of(choice))
+    whole, part = tmp_path / "whole.npz", tmp_path / "part.npz"
+    stepped(charrnn.train(FEW, config), 2).save(whole)
+    stepped(charrnn.train(FEW, config), 1).save(part)
+    stepped(charrnn.resume(part, FEW), 1).save(part)
+    assert part.read_bytes() == whole.read_bytes()
+    model = charrnn.load(whole)
+    assert {name: getattr(model.config, name) for name in settings_of(choice)} == settings_of(
+        choice
+    )
+    sampler = Sampler(model.language_model, SampleConfig(seed=1, max_characters=40), "")
+    together = list(sampler.samples(range(8)))
+    assert together[2:3] == list(sampler.samples([2]))
+    for sample in together:
+        if sample.ended == "end":
+            scored = score_texts(model.language_model, [sample.text])
+            assert sample.nats == pytest.approx(scored.nats, rel=1e-3)
+    assert math.isfinite(model.score([*FEW, "Ж?"]).nats)
+
+
+def test_what_contradicts_is_refused_with_a_reason() -> None:
+    for choice in REFUSED:
+        with pytest.raises(SettingError, match="teacher_forcing replaces outputs that are fed"):
+            charrnn.TrainConfig(**settings_of(choice))
+
+
+WAYS = st.fixed_dictionaries(
+    {"seed": st.integers(0, 99), "epochs": st.integers(1, 3)},
+    optional={
+        "cell": st.sampled_from([*CELLS]),
+        "ends": st.sampled_from([*HEADS]),
+        "optimizer": st.sampled_from(["adam", "rmsprop", "adagrad", "sgd"]),
+        "schedule": st.sampled_from(["cosine", "linear", "constant"]),
+        "layers": st.integers(1, 3),
+        "dropout": st.sampled_from([0.0, 0.5]),
+        "dropconnect": st.sampled_from([0.0, 0.3]),
+        "blank": st.sampled_from([0.0, 0.2]),
+        "bptt": st.integers(0, 9),
+        "batch": st.integers(1, 9),
+        "check_every": st.integers(1, 9),
+        "warmup": st.integers(0, 5),
+        "cores": st.integers(1, 2),
+        "own_inputs": st.sampled_from([0.0, 0.5, 1.0]),
+        "free_running": st.integers(0, 4),
+        "clock": st.booleans(),
+        "counts": st.booleans(),
+    },
+)
+
+
+def test_fault_18_a_run_that_is_resumed_with_any_settings_ends_in_the_same_bytes(
+    faults: int,
+) -> None:
+    holdouts, stops = st.sampled_from([0.0, 0.1, 0.4]), st.lists(st.integers(0, 12), max_size=3)
+
+    @settings(max_examples=faults // 2)
+    @given(WAYS, holdouts, stops)
+    def check(chosen: Choice, holdout: float, stops: list[int]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            straight, stopped = Path(folder) / "straight.npz", Path(folder) / "stopped.npz"
+            try:
+                config = charrnn.TrainConfig(**{"hidden": 3, "layers": 1, **chosen})
+                run = charrnn.train(WORDS, config, holdout=holdout)
+            except SettingError:  # they do not go together
+                reject()
+            for _ in run:
+                pass
+            run.save(straight)
+            run = charrnn.train(WORDS, config, holdout=holdout)
+            for stop in stops:
+                for _ in zip(range(stop), run, strict=False):
+                    pass
+                run.save(stopped)
+                run = charrnn.resume(stopped, WORDS)
+            for _ in run:
+                pass
+            run.save(stopped)
+            assert stopped.read_bytes() == straight.read_bytes()
+
+    check()
 
 
 def test_seeds_share_a_vocabulary_and_a_held_out_text(program: Program) -> None:
@@ -26,3 +176,43 @@ def test_seeds_share_a_vocabulary_and_a_held_out_text(program: Program) -> None:
     assert len({ids.tobytes() for ids in held_out}) == 1
     assert len({model.corpus.held_out_characters for model in models}) == 1
     assert program.run("eval", "-m", "1.npz", "-m", "2.npz", "--json").status == 0
+
+
+def test_patience_needs_text_that_is_held_out(program: Program) -> None:
+    with pytest.raises(SettingError, match="patience 3 needs held-out text"):
+        charrnn.train(FEW, charrnn.TrainConfig(patience=3), holdout=0)
+    charrnn.train(FEW, charrnn.TrainConfig(patience=3))
+    program.train("names.txt", "--holdout", "0").says()
+    what = "--patience 3 needs held-out text"
+    program.refuses("train", "--resume", "--patience", "3", what=what, hint="", status=2)
+
+
+# What is learned
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_a_gated_network_learns_names_by_heart(cell: str) -> None:
+    size: Choice = {"cell": cell, "hidden": 32, "layers": 1, "lr": 0.02, "epochs": 60}
+    whole: Choice = {"dropout": 0.0, "dropconnect": 0.0, "blank": 0.0}
+    names = ["anna", "bob", "clara"]
+    learned = charrnn.fit(names * 5, charrnn.TrainConfig(**size, **whole), holdout=0.0)
+    assert learned.score(names).nats_per_character < 0.4
+
+
+def test_a_network_comes_to_know_a_grammar() -> None:
+    """What comes last depends on what came second, and nothing between tells.
+
+    A model that forgets loses log 2 nats a string, a fifth of all there is to lose.
+    """
+    size: Choice = {"hidden": 64, "layers": 1, "batch": 16, "bptt": 32, "lr": 0.005, "epochs": 16}
+    whole: Choice = {"dropout": 0.0, "dropconnect": 0.0, "blank": 0.0}
+    model = charrnn.fit(Path("reber"), charrnn.TrainConfig(**size, **whole))
+    corpus = read_files(["reber"], CorpusConfig())
+    nats = nats_of(model.language_model, corpus.held_out.ids)
+    network = np.add.reduceat(nats, corpus.held_out.starts[:-1].astype(np.int64))
+    strings = [corpus.vocabulary.decode(corpus.held_out.nth(i)) for i in range(len(network))]
+    grammar = np.array([reber.nats(string) for string in strings])
+    assert network.sum() <= 1.02 * grammar.sum()
+    more = network - grammar
+    assert more.mean() > -3 * more.std() / np.sqrt(len(more))  # nobody loses less but by chance
+    assert reber.nats("BTBPVVEPE") == np.inf
