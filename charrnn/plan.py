@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from charrnn.corpus import Corpus
-from charrnn.counts import COUNTED, READY, baselines
+from charrnn.counts import COUNTED, baselines
 from charrnn.errors import CorpusError, DivergedError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel
@@ -41,7 +41,7 @@ NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones be
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
 JUDGED = 1 << 17, 1 << 14  # symbols counted and predicted to see how predictable a text is
 FEWEST_JUDGED = 1000  # held-out symbols
-FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
+FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr", "epochs")
 
 
 @dataclass(frozen=True)
@@ -53,35 +53,6 @@ class Size:
     passes: float
     batch: int
     bptt: int
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How the settings of a cell follow from a corpus and the products of weights in a run."""
-
-    sizes: tuple[Size, ...]
-    products: float  # of a run without minutes, by the root of the symbols
-    readings: float  # symbols to read for each weight; fewer need a smaller network
-    often: float  # passes; a run that could have more, and more steps, has a larger network
-    reuse: float  # passes x weights / symbols: more need dropout
-    high_reuse: tuple[float, float]  # from one to the other the dropconnect rises to 0.4
-    dropout: float  # at most
-    blank: float  # as a fraction of dropconnect
-    lr: float  # of a run of so many steps or more
-    steps: float  # fewer need a higher rate
-    targets: float  # of a step; smaller ones need a lower rate, and no higher one for few steps
-    calls: float  # products that take as long as the other work of a step in time, for all lanes
-    clear: float  # nats; held-out text that counting predicts better needs less dropout
-    work: float = math.inf  # symbols read x hidden; longer or wider runs need a lower rate
-
-    def at(self, symbols: int, name: str) -> float:
-        """Return a value of the sizes for a number of symbols, interpolated between powers."""
-        known = [math.log(size.symbols) for size in self.sizes]
-        values = [math.log(getattr(size, name)) for size in self.sizes]
-        return math.exp(np.interp(math.log(symbols), known, values))
-
-    def nearest(self, symbols: int) -> Size:
-        return min(self.sizes, key=lambda size: abs(math.log(size.symbols / symbols)))
 
 
 TANH_SIZES = (
@@ -102,36 +73,48 @@ GATED_SIZES = (
     Size(1_000_000, 384, 20, 32, 64),
     Size(4_000_000, 768, 20, 64, 64),
 )
-TANH = Rule(
-    TANH_SIZES,
-    3e9,
-    readings=14,
-    often=math.inf,
-    reuse=8,
-    high_reuse=(35, 610),
-    dropout=0.3,
-    blank=0.05,
-    lr=0.004,
-    steps=1200,
-    targets=512,
-    calls=8e5,
-    clear=1.6,
-    work=2e9,
-)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the settings of a cell follow from a corpus and the products of weights in a run.
+
+    The defaults are those of tanh units.
+    """
+
+    sizes: tuple[Size, ...] = TANH_SIZES
+    products: float = 3e9  # of a run without minutes, by the root of the symbols
+    readings: float = 14  # symbols to read for each weight; fewer need a smaller network
+    often: float = math.inf  # passes; a run that could have more, and more steps, is larger
+    reuse: float = 8  # passes x weights / symbols: more need dropout
+    high_reuse: tuple[float, float] = (35, 610)  # from one to the other dropconnect rises to 0.4
+    dropout: float = 0.3  # at most
+    blank: float = 0.05  # as a fraction of dropconnect
+    lr: float = 0.004  # of a run of so many steps or more
+    steps: float = 1200  # fewer need a higher rate
+    targets: float = 512  # of a step; smaller ones need a lower rate, and no higher for few steps
+    calls: float = 8e5  # products that take as long as the other work of a step, for all lanes
+    clear: float = 1.6  # nats; held-out text that counting predicts better needs less dropout
+    work: float = 2e9  # symbols read x hidden; longer or wider runs need a lower rate
+
+    def at(self, symbols: int, name: str) -> float:
+        """Return a value of the sizes for a number of symbols, interpolated between powers."""
+        known = [math.log(size.symbols) for size in self.sizes]
+        values = [math.log(getattr(size, name)) for size in self.sizes]
+        return math.exp(np.interp(math.log(symbols), known, values))
+
+    def nearest(self, symbols: int) -> Size:
+        return min(self.sizes, key=lambda size: abs(math.log(size.symbols / symbols)))
+
+
+TANH = Rule()
 GRU = Rule(
-    GATED_SIZES,
-    6e9,
-    readings=8,
-    often=5,
-    reuse=5,
-    high_reuse=(17.5, 640),
-    dropout=0.3,
+    *(GATED_SIZES, 6e9, 8, 5, 5, (17.5, 640)),
     blank=0.25,
-    lr=0.004,
     steps=2200,
     targets=1,
     calls=1.7e6,
-    clear=1.6,
+    work=math.inf,
 )
 LSTM = replace(GRU, lr=0.006, clear=1.45)
 
@@ -149,29 +132,29 @@ def fit_settings(
     config: TrainConfig, corpus: Corpus, start_from: LanguageModel | None = None
 ) -> Fitted:
     """Return the settings with every open one chosen, none larger than the corpus can fill."""
-    symbols, rule = len(corpus.train.ids), rule_of(config.cell)
-    longest = int(np.max(np.diff(corpus.train.starts)))  # symbols of an example, with its END
-    if config.bptt == 0 and longest > LARGEST:
-        what = f"bptt 0 means the longest example, which has {longest:,} symbols; at most"
-        hint = f"It may be a whole number up to {LARGEST}."
-        raise SettingError(f"{what} {LARGEST:,} are allowed", hint, "bptt")
+    symbols = len(corpus.train.ids)
     if config.bptt == 0:
+        longest = int(np.max(np.diff(corpus.train.starts)))  # symbols of an example, with its END
+        if longest > LARGEST:
+            what = f"bptt 0 means the longest example, and that has {longest:,} symbols"
+            raise SettingError(what, f"It may be a whole number up to {LARGEST}.", "bptt")
         config = replace(config, bptt=longest)
     share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
-    given = {name: value for name, value in asdict(config).items() if value is not None}
+    typed = {name: value for name, value in asdict(config).items() if value is not None}
     network = fit_network(config, symbols, share, counting_loss(corpus))
-    chosen = {**asdict(rule.nearest(symbols)), **network, **given}
-    bptt, batch = fit_window(chosen["bptt"], chosen["batch"], symbols)
-    targets = batch * bptt  # of a step
-    total = steps_in(int(chosen["passes"] * symbols) + 1, targets)
-    check_every = config.check_every or usual_checks(corpus, targets, total)
-    warmup = config.warmup if config.warmup is not None else min(200, total // 20)
+    chosen = {**asdict(rule_of(config.cell).nearest(symbols)), **network, **typed}
+    bptt = min(chosen["bptt"], symbols)
+    batch = max(1, min(chosen["batch"], symbols // bptt))
+    steps = -(-(int(chosen["passes"] * symbols) + 1) // (batch * bptt))
     parts = config.parts or usual_parts(chosen["hidden"], batch, config.cores)
-    return Fitted(
-        **{name: chosen[name] for name in (*given, *FITTED, "epochs")}
-        | {"bptt": bptt, "batch": batch, "check_every": check_every, "warmup": warmup}
-        | {"parts": min(parts, batch)}
-    )
+    fitted = {
+        "bptt": bptt,
+        "batch": batch,
+        "check_every": config.check_every or usual_checks(corpus, batch * bptt, steps),
+        "warmup": min(200, steps // 20) if config.warmup is None else config.warmup,
+        "parts": min(parts, batch),
+    }
+    return Fitted(**{name: chosen[name] for name in (*typed, *FITTED)} | fitted)
 
 
 @lru_cache(1)
@@ -238,47 +221,38 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     }
 
 
-def fit_window(bptt: int, batch: int, symbols: int) -> tuple[int, int]:
-    """Return the steps and lanes of a window, shrunk to fit the corpus."""
-    bptt = min(bptt, symbols)
-    return bptt, max(1, min(batch, symbols // bptt))
-
-
-def steps_in(symbols: int, targets: int) -> int:
-    return -(-symbols // targets)
-
-
 def usual_checks(corpus: Corpus, targets: int, steps: int) -> int:
     """Return the number of steps between check-ups, so many that check-ups cost little.
 
     If few check-ups would remain in the whole run, each scores a part of the held-out text.
     """
     held_out = len(corpus.held_out.ids)
-    least = steps_in(EXAMINED * held_out, targets)
+    least = -(-EXAMINED * held_out // targets)
     if least > steps // FEWEST:
-        least = steps_in(EXAMINED * min(held_out, LARGEST_EXAMINED), targets)
+        least = -(-EXAMINED * min(held_out, LARGEST_EXAMINED) // targets)
     return max(1, steps // CHECKUPS, least)
 
 
-def fit_pace(
-    config: Fitted, given: TrainConfig, corpus: Corpus, characters_per_second: float
-) -> Fitted:
-    """Return the settings with check-ups and warm-up that suit a run with a time limit."""
+def fit_pace(config: Fitted, typed: TrainConfig, corpus: Corpus, speed: float) -> Fitted:
+    """Return the settings with check-ups and warm-up that suit a run with a time limit.
+
+    ``speed`` is in characters a second.
+    """
     if config.minutes is None:
         return config
     targets = config.batch * config.bptt
-    steps = int(characters_per_second * 60 * config.minutes / targets)
+    steps = int(speed * 60 * config.minutes / targets)
     usual = usual_checks(corpus, targets, steps)
     if config.epochs != FOREVER:
         usual = min(usual, config.check_every)
-    check_every = usual if given.check_every is None else given.check_every
-    warmup = min(config.warmup, steps // 20) if given.warmup is None else given.warmup
+    check_every = usual if typed.check_every is None else typed.check_every
+    warmup = min(config.warmup, steps // 20) if typed.warmup is None else typed.warmup
     return replace(config, check_every=check_every, warmup=warmup)
 
 
 BASE = 45 << 20  # bytes of Python and the packages
 COPIES = 5  # of the parameters: current, best, thinned, and two work buffers of the optimizer
-COUNTING = 50  # bytes for the n-grams of each symbol
+COUNTING, ROWS = 50, 1 << 26  # bytes for the n-grams of each symbol, and for rows made of them
 TRIAL = 0.25  # seconds for measuring the speed of this machine
 SHARED = 0.85  # of the speed of a process, where several share a batch
 
@@ -290,46 +264,27 @@ class Plan:
     memory_bytes: int
     steps_per_epoch: int  # of the first; the others differ by a few
     steps: int | None  # None if minutes alone end the run
-    cores: int = 1  # that have work, of those that were asked for
 
 
 def plan(config: Fitted, corpus: Corpus) -> Plan:
     """Return the plan for this corpus."""
-    architecture = architecture_of(config, corpus.vocabulary.symbols)
-    busy = min(config.parts, cores_for(config.cores))
-    memory, epochs = memory_bytes(config, corpus), config.epochs
+    parameters = architecture_of(config, corpus.vocabulary.symbols).parameter_count
     per_epoch = Epoch(corpus.train, config.batch, config.bptt, config.seed, 0).windows
-    steps = None if config.minutes and epochs == FOREVER else per_epoch * epochs
-    return Plan(config, architecture.parameter_count, memory, per_epoch, steps, busy)
+    steps = None if config.minutes and config.epochs == FOREVER else per_epoch * config.epochs
+    return Plan(config, parameters, memory_bytes(config, corpus), per_epoch, steps)
 
 
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     """Estimate the memory that training takes."""
     symbols, rows = corpus.vocabulary.symbols, config.bptt * config.batch
+    a = architecture_of(config, symbols)
     copies = COPIES + len(MOMENTS[config.optimizer]) + config.parts
-    architecture = architecture_of(config, symbols)
-    cell = architecture.cell
-    of_gates = 0 if cell.gates == 1 else cell.gates  # a single gate is stored in place of the state
-    kept = len(cell.states) + 1 + bool(config.dropout) + cell.has_tape + of_gates  # of each step
-    own = copies * architecture.parameter_count
-    own += rows * config.hidden * (config.layers * kept + 1)
-    own += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.parts
-    if cell.feeds_back:  # its plain twin, and the gradient
-        own += 2 * architecture.plain.parameter_count * config.parts
-    counting = counting_bytes(len(corpus.train.ids), symbols) if config.counts else 0
-    return int(BASE + 4 * own + text_bytes(corpus) + counting)
-
-
-def counting_bytes(size: int, symbols: int) -> int:
-    """Estimate the memory of the n-gram counts of a text, with the rows computed from them."""
-    size = min(size, COUNTED)
-    return COUNTING * size + 2 * 8 * min(READY, size * symbols)
-
-
-def text_bytes(corpus: Corpus) -> int:
-    """Return the memory of the corpus: its symbols, and the order of its examples."""
-    text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes
-    return int(text + 2 * corpus.train.starts.nbytes)
+    numbers = copies * a.parameter_count
+    numbers += rows * config.hidden * (config.layers * (a.cell.gates + 3) + 1)
+    numbers += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.parts
+    text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes + 2 * corpus.train.starts.nbytes
+    counting = ROWS + COUNTING * min(len(corpus.train.ids), COUNTED) if config.counts else 0
+    return BASE + 4 * numbers + text + counting
 
 
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:
@@ -352,15 +307,9 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     return rate * max(1.0, SHARED * processes)
 
 
-def check_memory(needed: int, available: int | None, for_text: int = 0, hint: str = "") -> None:
+def check_memory(needed: int, available: int | None) -> None:
     """Raise CorpusError if a plan needs more memory than is available."""
-    if available is None or needed <= available:
-        return
-    needs, free = f"{needed / 2**30:.1f} GiB of memory", f"{available / 2**30:.1f} GiB are free"
-    what = f"this run needs about {needs}, and {free}"
-    if for_text > available / 2:
-        raise CorpusError(
-            f"{what}; the corpus alone needs {for_text / 2**30:.1f} GiB",
-            "Train on a part of it, or on a machine with more memory.",
-        )
-    raise CorpusError(what, hint or "Try a smaller [hidden], [batch] or [bptt].")
+    if available is not None and needed > available:
+        needs, free = f"{needed / 2**30:.1f} GiB of memory", f"{available / 2**30:.1f} GiB are free"
+        hint = "Try a smaller [hidden], [batch] or [bptt], or a part of the corpus."
+        raise CorpusError(f"this run needs about {needs}, and {free}", hint)

@@ -240,7 +240,7 @@ def read_material(options: Options, console: Console) -> Material:
 def check_plans(material: Material, trials: list[Trial], at_once: int) -> int:
     """Raise an error if settings contradict each other; return how many runs fit into memory."""
     from charrnn import system
-    from charrnn.plan import check_memory, fit_settings, plan, text_bytes
+    from charrnn.plan import check_memory, fit_settings, memory_bytes
     from charrnn.runs import configure
     from charrnn.sweep import name_of
 
@@ -254,10 +254,10 @@ def check_plans(material: Material, trials: list[Trial], at_once: int) -> int:
         except SettingError as error:
             what, hint = f"{name_of(trial.tried)}: {error.what}", error.hint_pattern
             raise SettingError(what, hint) from error
-        largest = max(largest, plan(fitted, corpus).memory_bytes)
+        largest = max(largest, memory_bytes(fitted, corpus))
     available = system.available()
-    check_memory(largest, available, text_bytes(corpus))
-    fitting = at_once if available is None else (available - text_bytes(corpus)) // largest
+    check_memory(largest, available)
+    fitting = at_once if available is None else available // largest
     return max(1, min(at_once, fitting, len(trials)))
 
 

@@ -212,7 +212,7 @@ def prepare(options: Options, console: Console) -> Training:
     say(corpus_entries(corpus, doubts, learned, options), options, console)
 
     planned = plan.plan(config, corpus)
-    plan.check_memory(planned.memory_bytes, system.available(), plan.text_bytes(corpus))
+    plan.check_memory(planned.memory_bytes, system.available())
     speed = plan.characters_per_second(config, corpus)
     if not options.resume:
         run = runs.begin(corpus, cutting, wanted, model, speed)
