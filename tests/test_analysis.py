@@ -1,92 +1,87 @@
-"""How far gradients reach: against finite differences, and on networks of which one knows it."""
+"""Vectors of texts, and how far gradients reach: against steps and finite differences."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from charrnn import analysis
-from charrnn.analysis import Reach, Walk, places, reach_of, spectral_radius, stretches
-from charrnn.network import Array
+from charrnn.analysis import Reach, Walk, embed, places, reach_of, spectral_radius, stretches
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.network.unfolded import State, Unfolded, Window
-from charrnn.vocabulary import Ids
-from tests.networks import babbler, independent, vocabulary_of
+from charrnn.network.step import Network
+from charrnn.network.unfolded import State, Window
+from charrnn.vocabulary import END, Ids, codes_of
+from tests.networks import (
+    STEPS,
+    SYMBOLS,
+    babbler,
+    begun,
+    independent,
+    parameters_of,
+    state_of,
+    vocabulary_of,
+    window,
+)
 
-STEPS, LANES, SYMBOLS, HIDDEN = 7, 2, 5, 3
 STEP = 1e-5  # of a difference
-
 NETWORKS = [
-    *[(cell, "symbol", layers) for cell in ("tanh", "gru", "lstm") for layers in (1, 2, 3)],
-    ("tanh", "halt", 2),
+    *(
+        Architecture(SYMBOLS, 3, layers, cell)
+        for cell in ("tanh", "gru", "lstm")
+        for layers in (1, 3)
+    ),
+    Architecture(SYMBOLS, 3, 2, head_name="halt"),
 ]
 
 
-def network(cell: str, head: str, layers: int) -> Parameters:
-    p = Parameters.zeros(Architecture(SYMBOLS, HIDDEN, layers, cell, head), np.float64)
-    p.flat[...] = 0.7 * np.random.default_rng(0).standard_normal(p.flat.shape)
-    return p
-
-
-def window(begins: bool) -> Window:
-    x, y = np.random.default_rng(1).integers(0, SYMBOLS, (2, STEPS, LANES))
-    begun = np.zeros((STEPS, LANES), np.bool_)
+def reading(begins: bool) -> Window:
+    """Return a window of one example, or of two in the first lane."""
+    w = window()
+    begun = np.zeros(w.x.shape, np.bool_)
     begun[3, 0] = begins
-    return Window(x, y, begun)
+    return Window(w.x, w.y, begun)
 
 
-def start(p: Parameters) -> State:
-    rng = np.random.default_rng(2)
-    return [0.5 * rng.standard_normal((LANES, HIDDEN)) for _ in p.architecture.state_names]
-
-
-def nats(p: Parameters, w: Window, state: State) -> Array:
-    """The loss at each place of a window that is read from this state."""
-    unfolded = Unfolded(p.architecture, len(w.x), LANES, np.float64)
-    for own, given in zip(unfolded.states, state, strict=True):
-        own[0] = given
-    return unfolded.nats(p, w)
+def cut(w: Window, steps: slice) -> Window:
+    assert w.begins is not None
+    return Window(w.x[steps], w.y[steps], w.begins[steps])
 
 
 def states_before(p: Parameters, w: Window, step: int) -> State:
-    """What the steps before that one hand on."""
-    unfolded = Unfolded(p.architecture, STEPS, LANES, np.float64)
-    for own, given in zip(unfolded.states, start(p), strict=True):
-        own[0] = given
-    assert w.begins is not None
-    unfolded.nats(p, Window(w.x[:step], w.y[:step], w.begins[:step]))
-    return [own[0].copy() for own in unfolded.states]
+    """Return what the steps before that one hand on."""
+    unfolded = begun(p, state_of(p))
+    unfolded.nats(p, cut(w, slice(step)))
+    return [states[0].copy() for states in unfolded.states]
 
 
 def slopes_of_states(p: Parameters, w: Window, t: int, step: int, lane: int) -> list[float]:
-    """Central differences of the loss at t, by each number of the state before a step."""
-    assert w.begins is not None
-    rest = Window(w.x[step:], w.y[step:], w.begins[step:])
+    """Return differences of the loss at t, by each number of the state before a step."""
     found = []
-    for number in range(len(p.architecture.state_names)):
-        for unit in range(HIDDEN):
-            losses = []
-            for sign in (1, -1):
-                state = states_before(p, w, step)
-                state[number][lane, unit] += sign * STEP
-                losses.append(nats(p, rest, state)[t - step, lane])
-            found.append((losses[0] - losses[1]) / (2 * STEP))
+    for number, unit in np.ndindex(len(p.architecture.state_names), p.architecture.hidden):
+        losses = []
+        for sign in (1, -1):
+            state = states_before(p, w, step)
+            state[number][lane, unit] += sign * STEP
+            losses.append(begun(p, state).nats(p, cut(w, slice(step, None)))[t - step, lane])
+        found.append((losses[0] - losses[1]) / (2 * STEP))
     return found
 
 
-@pytest.mark.parametrize(("cell", "head", "layers"), NETWORKS)
-def test_the_norms_are_those_of_finite_differences(cell: str, head: str, layers: int) -> None:
-    p, w, t = network(cell, head, layers), window(begins=False), STEPS - 1
-    walked = [s[0] for s in Walk(p, w, start(p)).back(np.array([t]), np.array([1]))]
+@pytest.mark.parametrize("shape", NETWORKS, ids=str)
+def test_the_norms_are_those_of_finite_differences(shape: Architecture) -> None:
+    p, w, t = parameters_of(shape), reading(begins=False), STEPS - 1
+    walked = [s[0] for s in Walk(p, w, state_of(p)).back(np.array([t]), np.array([1]))]
     measured = [np.linalg.norm(slopes_of_states(p, w, t, t - k, 1)) for k in range(t + 1)]
     np.testing.assert_allclose(walked[1:], measured, rtol=1e-6, atol=1e-9)
 
 
 def test_nothing_is_carried_back_beyond_the_beginning_of_an_example() -> None:
-    p, w = network("tanh", "symbol", 1), window(begins=True)
-    alive = [len(s) for s in Walk(p, w, start(p)).back(np.array([5, 5]), np.array([0, 1]))]
-    assert alive == [2, 2, 2, 1, 1, 1, 1]  # the example of the first began at step 3
+    p, w = parameters_of(NETWORKS[0]), reading(begins=True)
+    alive = [len(s) for s in Walk(p, w, state_of(p)).back(np.array([4, 4]), np.array([0, 1]))]
+    assert alive == [2, 2, 1, 1, 1, 1]  # the example of the first began at step 3
 
 
 # Of a whole text
@@ -191,3 +186,51 @@ def test_an_lstm_that_forgets_nothing_reaches_further() -> None:
     far, near = (reach_of(model, text(3000, model)) for model in (lstm, tanh))
     assert isinstance(far, Reach)
     assert far.norms[100] / far.norms[1] > 100 * near.norms[100] / near.norms[1]
+
+
+# Vectors of texts
+
+
+def last_state(model: LanguageModel, text: str) -> analysis.Vectors:
+    """Symbol after symbol."""
+    network = Network(model.parameters)
+    state = network.zeros(1)
+    for x in [END, *model.vocabulary.encode(text).tolist()]:
+        network.read(np.array([x]), state)
+    found: analysis.Vectors = state[-len(model.architecture.cell.states)][0].astype(np.float32)
+    return found
+
+
+def gated(cell: str) -> LanguageModel:
+    vocabulary = vocabulary_of("abcdefgh")
+    p = Parameters.zeros(Architecture(vocabulary.symbols, 7, 2, cell))
+    p.flat[...] = np.random.default_rng(0).standard_normal(p.flat.shape)
+    return LanguageModel(p, vocabulary)
+
+
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
+def test_a_vector_is_the_top_state_after_the_last_character(cell: str) -> None:
+    model = gated(cell)
+    texts = ["abc", "", "h", "aЖb", "abcdefgh" * 20]
+    found = embed(model, texts)
+    np.testing.assert_allclose(found, [last_state(model, text) for text in texts], atol=1e-7)
+
+
+@given(st.lists(st.text("abcdefghЖ", max_size=9), min_size=1, max_size=9))
+def test_a_text_has_the_same_vector_alone_and_among_others(texts: list[str]) -> None:
+    model = babbler()
+    together = embed(model, texts)
+    np.testing.assert_allclose(together, [embed(model, [text])[0] for text in texts], atol=1e-7)
+
+
+def test_more_texts_than_there_are_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["abc"[: i % 4] * (i % 5) for i in range(50)]
+    whole = embed(babbler(), texts)
+    monkeypatch.setattr(analysis, "EMBEDDING_LANES", 3)
+    np.testing.assert_allclose(embed(babbler(), texts), whole, atol=1e-7)
+
+
+def test_halves_of_surrogate_pairs_are_read_as_unknown() -> None:
+    model = babbler()
+    assert codes_of("\ud800")[0] == 0xD800
+    np.testing.assert_allclose(embed(model, ["a\ud800"])[0], embed(model, ["aЖ"])[0], atol=1e-7)

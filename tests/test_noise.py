@@ -1,9 +1,6 @@
-"""Inputs that the network has drawn itself: which, from what, and that they are the same again."""
+"""What is hidden from a network while it learns, and inputs that it has drawn itself."""
 
 from __future__ import annotations
-
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +12,8 @@ from charrnn.network.parameters import Parameters, initial
 from charrnn.network.step import Network
 from charrnn.network.unfolded import Window
 from charrnn.plan import fit_settings
-from charrnn.settings import CorpusConfig, Fitted
-from charrnn.training.noise import OwnInputs
+from charrnn.settings import CorpusConfig, Fitted, TrainConfig
+from charrnn.training.noise import OwnInputs, Regularization
 from charrnn.vocabulary import END, UNKNOWN
 
 NAMES = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna", "ida", "jo"] * 4
@@ -124,24 +121,22 @@ def test_a_step_draws_the_same_again_and_another_step_others() -> None:
     assert (one != other).any()
 
 
-@pytest.mark.parametrize("cell", ["tanh", "lstm", "output"])
-@pytest.mark.parametrize(
-    "how", [{"own_inputs": 0.7}, {"free_running": 3}, {"own_inputs": 0.3, "free_running": 2}]
-)
-def test_a_run_that_was_stopped_ends_in_the_bytes_of_one_that_was_not(
-    tmp_path: Path, cell: str, how: dict[str, float]
-) -> None:
-    usual = charrnn.TrainConfig(
-        cell=cell, hidden=6, batch=3, bptt=5, dropout=0.2, blank=0.1, epochs=3, check_every=7
-    )
-    wanted = replace(usual, **how)  # type: ignore[arg-type]
-    whole = charrnn.train(NAMES, wanted)
-    events = sum(1 for _ in whole)
-    whole.save(tmp_path / "whole.npz")
-    part = charrnn.train(NAMES, wanted)
-    for stop in (1, events // 2, events):
-        for _ in zip(range(stop), part, strict=False):
-            pass
-        part.save(tmp_path / "parts.npz")
-        part = charrnn.resume(tmp_path / "parts.npz", NAMES)
-    assert (tmp_path / "parts.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+@pytest.mark.parametrize("share", [1e-6, 0.001, 0.01, 0.3, 0.95])
+def test_about_that_share_of_units_and_of_weights_is_hidden(share: float) -> None:
+    p = Parameters.zeros(Architecture(5, 64, 1), np.float32)
+    p.flat[...] = 1
+    config = TrainConfig(batch=64, seed=3, dropout=share, dropconnect=share, blank=0)
+    hiding = Regularization(p, Fitted(**vars(config)))
+    units, weights = [], []
+    for step in range(20):
+        hiding.begin(step)
+        thinned = p.copy()
+        hiding.hide_weights(thinned)
+        weights.append(thinned["W1"])
+        masks = hiding.units()
+        assert masks is not None
+        units.append(masks[0])
+    for loud in (np.array(units), np.array(weights)):
+        hidden = (loud == 0).mean()
+        assert 0 < hidden == pytest.approx(share, rel=0.1, abs=1 / 200)
+        assert loud.mean() == pytest.approx(1, rel=0.05)

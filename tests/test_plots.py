@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 from html.parser import HTMLParser
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -14,7 +16,6 @@ from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.model import Model, Surprisal
 from charrnn.plots import LONGEST, figure, heat_map
 from tests.child import PYTHON
-from tests.extras import axes, without
 from tests.program import NAMES, Program
 
 CONFIG = charrnn.TrainConfig(hidden=4, layers=1, epochs=6, check_every=3, batch=4, bptt=8)
@@ -157,3 +158,22 @@ def test_a_long_text_is_cut_since_a_notebook_keeps_it() -> None:
     page = Page(heat_map("an" * LONGEST, [0.1] * (2 * LONGEST + 1)))
     assert page.text.startswith("an" * (LONGEST // 2) + f"{2 * LONGEST:,} characters")
     assert page.text.endswith(f"The first {LONGEST:,} are shown.")
+
+
+def axes() -> Any:
+    """Return axes of matplotlib, whose import takes half a second."""
+    from matplotlib.figure import Figure
+
+    return Figure().add_subplot()
+
+
+def without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    """Make imports of a package fail, as if it were not installed."""
+    found = builtins.__import__
+
+    def imported(name: str, *rest: Any, **more: Any) -> Any:
+        if name.partition(".")[0] == package:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return found(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", imported)

@@ -1,4 +1,4 @@
-"""Sums of surprisals against sums that are known, and the bands of colour."""
+"""Sums of surprisals against sums that are known, differences, and the oddest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ from charrnn.corpus import from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.predictor import Predictor
-from charrnn.score import BITS, BOUNDS, Mean, Score, band_names, band_of
+from charrnn.score import (
+    BITS,
+    BLOCK,
+    BOUNDS,
+    Mean,
+    Score,
+    band_names,
+    band_of,
+    difference_of,
+    oddest,
+)
 from charrnn.scorer import score_group
 from charrnn.settings import CorpusConfig
 from charrnn.vocabulary import END, SCALARS, Vocabulary
@@ -94,3 +104,28 @@ def test_scores_add_up() -> None:
 def test_a_bound_in_bits_begins_a_band() -> None:
     assert [band_of(bits / BITS + 1e-9) for bits in (0, *BOUNDS)] == [*range(7)]
     assert band_names() == ["<1", "1-2", "2-3", "3-5", "5-7", "7-10", ">10"]
+
+
+def test_the_standard_error_is_that_of_a_mean_over_examples() -> None:
+    rng = np.random.default_rng(1)
+    ids = rng.integers(2, 5, 600).astype(np.uint8)
+    ids[9::10] = END
+    nats, other = rng.random(600), rng.random(600)
+    difference = difference_of(ids, nats, other)
+    means = (nats - other).reshape(60, 10).mean(1)
+    assert difference.nats_per_character == pytest.approx(means.mean())
+    assert difference.standard_error == pytest.approx(means.std(ddof=1) / 60**0.5)
+
+
+def test_a_long_example_is_cut_into_blocks_and_one_unit_has_no_error() -> None:
+    ids, nats = np.full(1024, 2, np.uint8), np.repeat([0.0, 1.0, 2.0, 3.0], BLOCK)
+    assert difference_of(ids, nats, 0 * nats).standard_error == pytest.approx(1.25**0.5 / 3**0.5)
+    assert math.isnan(difference_of(ids[:9], nats[:9], 0 * nats[:9]).standard_error)
+    assert math.isnan(difference_of(ids[:0], nats[:0], nats[:0]).nats_per_character)
+
+
+def test_the_oddest_example_is_known_from_20_on() -> None:
+    ids, nats = np.tile(np.array([2, 3, END], np.uint8), 20), np.ones(60)
+    nats[30:33] = 4, 5, 6
+    assert oddest(ids, [nats, 2 * nats]) == [5, 10]
+    assert oddest(ids[3:], [nats[3:]]) is None
