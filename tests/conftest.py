@@ -24,29 +24,21 @@ settings.load_profile("usual")
 
 from charrnn import plan  # noqa: E402
 from tests.child import dask_cluster  # noqa: E402
-from tests.program import (  # noqa: E402
-    NAMES,
-    SMALL,
-    Program,
-)
+from tests.program import NAMES, SIZE, SMALL, Program  # noqa: E402
 
 DEFAULTS: Mapping[signal.Signals, Any] = {
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: signal.SIG_DFL,
     signal.SIGHUP: signal.SIG_DFL,
 }
-
-
-# What each random test repeats: option -> (usual number, number with --long).
-REPEATS = {"kills": (2, 100), "faults": (40, 3000)}
-
+REPEATS = {"kills": (1, 100), "faults": (40, 3000)}  # option: usual number, number with --long
 LONGEST = 300.0  # seconds of a test that is not repeated more often; then its process ends
 STDERR = pytest.StashKey[int]()  # the stream that pytest does not capture
 
 # Test files that other versions of Python and of the packages could break.
 QUICK = {
-    *("test_cli_app", "test_cli_console", "test_cli_errors", "test_cli_eval", "test_cli_info"),
-    *("test_cli_sample", "test_cli_train", "test_package", "test_settings", "test_unfolded"),
+    *("test_cli_app", "test_cli_errors", "test_cli_eval", "test_cli_info", "test_cli_options"),
+    *("test_cli_sample", "test_cli_train", "test_package", "test_settings", "test_step"),
 }
 
 
@@ -72,7 +64,6 @@ def pytest_configure(config: pytest.Config) -> None:
     for name, numbers in REPEATS.items():
         if config.getoption(name) is None:
             setattr(config.option, name, numbers[config.getoption("long")])
-
     config.stash[STDERR] = os.dup(2)
 
 
@@ -143,33 +134,27 @@ def program(
 @pytest.fixture(scope="session")
 def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Program:
     """A folder with names.txt and a model of it, shared by all tests: do not change it."""
-    there = Program(tmp_path_factory.mktemp("once"))
-    there.write("names.txt", NAMES)
-    there.run("train", *SMALL, "names.txt").says()
-    return there
-
-
-@pytest.fixture(scope="session")
-def model_bytes(trained_once: Program) -> bytes:
-    """A small model that was trained on names.txt and can be resumed."""
-    return (trained_once / "model.npz").read_bytes()
+    made = Program(tmp_path_factory.mktemp("once"))
+    made.write("names.txt", NAMES)
+    made.run("train", *SMALL, "names.txt").says()
+    return made
 
 
 @pytest.fixture
-def trained(program: Program, model_bytes: bytes) -> Program:
-    """The program in a folder with names.txt and a model of it."""
-    program.write("model.npz", model_bytes)
+def trained(program: Program, trained_once: Program) -> Program:
+    """The program in a folder with names.txt and a small model of it, which can be resumed."""
+    program.write("model.npz", (trained_once / "model.npz").read_bytes())
     return program
 
 
 @pytest.fixture(scope="session")
 def well_trained_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A model whose loss on names is clearly lower than on other text."""
-    there = Program(tmp_path_factory.mktemp("well_trained"))
-    there.write("names.txt", NAMES)
-    size = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--cores", "1")
-    there.run("train", *size, "--epochs", "8", "--seed", "1", "names.txt").says()
-    return (there / "model.npz").read_bytes()
+    made = Program(tmp_path_factory.mktemp("well_trained"))
+    made.write("names.txt", NAMES)
+    size = ("--hidden", "16", "--bptt", "8", "--epochs", "8", "--seed", "1")
+    made.run("train", *SIZE, *size, "names.txt").says()
+    return (made / "model.npz").read_bytes()
 
 
 @pytest.fixture

@@ -100,11 +100,11 @@ def saved(speaker: LanguageModel, path: Path, examples_are: str = "lines", **cor
 
 # Each cell, head, number of layers and number of units appears at least twice.
 MODELS: Sequence[dict[str, Any]] = [
-    {"cell": "tanh", "ends": "symbol", "layers": 1, "hidden": 64},
+    {"cell": "tanh", "ends": "symbol", "layers": 1, "hidden": 40},
     {"cell": "tanh", "ends": "halt", "layers": 3, "hidden": 5},
     {"cell": "gru", "ends": "symbol", "layers": 2, "hidden": 5},
     {"cell": "gru", "ends": "halt", "layers": 1, "hidden": 1},
-    {"cell": "lstm", "ends": "symbol", "layers": 2, "hidden": 64},
+    {"cell": "lstm", "ends": "symbol", "layers": 2, "hidden": 40},
     {"cell": "lstm", "ends": "halt", "layers": 1, "hidden": 5},
 ]
 IDS = ["-".join(map(str, model.values())) for model in MODELS]

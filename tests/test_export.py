@@ -31,7 +31,7 @@ PROGRAM = """
 int main(int argc, char **argv) {
     static names_state s;
     static char text[8001];
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 40; i++) {
         names_begin(&s, (uint64_t)strtoull(argv[1], 0, 10), (uint64_t)i);
         for (int k = 3; k < argc; k++) names_read(&s, (uint32_t)atoi(argv[k]));
         names_utf8(&s, atof(argv[2]), text, sizeof text);
@@ -62,8 +62,8 @@ def test_a_module_draws_and_scores_as_the_slim_file(size: dict[str, Any], tmp_pa
     for seed, temperature, prime in DRAWN:
         how = json.dumps({"temperature": temperature, "prime": prime})
         options = f"{{ ...{how}, seed: '{seed}', number }}"
-        each = f"Array.from({{ length: 200 }}, (_, number) => model.sample({options}))"
-        drawn = small.sample(200, seed=seed, temperature=temperature, prime=prime)
+        each = f"Array.from({{ length: 40 }}, (_, number) => model.sample({options}))"
+        drawn = small.sample(40, seed=seed, temperature=temperature, prime=prime)
         assert in_javascript(model, each) == drawn
     scored = score_group(small.predictor(), ["abé?Ж"])
     np.testing.assert_allclose(in_javascript(model, "model.score('abé?Ж')"), scored.nats)
@@ -98,7 +98,7 @@ def test_a_header_draws_as_the_slim_file(size: dict[str, Any], tmp_path: Path) -
         codes = [str(ord(character)) for character in prime]
         line = [str(tmp_path / "main"), str(seed), str(temperature), *codes]
         out = subprocess.run(line, capture_output=True, check=True).stdout.decode()
-        sampled = small.sample(200, seed=seed, temperature=temperature, prime=prime)
+        sampled = small.sample(40, seed=seed, temperature=temperature, prime=prime)
         assert out.split("\n")[:-1] == [text.removeprefix(prime) for text in sampled]
 
 

@@ -120,7 +120,7 @@ def script(folder: Path, epochs: str) -> AbstractContextManager[Child]:
 
 
 def test_a_script_needs_no_guard_and_leaves_no_process(tmp_path: Path) -> None:
-    with script(tmp_path, "400") as child:
+    with script(tmp_path, "60") as child:
         ended = child.end()
     pid, done = ended.out.split()
     assert (ended.status, done) == (0, "done")
