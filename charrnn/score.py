@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,11 +142,10 @@ def tally(ids: Ids, nats: NDArray[np.floating]) -> Score:
     return Score(len(ids) - ends, ends, unknown, *sums)
 
 
-def score_of(group: Scored, nats: NDArray[np.float64] | None = None) -> Score:
-    """Return the sums over a group of texts, by its own nats or by others."""
-    score = tally(group.ids, group.nats if nats is None else nats)
+def score_of(group: Scored) -> Score:
+    """Return the sums over a group of texts."""
     size = len("".join(group.texts).encode("utf-8", "replace"))
-    return score + Score(bytes=size)
+    return tally(group.ids, group.nats) + Score(bytes=size)
 
 
 def scores_of(group: Scored) -> list[Score]:
@@ -179,8 +178,8 @@ class Difference(NamedTuple):
 
     @property
     def may_be_chance(self) -> bool:
-        """Return True if the standard error is known and the difference is not clear."""
-        return abs(self.nats_per_character) <= CLEAR * self.standard_error
+        """Return False if the standard error is known and the difference is clear."""
+        return not abs(self.nats_per_character) > CLEAR * self.standard_error
 
 
 def json_of(difference: Difference | None) -> dict[str, float | None]:
@@ -209,14 +208,12 @@ def difference_of(ids: Ids, nats: NDArray[np.float64], other: NDArray[np.float64
     return Difference(mean, math.sqrt(m / (m - 1) * float(rest @ rest)) / float(n.sum()))
 
 
-def differences(
-    baseline: Baseline, ids: Ids, costs: Mapping[Any, NDArray[np.float64]]
-) -> dict[str, Difference]:
-    """Return how the losses of predictors of a text differ from that of a baseline."""
-    at, nats = places(ids), baseline.nats
-    if nats is None:
-        return {}
-    return {name: difference_of(ids[at], cost[at], nats) for name, cost in costs.items()}
+def difference_from(baseline: Baseline, ids: Ids, nats: NDArray[np.float64]) -> Difference | None:
+    """Return how the loss of a predictor of a text differs from that of a baseline, if known."""
+    if baseline.nats is None:
+        return None
+    at = places(ids)
+    return difference_of(ids[at], nats[at], baseline.nats)
 
 
 def oddest(ids: Ids, parts: Sequence[NDArray[np.float64]]) -> list[float] | None:

@@ -13,9 +13,9 @@ Texts are scored in groups that depend on the texts alone: a score is the same o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Places = NDArray[np.int64]
 Ranks = NDArray[np.int32]
+T = TypeVar("T")
 
 STRETCH: Final = 4096  # symbols counted in a lane
 WARM_UP: Final = 256  # symbols read before a stretch
@@ -61,18 +62,28 @@ class Scored:
         return slice(int(self.first[i]), int(stop))
 
 
-def groups_of(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the texts in groups that are scored together."""
-    group: list[str] = []
+def groups_of(texts: Iterable[T], text_of: Callable[[T], str] = str) -> Iterator[list[T]]:
+    """Yield the texts, or what holds them, in groups that are scored together."""
+    group: list[T] = []
     size = 0
     for text in texts:
         group.append(text)
-        size += len(text) + 1
+        size += len(text_of(text)) + 1
         if size >= GROUP or len(group) == MOST_TEXTS:
             yield group
             group, size = [], 0
     if group:
         yield group
+
+
+def join(groups: Sequence[Scored]) -> Scored:
+    """Return the scores of several groups as those of one."""
+    sizes = [len(group.ids) for group in groups]
+    starts = np.cumsum([0, *sizes[:-1]])
+    first = np.concatenate([group.first + at for group, at in zip(groups, starts, strict=True)])
+    parts = {part: np.concatenate([g.parts[part] for g in groups]) for part in groups[0].parts}
+    texts, ids = [text for g in groups for text in g.texts], np.concatenate([g.ids for g in groups])
+    return Scored(texts, ids, first, parts, groups[0].use, None)
 
 
 def score_group(predictor: Predictor, texts: Sequence[str], *, ranking: bool = False) -> Scored:

@@ -31,7 +31,7 @@ from charrnn.system import path_of
 from charrnn.tidy import Tidied, clean_lines
 from charrnn.vocabulary import END, Vocabulary
 
-NAME_A_TEXT: Final = "Name a text to read."
+NAME_A_TEXT: Final = "Without the corpus, name a text."
 
 
 class Example(NamedTuple):
@@ -45,12 +45,13 @@ def examples_in(
     sources: Sequence[str],
     typed: Mapping[str, Any],
     kind: Kind,
-    lacking: Callable[[str], object] = lambda _: None,
+    warn: Callable[[str], object] | None = None,
     is_live: bool = False,
 ) -> Iterator[list[Example]]:
     """Yield the examples of each file, read as the corpus of a model but for what is typed.
 
-    The column of the corpus is read where the first row has it; else ``lacking`` gets a message.
+    Where the first row lacks the column of the corpus, whole lines are read with a warning; without
+    ``warn``, that is an error.
     With ``is_live``, lines of standard input come as soon as they are there.
     """
     reading = replace(record.reading, **typed)
@@ -72,7 +73,11 @@ def examples_in(
             except CorpusError:
                 if "column" in typed:
                     raise
-                lacking(f"{name} has no column {reading.column}, which the model was trained on")
+                what = f"{name} has no column {reading.column}, which the model was trained on"
+                if warn is None:
+                    hint = "Name a column with [column], or leave out [above]."
+                    raise CorpusError(what, hint) from None
+                warn(f"{what}: whole lines are scored")
         text = clean_lines(text) if reading.tidy else text
         how = choose_cut(text) if how == "auto" else how
         numbers = (line_numbers(text, how) + skipped).tolist()
@@ -131,7 +136,7 @@ def check_files_exist(record: CorpusRecord) -> None:
         raise CorpusError(what, NAME_A_TEXT)
     for name in record.names:
         if not os.path.exists(path_of(name)):
-            hint = f"Put it back where it was, or beside the model file. Or: {NAME_A_TEXT}"
+            hint = f"Put it back where it was, or beside the model file. {NAME_A_TEXT}"
             raise CorpusError(f"the corpus has moved: {name} is not there", hint)
 
 

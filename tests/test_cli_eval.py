@@ -96,10 +96,11 @@ def test_several_models_are_a_row_each_after_their_mixture(made: Program) -> Non
     assert [one["model"] for one in found] == ["mixture", "model.npz", "host.npz"]
     assert "difference" not in first
     assert mixture["standard_error"] > 0
-    ran = made.run("eval", "names.txt", "-m", "model.npz", "-m", "length.npz")
-    assert "the models are compared, but not mixed" in ran.err
     _, seen = made.terminal("eval", *line, columns=80)
     assert "difference" in seen
+    two = ("-m", "model.npz", "-m", "length.npz")
+    hint = "--ends symbol or halt"
+    made.refuses("eval", *two, status=2, what="--ends length cannot be mixed", hint=hint)
 
 
 def test_rows_come_in_the_order_of_the_lines(made: Program) -> None:
@@ -158,9 +159,6 @@ def test_characters_with_their_nats_and_ranks(made: Program) -> None:
     model = charrnn.load(made / "model.npz").surprisal("anna")
     assert [row["nats"] for row in found[:5]] == pytest.approx(model.nats, abs=1e-6)
     assert [row["rank"] for row in found[:5]] == model.ranks
-    costs = sorted(row["nats"] * BITS for row in found)
-    line = ("-", "--per-char", "--above", f"{(costs[-2] + costs[-3]) / 2}")
-    assert len(rows(made, *line, stdin=b"anna\nb\n", status=3)) == 2
     out = made.run("eval", "-", "--per-char", stdin=b"anna\n").out.splitlines()
     assert [line.split("\t")[0] for line in out] == [*"anna", "END"]
     _, seen = made.terminal("eval", "few.txt", "--per-char", env={"TERM": "xterm-256color"})

@@ -156,9 +156,10 @@ TRAIN: list[Row] = [
 ]
 
 EVAL: list[Row] = [
-    (2, "--per-example --per-char", "--per-example and --per-char exclude each other", ONE),
+    (2, "--per-example --per-char", "--per-char and --per-example exclude each other", ONE),
     (2, "--per-char --baselines", "--per-char and --baselines exclude each other", ONE),
-    (2, "--top 3 --per-char", "--top and --per-char exclude each other", ONE),
+    (2, "--top 3 --per-char", "--per-char and --top exclude each other", ONE),
+    (2, "--above 4 --per-char", "--per-char and --above exclude each other", ONE),
     (2, "--held-out names.txt", "--held-out and names.txt exclude each other", ONE),
     (2, "--held-out --encoding utf-8", "--encoding needs TEXT", "as in training"),
     (2, "--held-out --examples lines", "--examples needs TEXT", "as in training"),

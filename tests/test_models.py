@@ -57,7 +57,7 @@ def test_they_are_scored_on_what_was_held_out_of_their_corpus(program: Program, 
 
 def test_nobody_is_asked_to_restore_a_corpus_of_the_package(program: Program) -> None:
     what = "the model was trained on other texts than given-names-latin, dinosaurs, verses alone"
-    program.refuses("eval", "-m", "latin", what=what, hint="Name a text to read.")
+    program.refuses("eval", "-m", "latin", what=what, hint="name a text")
 
 
 def test_a_file_of_that_name_comes_first_and_a_note_says_so(trained: Program) -> None:

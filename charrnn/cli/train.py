@@ -106,7 +106,9 @@ class Training:
     baselines: list[Baseline]  # [] if the run is resumed
     stopped: Ending = "interrupted"
     scores: dict[str, Score] = field(default_factory=dict)  # on all held-out text, by part
-    differences: dict[str, Difference] = field(default_factory=dict)  # from counting, by part
+    differences: dict[str, Difference | None] = field(
+        default_factory=dict
+    )  # from counting, by part
 
     @property
     def loss(self) -> float | None:
@@ -298,7 +300,9 @@ def measure(training: Training) -> None:
         known = training.baselines or counts.baselines(corpus.train.ids, ids, corpus.vocabulary)
         best = min(known, key=lambda baseline: baseline.nats_per_character)
         training.scores = {name: score.tally(ids, nats) for name, nats in costs.items()}
-        training.differences = {**score.differences(best, ids, costs)}
+        training.differences = {
+            name: score.difference_from(best, ids, nats) for name, nats in costs.items()
+        }
 
 
 def say(rows: Iterable[Entry], options: Options, console: Console) -> None:
@@ -434,8 +438,9 @@ def show_summary(training: Training, options: Options, console: Console) -> None
             counting = min(baselines.values())
             words = f"{abs(loss - counting):.3f} {'worse' if loss > counting else 'better'}"
             apart = training.differences.get(part)
-            if apart is not None and math.isfinite(apart.standard_error):
+            if apart is not None:
                 words = "no clear difference" if apart.may_be_chance else words
+            if apart is not None and math.isfinite(apart.standard_error):
                 words += f" (standard error {apart.standard_error:.3f})"
             lines.append(f"{network}counting {counting:.3f}: {words}")
     name = str(options.model)
