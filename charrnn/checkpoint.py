@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypedDict
@@ -91,7 +91,7 @@ class CorpusRecord:
         return self.renamed(relative)
 
 
-def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, float]) -> CorpusRecord:
+def record_of(corpus: Corpus, config: CorpusConfig) -> CorpusRecord:
     """Return the record of a corpus for a model file."""
     return CorpusRecord(
         corpus.sources,
@@ -105,7 +105,6 @@ def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, floa
         characters=corpus.train.characters,
         held_out_examples=len(corpus.held_out),
         held_out_characters=corpus.held_out.characters,
-        baselines=dict(baselines),
         known=config.known,
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, TypedDict, Unpack
@@ -42,7 +42,7 @@ from charrnn.predictor import Predictor, Use
 from charrnn.sampler import Conditions, Sampler, choose, folded, limit_length
 from charrnn.score import Score, score_of, scores_of
 from charrnn.scorer import groups_of, score_group
-from charrnn.settings import Fitted, OneOf, Reading, SampleConfig, Text, Whole, check, make_config
+from charrnn.settings import Fitted, OneOf, SampleConfig, Text, Whole, check
 from charrnn.texts import texts_like, training_texts
 from charrnn.vocabulary import END, Vocabulary
 
@@ -51,33 +51,16 @@ if TYPE_CHECKING:
 
 NUMBER = Whole(0, 1 << 40)
 USES = OneOf(("network", "counts", "both"))
-CHOOSING = (*("count", "prime", "use", "novel", "not_in", "unique", "shortest", "longest", "best"),)
 
 
 class Drawing(TypedDict, total=False):
-    """Options of sampling: the fields of SampleConfig."""
+    """Settings of SampleConfig."""
 
     temperature: float
-    seed: int | None
     top_k: int | None
     top_p: float | None
     max_characters: int
-
-
-class Missing(TypedDict, total=False):
-    """Options of filling: the fields of FillConfig."""
-
-    count: int
-    max_gap: int
-    beam: int
-
-
-class Exporting(TypedDict, total=False):
-    """Options of an exported file."""
-
-    title: str | None
-    prefix: str | None
-    without_counts: bool
+    seed: int | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,23 +98,6 @@ class Model:
         """The network and its vocabulary."""
         return self.trained.model
 
-    @cached_property
-    def counts(self) -> Ngrams | None:
-        """The n-gram counts of the training text, if the model keeps it."""
-        counted = self.trained.counted
-        return None if counted is None else Ngrams(counted, self.vocabulary.symbols)
-
-    def predictor(self, use: str | None = None) -> Predictor:
-        """Return the predictor of network and counts, or of a part.
-
-        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
-        """
-        chosen: Use = "both" if use is None else check("use", use, USES)
-        if use is not None and chosen != "network" and self.counts is None:
-            what = f"use {chosen} needs counts, and the model has none"
-            raise ModelFileError(what, "Train a model with [counts], or leave [use] out.", "use")
-        return Predictor([self.language_model], self.counts, chosen)
-
     @property
     def parameters(self) -> Parameters:
         """The parameters of the network."""
@@ -149,57 +115,57 @@ class Model:
 
     @property
     def corpus(self) -> CorpusRecord:
-        """The record of the training corpus: its files, sizes and baselines."""
+        """The record of the training corpus: its files, reading, sizes and baselines."""
         return self.trained.corpus
 
-    @property
-    def reading(self) -> Reading:
-        """How the bytes of the corpus became text."""
-        return self.trained.corpus.reading
+    @cached_property
+    def counts(self) -> Ngrams | None:
+        """The n-gram counts of the training text, if the model keeps it."""
+        counted = self.trained.counted
+        return None if counted is None else Ngrams(counted, self.vocabulary.symbols)
 
-    @property
-    def examples_are(self) -> str:
-        """The kind of examples: lines, paragraphs or files."""
-        return self.trained.corpus.examples_are
+    def predictor(self, use: str | None = None) -> Predictor:
+        """Return the predictor of network and counts, or of a part.
+
+        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
+        """
+        chosen: Use = "both" if use is None else check("use", use, USES)
+        if use is not None and chosen != "network" and self.counts is None:
+            what = f"use {chosen} needs counts, and the model has none"
+            raise ModelFileError(what, "Train a model with [counts], or leave [use] out.", "use")
+        return Predictor([self.language_model], self.counts, chosen)
 
     def sample(
         self,
         count: int = 1,
         *,
         prime: str = "",
-        use: str | None = None,
         novel: bool = False,
         not_in: Texts | None = None,
         unique: bool = False,
         shortest: int | None = None,
         longest: int | None = None,
         best: bool = False,
+        use: str | None = None,
         **drawing: Unpack[Drawing],
     ) -> list[str]:
-        """Return new texts, each with the prime at its beginning.
+        """Return new texts; CharrnnError if too few are found.
 
-        Texts that may not be shown are drawn again; CharrnnError if too few are found.
-
-        count: How many texts, a whole number from 0; default: 1.
-        prime: The text that each begins with; default: none.
-        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
-        novel: Show no text of the training corpus, compared without case and outer spaces;
-            default: False.
-        not_in: Texts, or paths of files with texts, that may not be shown; default: none.
-        unique: Show no text twice; default: False.
+        count: How many texts, a whole number from 0.
+        prime: The text that each begins with.
+        novel: Show no text of the training corpus, compared without case and outer spaces.
+        not_in: Texts, or paths of files with texts, that may not be shown.
+        unique: Show no text twice.
         shortest: The least number of characters, from 0, or None: 1.
         longest: The greatest number of characters, from 0, or None: no limit.
-        best: Return the likeliest of ten times as many novel and unique texts; default: False.
+        best: Return the likeliest of ten times as many novel and unique texts.
         drawing: Settings of SampleConfig, by name.
         """
         count = check("count", count, NUMBER)
-        shortest, longest = (
-            None if number is None else check(name, number, NUMBER)
-            for name, number in (("shortest", shortest), ("longest", longest))
-        )
+        shortest = None if shortest is None else check("shortest", shortest, NUMBER)
+        longest = None if longest is None else check("longest", longest, NUMBER)
         prime = check("prime", prime, Text())
-        config = make_config(SampleConfig, drawing, *CHOOSING)
-        config = limit_length(config, prime, shortest, longest)
+        config = limit_length(SampleConfig(**drawing), prime, shortest, longest)
         known: set[str] = set()
         if novel or best:
             known.update(map(folded, training_texts(self.trained)[0]))
@@ -218,82 +184,61 @@ class Model:
     def stream(
         self, *, prime: str = "", use: str | None = None, **drawing: Unpack[Drawing]
     ) -> Iterator[str]:
-        """Yield the characters of one text as they are sampled, without the prime.
-
-        prime: The text that it begins with; default: none.
-        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
-        drawing: Settings of SampleConfig, by name.
-        """
+        """Yield the characters of one text as they are sampled, without the prime."""
         prime = check("prime", prime, Text())
-        config = make_config(SampleConfig, drawing, "prime", "use")
-        stream = Sampler(self.predictor(use), config, prime).stream()
+        stream = Sampler(self.predictor(use), SampleConfig(**drawing), prime).stream()
         return (character for character in stream if character)
 
     def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:
         """Return the score of these texts, each an example with its END.
 
         texts: The texts, an iterable of str; a str alone is one text.
-        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
         """
         predictor = self.predictor(use)
         groups = groups_of(each_of(texts))
         return sum((score_of(score_group(predictor, group)) for group in groups), Score())
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
-        """Return the score of each text; all are read side by side.
-
-        texts: The texts, an iterable of str; a str alone is one text.
-        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
-        """
+        """Return the score of each text; all are read side by side."""
         predictor = self.predictor(use)
         groups = groups_of(each_of(texts))
         return [score for group in groups for score in scores_of(score_group(predictor, group))]
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
-        """Return the loss of each character of a text, and of its END.
-
-        text: The text, a str.
-        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
-        """
+        """Return the loss of each character of a text, and of its END."""
         text = check("text", text, Text())
         scored = score_group(self.predictor(use), [text], ranking=True)
         assert scored.ranks is not None
         return Surprisal(text, scored.nats.tolist(), scored.ranks.tolist())
 
     def embed(self, texts: Iterable[str]) -> Vectors:
-        """Return a vector for each text, (N, H): the last state of the top layer.
+        """Return a vector for each text, (N, H): the last state of the top layer."""
+        return embed(self.language_model, each_of(texts))
 
-        texts: The texts, an iterable of str; a str alone is one text.
-        """
-        return embed(self.language_model, list(each_of(texts)))
-
-    def fill(self, text: str, **how: Unpack[Missing]) -> Filled:
+    def fill(self, text: str, *, count: int = 5, max_gap: int = 8, beam: int = 4096) -> Filled:
         """Return the likeliest fillings of a text and their probabilities.
 
         text: The text, where _ is a missing character and * a gap of some characters.
-        count: Show this many fillings; default: 5.
-        max_gap: Fill at most this many characters into a gap; default: 8.
-        beam: Try at most this many beginnings of each length; default: 4096.
+        count: Show this many fillings.
+        max_gap: Fill at most this many characters into a gap.
+        beam: Try at most this many beginnings of each length.
         """
         text = check("text", text, Text())
-        return fill(self.predictor(), text, make_config(FillConfig, how))
+        return fill(self.predictor(), text, FillConfig(count=count, max_gap=max_gap, beam=beam))
 
     def logits(self, ids: Sequence[int] | Integers) -> Array64:
         """Return the outputs o (T, K) after each of these ids, read from a zero state.
 
         ids: A row of symbols of the vocabulary, each a whole number from 0 to K - 1.
         """
-        x = np.asarray(ids)
-        known = self.vocabulary.symbols
-        if x.ndim != 1 or (
-            len(x) and (x.dtype.kind not in "iu" or x.min() < 0 or x.max() >= known)
-        ):
-            raise ValueError(f"ids are a row of whole numbers from 0 to {known - 1}")
+        x, symbols = np.asarray(ids), self.vocabulary.symbols
+        is_whole = x.dtype.kind in "iu" and ((x >= 0) & (x < symbols)).all()
+        if x.ndim != 1 or (len(x) and not is_whole):
+            raise ValueError(f"ids are a row of whole numbers from 0 to {symbols - 1}")
         x = x.astype(np.intp)
         left = np.append(still_to_come(x[1:]), 0)
         network = Network(self.parameters)
-        o: Array64 = np.empty((len(x), known))
-        state = network.zeros(1)
+        o: Array64 = np.empty((len(x), symbols))
         for t, symbol in enumerate(x):
             if symbol == END or t == 0:
                 state = network.zeros(1, left=int(left[t]))
@@ -308,28 +253,30 @@ class Model:
         return plot(self, ax=ax)
 
     def export(
-        self, path: str | PathLike[str], *, force: bool = False, **options: Unpack[Exporting]
+        self,
+        path: str | PathLike[str],
+        *,
+        force: bool = False,
+        title: str | None = None,
+        prefix: str | None = None,
+        without_counts: bool = False,
     ) -> None:
         """Write a file without the run; its suffix decides the format.
 
         path: The name of the file, which ends in .html, .mjs, .h, .safetensors or .npz.
-        force: Replace a file that charrnn did not write; default: False.
+        force: Replace a file that charrnn did not write.
         title: The title of a page; default: the name of the file.
         prefix: All names in a C header begin with this; default: the name of the file.
-        without_counts: Leave the training text out of a .npz file; default: False.
+        without_counts: Leave the training text out of a .npz file.
         """
-        said = make_config(ExportOptions, options, "force")
-        if self.file is not None:
-            said = replace(said, model=self.file)
-        export_to(path, self.trained, said, force=force)
+        model = self.file or ExportOptions.model
+        options = ExportOptions(title, prefix, without_counts, model=model)
+        export_to(path, self.trained, options, force=force)
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the model into a file, with the run after ``fit``; replace an older model.
 
         Without a run, the file is slim and never replaces a file with a run.
-
-        path: The name of the file, which ends in .npz.
-        force: Replace a file that is no model; default: False.
         """
         with model_file.locked(path, force=force):
             if self.checkpoint is not None:
@@ -342,6 +289,6 @@ class Model:
             model_file.save_slim(path, self.trained)
 
 
-def each_of(texts: Iterable[str]) -> Iterable[str]:
+def each_of(texts: Iterable[str]) -> list[str]:
     """Return the texts to score; a str alone is one text."""
     return [texts] if isinstance(texts, str) else check_texts(texts)

@@ -30,18 +30,6 @@ def model() -> charrnn.Model:
     return charrnn.fit(TEXTS, CONFIG)
 
 
-def test_an_option_that_is_none_is_told_with_those_there_are(model: charrnn.Model) -> None:
-    with pytest.raises(
-        TypeError,
-        match=r"no 'n' here; there are count, prime, use, ",
-    ):
-        model.sample(n=2)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"no 'beams' here \(did you mean beam\?\); there are"):
-        model.fill("an_a", beams=9)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"no 'titel' here \(did you mean title\?\); there are"):
-        model.export("page.html", titel="Names")  # type: ignore[call-arg]
-
-
 @pytest.mark.parametrize("text", [["a", "_"], b"a_", None])
 def test_what_is_filled_in_is_one_text(model: charrnn.Model, text: Any) -> None:
     with pytest.raises(SettingError, match="text cannot be"):
@@ -182,7 +170,7 @@ def test_a_path_is_read_as_the_command_line_reads_it(program: Program) -> None:
     line = ("--hidden", "16", "--layers", "1", "--epochs", "3", "--cores", "1", "-q")
     assert program.run("train", "verses.txt", *line).status == 0
     model = charrnn.fit(program / "verses.txt", CONFIG)
-    assert model.examples_are == "paragraphs"
+    assert model.corpus.examples_are == "paragraphs"
     there = charrnn.load(program / "model.npz")
     np.testing.assert_array_equal(model.parameters.flat, there.parameters.flat)
 
@@ -349,14 +337,6 @@ def test_settings_can_be_given_by_name(model: charrnn.Model) -> None:
         charrnn.fit(TEXTS, units=3)
     with pytest.raises(SettingError, match="hidden cannot be 0"):
         charrnn.fit(TEXTS, hidden=0)
-
-
-@pytest.mark.parametrize(("typed", "meant"), [("temp", "temperature"), ("max_chars", "max_char")])
-def test_a_name_of_the_command_line_is_understood(
-    model: charrnn.Model, typed: str, meant: str
-) -> None:
-    with pytest.raises(TypeError, match=f"did you mean {meant}"):
-        model.sample(**{typed: 2})  # type: ignore[arg-type]
 
 
 def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> None:

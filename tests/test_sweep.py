@@ -37,7 +37,7 @@ TRIED = {"hidden": (2, 3), "lr": (0.01, 1e6)}
 def material(**learning: Any) -> Material:
     cutting = CorpusConfig()
     corpus = from_texts(NAMES.split("\n"), cutting)
-    record = record_of(corpus, cutting, {})
+    record = record_of(corpus, cutting)
     return Material(corpus, record, cutting, {"holdout": 0.1}, {**SIZE, **learning})
 
 

@@ -57,7 +57,7 @@ def run(options: Options, console: Console) -> None:
     model = load(options.model)
     predictor = model.predictor()
     output, number = console.out, 0
-    for number, text in enumerate(texts_of(options.texts, model.reading), 1):
+    for number, text in enumerate(texts_of(options.texts, model.corpus.reading), 1):
         literals = "".join(sorted(set(text) - {BLANK, GAP}, key=text.index))
         note_prime(literals, model.vocabulary, console)
         if "-" not in options.texts and not {BLANK, GAP} & set(text):

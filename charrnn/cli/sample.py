@@ -148,7 +148,7 @@ def run(options: Options, console: Console) -> None:
             hint = "Use models that were trained on the same texts."
             raise ModelFileError(f"the vocabularies of {path} and {paths[0]} differ", hint)
     predictor = combine([each.predictor(options.use) for each in models])
-    prime = as_read(options.prime, models[0].reading)
+    prime = as_read(options.prime, models[0].corpus.reading)
     note_prime(prime, vocabulary, console)
     config = SampleConfig(**{"seed": secrets.randbits(64), **options.sampling})
     config = limit_length(config, prime, options.shortest, options.longest)

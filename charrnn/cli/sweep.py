@@ -233,7 +233,7 @@ def read_material(options: Options, console: Console) -> Material:
     typed = {**options.reading, **options.cutting}
     if options.start_from is not None:
         typed["from"] = str(options.start_from)
-    record = record_of(corpus, cutting, {})
+    record = record_of(corpus, cutting)
     return Material(corpus, record, cutting, typed, options.learning, model)
 
 

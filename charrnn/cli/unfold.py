@@ -96,7 +96,7 @@ def run(options: Options, console: Console) -> None:
     if options.force and options.output is None:
         raise SettingError("--force needs --output FILE.html", "Add --output FILE.html.")
     model = load(options.model)
-    text = as_read(options.text, model.reading)
+    text = as_read(options.text, model.corpus.reading)
     note_prime(text, model.vocabulary, console)
     found = unfold(model.language_model, text, backward=options.backward)
     step, last = options.step or 1, len(found.steps)
