@@ -112,7 +112,9 @@ def test_json_of_any_vocabulary_is_one_line(program: Program) -> None:
     ("characters", "shown"),
     [("\t\n !a", r"tab  newline  space  !  a"), ("\x1b\u202e", r"\x1b  \u202e")],
 )
-def test_a_vocabulary_is_made_visible(program: Program, characters: str, shown: str) -> None:
+def test_fault_13_a_vocabulary_is_made_visible(
+    program: Program, characters: str, shown: str
+) -> None:
     saved(babbler(characters), Path("odd.npz"))
     assert shown in program.run("info", "-m", "odd.npz").out
 

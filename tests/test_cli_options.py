@@ -271,7 +271,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
     ("command", "status", "line", "what", "hint"),
     [(command, *row) for command, rows in TABLES.items() for row in rows],
 )
-def test_refusals(
+def test_fault_14_refusals(
     there: Program,
     monkeypatch: pytest.MonkeyPatch,
     command: str,

@@ -98,7 +98,9 @@ def rows_of(program: Program) -> list[str]:
 
 @pytest.mark.child(True)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_what_has_ended_is_kept(program: Program, number: signal.Signals, kills: int) -> None:
+def test_fault_26_what_has_ended_is_kept(
+    program: Program, number: signal.Signals, kills: int
+) -> None:
     for _ in range(kills):
         (program / "sweep/sweep.jsonl").unlink(missing_ok=True)
         with program.going(*ENDLESS, "--cores", "2") as child:
@@ -120,7 +122,7 @@ def test_what_has_ended_is_kept(program: Program, number: signal.Signals, kills:
 
 
 @pytest.mark.child(True)
-def test_a_killed_worker_or_scheduler_is_one_line(program: Program, kills: int) -> None:
+def test_fault_26_a_killed_worker_or_scheduler_is_one_line(program: Program, kills: int) -> None:
     for number in range(kills):
         (program / "sweep/sweep.jsonl").unlink(missing_ok=True)
         with program.going(*ENDLESS, "--cores", "2") as child:

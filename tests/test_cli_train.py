@@ -285,7 +285,7 @@ def test_a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(
     assert Path("broken.jsonl").read_bytes() == Path("straight.jsonl").read_bytes()
 
 
-def test_metrics_have_a_line_for_each_step_and_check_up(program: Program) -> None:
+def test_fault_25_metrics_have_a_line_for_each_step_and_check_up(program: Program) -> None:
     run, *lines = metrics_of(program, "--check-every", "7")
     assert run["schema"] == "charrnn.run/2"
     steps = [line for line in lines if line["schema"] == "charrnn.step/2"]
@@ -307,7 +307,7 @@ def test_metrics_have_a_line_for_each_step_and_check_up(program: Program) -> Non
     program.refuses(*line, what=what, hint="Name another file")
 
 
-def test_a_resumed_run_is_the_same_run(program: Program) -> None:
+def test_fault_16_a_resumed_run_is_the_same_run(program: Program) -> None:
     assert program.run(*RUN).status == 0
     before = (program / "model.npz").read_bytes()
     ran = program.run("train", "--resume")
@@ -370,7 +370,7 @@ def test_fault_22_a_run_that_is_ruined_late_keeps_what_was_good(trained: Program
 
 
 @pytest.mark.parametrize("failures", [1, 99])
-def test_a_save_that_fails_is_told(
+def test_fault_19_a_save_that_fails_is_told(
     program: Program, monkeypatch: pytest.MonkeyPatch, failures: int
 ) -> None:
     save, errors = model_file.save, [SaveError("the disk is full", "Make room.")] * failures

@@ -86,7 +86,7 @@ def test_a_bug_in_the_work_keeps_its_traceback(dask: str) -> None:
 
 
 @pytest.mark.parametrize("function", [die_at_two, die_while_sending])
-def test_a_killed_worker_is_one_error(function: Any, kills: int) -> None:
+def test_fault_26_a_killed_worker_is_one_error(function: Any, kills: int) -> None:
     for _ in range(kills):
         with pytest.raises(ClusterError, match="killed"):
             results(function, range(500), 1 << 20, cores=2)
@@ -105,7 +105,7 @@ def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch
                 results(work, GROUPS, scheduler=scheduler)
 
 
-def test_a_killed_scheduler_is_one_error(tmp_path: Path, kills: int) -> None:
+def test_fault_26_a_killed_scheduler_is_one_error(tmp_path: Path, kills: int) -> None:
     for number in range(kills):
         folder = tmp_path / str(number)
         folder.mkdir()

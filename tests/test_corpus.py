@@ -73,7 +73,7 @@ def test_the_latin_names_are_lines_of_the_given_names() -> None:
         (["日🦖", "é"], 0.0, ["日🦖", "é"], []),
     ],
 )
-def test_1_texts_become_two_parts(
+def test_fault_1_texts_become_two_parts(
     texts: list[str], share: float, train: list[str], held_out: list[str]
 ) -> None:
     assert parts_of(from_texts(texts, CorpusConfig(holdout=share))) == (train, held_out)
@@ -91,7 +91,7 @@ def test_the_held_out_part_is_spread_evenly() -> None:
 
 
 @pytest.mark.quick
-def test_1_empty_corpora(tmp_path: Path) -> None:
+def test_fault_1_empty_corpora(tmp_path: Path) -> None:
     empty, blank, full = written(tmp_path, "", " \n\t\n", "ab\n")
     for sources in ([empty], [blank], [empty, blank]):
         with pytest.raises(CorpusError, match="is empty"):
@@ -126,7 +126,7 @@ def test_one_kind_of_examples_for_all_files(tmp_path: Path) -> None:
     assert read_files([poem], column).examples_are == "lines"
 
 
-def test_5_many_characters_and_marks() -> None:
+def test_fault_5_many_characters_and_marks() -> None:
     distinct = "".join(map(chr, range(0x4E00, 0x4E00 + 5000)))
     texts = [distinct, "e\u0301", "👩\u200d🚀", "שלום"]
     corpus = from_texts(texts, WHOLE)
@@ -150,7 +150,7 @@ def test_frequencies_and_digest() -> None:
 
 @pytest.mark.quick
 @pytest.mark.parametrize("texts", ["abc", b"abc", 3, [b"a"], [1]])
-def test_17_what_is_no_list_of_texts(texts: object) -> None:
+def test_fault_17_what_is_no_list_of_texts(texts: object) -> None:
     with pytest.raises(SettingError, match="cannot be"):
         list(check_texts(texts))
 

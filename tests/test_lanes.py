@@ -97,7 +97,7 @@ def test_without_other_processes_this_one_does_the_same(
     assert trained(tmp_path, 2, parts=2) == whole
 
 
-def test_a_process_that_is_killed_ends_the_training(tmp_path: Path, soon: None) -> None:
+def test_fault_26_a_process_that_is_killed_ends_the_training(tmp_path: Path, soon: None) -> None:
     lanes: list[Lanes] = []
     init, note = Lanes.__init__, lanes.append
     with pytest.MonkeyPatch.context() as patch:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
 import tracemalloc
 import zipfile
@@ -20,7 +17,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn import errors, export, saving
+from charrnn import errors, export
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
 SMALL: dict[str, Any] = {
@@ -101,7 +98,7 @@ def test_interrupted_and_resumed_runs_end_in_the_same_bytes(
         assert "U1" in arrays
 
 
-def test_damage_is_refused_or_means_nothing(saved: Path) -> None:
+def test_fault_10_damage_is_refused_or_means_nothing(saved: Path) -> None:
     content, chance = saved.read_bytes(), random.Random(1)
     model = charrnn.load(saved)
     for number in range(40):
@@ -148,7 +145,7 @@ FORGED: dict[str, Callable[[Facts, dict[str, Any]], Any]] = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_a_forged_file_is_refused(saved: Path, name: str) -> None:
+def test_fault_11_a_forged_file_is_refused(saved: Path, name: str) -> None:
     forge(saved, FORGED[name])
     with pytest.raises(errors.DamagedModelError, match="is not a model of charrnn, or is damaged"):
         charrnn.load(saved)
@@ -161,7 +158,7 @@ def test_a_forged_file_is_refused(saved: Path, name: str) -> None:
         (lambda d, _: d.update(format=5), "newer charrnn: format 5"),
     ],
 )
-def test_a_file_of_another_version_says_so(
+def test_fault_12_a_file_of_another_version_says_so(
     saved: Path, change: Callable[[Facts, dict[str, Any]], Any], what: str
 ) -> None:
     forge(saved, change)
@@ -169,7 +166,7 @@ def test_a_file_of_another_version_says_so(
         charrnn.load(saved)
 
 
-def test_a_bomb_is_refused_at_once_and_nothing_is_allocated(saved: Path) -> None:
+def test_fault_10_a_bomb_is_refused_at_once_and_nothing_is_allocated(saved: Path) -> None:
     size = saved.stat().st_size
     forge(saved, lambda _, a: a.update({"U1.npy": np.zeros(1 << 22)}), compression=8)
     began = time.monotonic()
@@ -182,97 +179,11 @@ def test_a_bomb_is_refused_at_once_and_nothing_is_allocated(saved: Path) -> None
 
 
 @pytest.mark.parametrize("content", [b"", b"text", b"\x80\x04N.", b"PK\3\4" + bytes(40), None])
-def test_other_files_are_no_models(tmp_path: Path, content: bytes | None) -> None:
+def test_fault_10_other_files_are_no_models(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "m.npz"
     path.mkdir() if content is None else path.write_bytes(content)
     with pytest.raises(errors.NotAModelError, match="is not a model of charrnn"):
         charrnn.load(path)
-
-
-KILLED = """
-import sys
-from pathlib import Path
-import charrnn
-run = charrnn.train([Path("names.txt")], hidden=60, layers=1, epochs=900, seed=int(sys.argv[1]))
-for _ in run:
-    run.save("m.npz")
-    print(flush=True)
-"""
-
-
-def test_a_kill_while_saving_leaves_a_whole_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("names.txt").write_text("\n".join(TEXTS))
-    for seed in range(2):
-        command = [sys.executable, "-c", KILLED, str(seed)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            time.sleep(random.Random(seed).random() / 10)
-            process.kill()
-        assert charrnn.resume("m.npz").checkpoint.state.step > 0
-    charrnn.load("m.npz").export("n.npz")
-    run = charrnn.resume("m.npz")
-    run.save("m.npz")
-    assert sorted(os.listdir()) == ["m.npz", "n.npz", "names.txt"]
-
-
-def test_a_failed_save_leaves_the_old_file_and_nothing_else(
-    saved: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, run = saved.read_bytes(), charrnn.resume(saved, TEXTS)
-    next(run)
-
-    def full(_file: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(errors.SaveError, match="cannot be saved: No space left") as failed:
-        run.save(saved)
-    assert failed.value.hint.startswith("Free some room")
-    assert saved.read_bytes() == before
-    assert os.listdir(saved.parent) == [saved.name]
-    with pytest.raises(errors.SaveError, match="it is not a regular file"):
-        run.save("/dev/null")
-
-
-def test_a_lock_keeps_others_out_and_goes_with_its_holder(tmp_path: Path) -> None:
-    path, lock = tmp_path / "m.npz", tmp_path / ".m.npz.lock"
-    lock.touch()  # of a run that was killed
-    with saving.locked(path), pytest.raises(errors.ModelBusyError), saving.locked(path):
-        pass
-    assert not lock.exists()
-    code = "from charrnn.saving import locked\nimport time\nwith locked('m.npz'):\n  print()\n"
-    command = [sys.executable, "-uc", code + "  time.sleep(60)"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        with pytest.raises(errors.ModelBusyError), saving.locked(path):
-            pass
-        process.send_signal(signal.SIGKILL)
-    with saving.locked(path):
-        pass
-
-
-@pytest.mark.parametrize("links", [True, False])
-def test_an_old_model_gets_the_next_free_name(
-    saved: Path, monkeypatch: pytest.MonkeyPatch, links: bool
-) -> None:
-    if not links:
-
-        def refuse(*_: object) -> None:
-            raise PermissionError
-
-        monkeypatch.setattr(os, "link", refuse)
-    before = saved.read_bytes()
-    (saved.parent / "m.1.npz").write_text("of somebody else")
-    assert saving.keep_old(saved) == str(saved.parent / "m.2.npz")
-    assert (saved.parent / "m.2.npz").read_bytes() == before == saved.read_bytes()
-    if links:
-        assert saving.keep_old(saved) == str(saved.parent / "m.2.npz")  # of a run that was killed
-    assert saving.keep_old(saved.parent / "other.npz") is None
 
 
 def test_files_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

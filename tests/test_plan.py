@@ -68,6 +68,12 @@ def test_corpora_that_were_measured_keep_their_settings(
     assert (config.dropout, config.lr) == (dropout, lr)
 
 
+def test_fault_2_nothing_is_larger_than_the_corpus_can_fill() -> None:
+    for symbols in (2, 30, 300):
+        config = fitted(symbols, batch=64, bptt=200)
+        assert config.batch * config.bptt <= symbols
+
+
 @pytest.mark.parametrize("minutes", [None, 0.5, 5, 20])
 @pytest.mark.parametrize("cell", ["tanh", "lstm"])
 def test_nearly_equal_corpora_get_nearly_equal_settings(cell: str, minutes: float | None) -> None:

@@ -45,12 +45,14 @@ def file_of(folder: Path, data: bytes, name: str = "a.txt") -> str:
         ("﻿Ｚoë\n\nBo\n日本\n".encode(), {"normalize": "NFKC"}),
     ],
 )
-def test_4_bytes_become_the_same_text(tmp_path: Path, data: bytes, reading: dict[str, str]) -> None:
+def test_fault_4_bytes_become_the_same_text(
+    tmp_path: Path, data: bytes, reading: dict[str, str]
+) -> None:
     assert text_of(file_of(tmp_path, data), Reading(**reading)) == TEXT  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_7_packed_files_of_several_streams(tmp_path: Path, suffix: str) -> None:
+def test_fault_7_packed_files_of_several_streams(tmp_path: Path, suffix: str) -> None:
     pack = PACKERS[suffix]
     halves = pack(TEXT[:4].encode()) + pack(TEXT[4:].encode())
     for data in (pack(TEXT.encode()), halves, halves + b"\0" * 8):
@@ -74,7 +76,7 @@ def test_7_packed_files_of_several_streams(tmp_path: Path, suffix: str) -> None:
         (b"a,b\nc,d", {"column": "3"}, "has no column 3; its first row is: a, b"),
     ],
 )
-def test_3_and_9_contents_that_cannot_be_read(
+def test_faults_3_and_9_contents_that_cannot_be_read(
     tmp_path: Path, data: bytes, reading: dict[str, str], words: str
 ) -> None:
     source = file_of(tmp_path, data)
@@ -85,7 +87,7 @@ def test_3_and_9_contents_that_cannot_be_read(
 
 
 @pytest.mark.quick
-def test_6_names_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fault_6_names_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, words in {
         str(tmp_path): f"{tmp_path} cannot be read: Is a directory",
         "dinosaur": "dinosaur does not exist",
@@ -107,7 +109,9 @@ def test_6_names_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         text_of("-", Reading())
 
 
-def test_8_names_with_newlines_and_dashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fault_8_names_with_newlines_and_dashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("-n", "a\nb", "\x1b[31m", "ä b"):
         file_of(tmp_path, b"x\n", name)

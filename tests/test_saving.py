@@ -1,18 +1,36 @@
-"""What this program did not write is not replaced, whatever the option, unless by force."""
+"""Faults 18, 19 and 23: a file is whole or not written, locked, and replaced only if it is ours."""
 
 from __future__ import annotations
 
 import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import charrnn
+from charrnn import errors, saving
 from charrnn.errors import ModelExistsError
 from charrnn.model_file import check_may_be_replaced
-from tests.program import BRIEF, Program
+from tests.program import BRIEF, SMALL, Program
 
+TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
 NOVEL = "It was a dark and stormy night.\n"
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A model, saved in the middle of an epoch."""
+    run = charrnn.train(TEXTS, hidden=5, layers=1, batch=3, bptt=4, epochs=3)
+    for _ in range(20):
+        next(run)
+    run.save(tmp_path / "m.npz")
+    return tmp_path / "m.npz"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
@@ -54,3 +72,110 @@ def test_no_save_from_python_replaces_the_corpus_unless_forced(tmp_path: Path) -
         run.save(tmp_path / "link.npz")
     model.save(corpus, force=True)
     assert charrnn.load(corpus).sample(2, seed=1) == model.sample(2, seed=1)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+import charrnn
+run = charrnn.train([Path("names.txt")], hidden=60, layers=1, epochs=900, seed=int(sys.argv[1]))
+for _ in run:
+    run.save("m.npz")
+    print(flush=True)
+"""
+
+
+def test_fault_18_a_kill_while_saving_leaves_a_whole_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("names.txt").write_text("\n".join(TEXTS))
+    for seed in range(2):
+        command = [sys.executable, "-c", KILLED, str(seed)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(random.Random(seed).random() / 10)
+            process.kill()
+        assert charrnn.resume("m.npz").checkpoint.state.step > 0
+    charrnn.load("m.npz").export("n.npz")
+    run = charrnn.resume("m.npz")
+    run.save("m.npz")
+    assert sorted(os.listdir()) == ["m.npz", "n.npz", "names.txt"]
+
+
+def test_fault_19_a_failed_save_leaves_the_old_file_and_nothing_else(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, run = saved.read_bytes(), charrnn.resume(saved, TEXTS)
+    next(run)
+
+    def full(_file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(errors.SaveError, match="cannot be saved: No space left") as failed:
+        run.save(saved)
+    assert failed.value.hint.startswith("Free some room")
+    assert saved.read_bytes() == before
+    assert os.listdir(saved.parent) == [saved.name]
+    with pytest.raises(errors.SaveError, match="it is not a regular file"):
+        run.save("/dev/null")
+
+
+def test_fault_19_a_limit_on_the_size_of_files_keeps_the_last_good_one(trained: Program) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    before, env = trained.files(), {"PYTHONDONTWRITEBYTECODE": "1"}  # no byte code is cut short
+    for line in (("names.txt", "--force", *SMALL), ("--resume", "--epochs", "9")):
+        ran = trained.run("train", *line, env=env, preexec_fn=limit)
+        assert (ran.status, "cannot be saved: File too large" in ran.err) == (1, True), ran.err
+        assert trained.files() == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_fault_19_a_folder_that_is_read_only_is_said_before_training(trained: Program) -> None:
+    trained.folder.chmod(0o500)
+    try:
+        line = ("train", "names.txt", "--force", *SMALL)
+        trained.refuses(*line, what="cannot be saved: Permission denied", hint="-m")
+    finally:
+        trained.folder.chmod(0o700)
+
+
+def test_fault_23_a_lock_keeps_others_out_and_goes_with_its_holder(tmp_path: Path) -> None:
+    path, lock = tmp_path / "m.npz", tmp_path / ".m.npz.lock"
+    lock.touch()  # of a run that was killed
+    with saving.locked(path), pytest.raises(errors.ModelBusyError), saving.locked(path):
+        pass
+    assert not lock.exists()
+    code = "from charrnn.saving import locked\nimport time\nwith locked('m.npz'):\n  print()\n"
+    command = [sys.executable, "-uc", code + "  time.sleep(60)"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        with pytest.raises(errors.ModelBusyError), saving.locked(path):
+            pass
+        process.send_signal(signal.SIGKILL)
+    with saving.locked(path):
+        pass
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_an_old_model_gets_the_next_free_name(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    if not links:
+
+        def refuse(*_: object) -> None:
+            raise PermissionError
+
+        monkeypatch.setattr(os, "link", refuse)
+    before = saved.read_bytes()
+    (saved.parent / "m.1.npz").write_text("of somebody else")
+    assert saving.keep_old(saved) == str(saved.parent / "m.2.npz")
+    assert (saved.parent / "m.2.npz").read_bytes() == before == saved.read_bytes()
+    if links:
+        assert saving.keep_old(saved) == str(saved.parent / "m.2.npz")  # of a run that was killed
+    assert saving.keep_old(saved.parent / "other.npz") is None

@@ -93,7 +93,7 @@ def test_rows_and_models_are_the_same_on_all_executors(dask: str, tmp_path: Path
     ]
 
 
-def test_resuming_makes_only_what_is_missing(tmp_path: Path) -> None:
+def test_fault_25_resuming_makes_only_what_is_missing(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     first = run(folder, material(), (0,))
     rows = folder / "sweep.jsonl"
