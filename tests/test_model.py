@@ -2,9 +2,7 @@
 
 import copy
 import math
-import os
 import pickle
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
 from dataclasses import astuple
@@ -15,9 +13,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus import corpus_of
-from charrnn.errors import MissingPackageError, ResumeError, SettingError
-from charrnn.runs import Run
+from charrnn.errors import ResumeError, SettingError
 from tests.child import answer
 from tests.program import Program
 
@@ -201,88 +197,6 @@ def test_copies_and_pickles_of_a_model_are_whole(model: charrnn.Model) -> None:
     gradient.flat[...] = 0
     assert not any(array.any() for array in gradient.values())
     assert gradient != model.parameters
-
-
-def test_errors_can_be_copied_and_pickled() -> None:
-    for error in (
-        MissingPackageError("Dask", "distributed"),
-        SettingError("lr cannot be -1", "Give [lr] above 0.", "lr"),
-    ):
-        for again in (copy.copy(error), pickle.loads(pickle.dumps(error))):
-            assert type(again) is type(error)
-            assert (str(again), again.hint, again.setting) == (
-                str(error),
-                error.hint,
-                error.setting,
-            )
-
-
-def test_a_pickle_holds_each_number_once(model: charrnn.Model) -> None:
-    p = model.parameters
-    assert len(pickle.dumps(p)) < p.flat.nbytes + 2000
-
-
-def test_what_was_pickled_learns_on_as_if_it_had_not_been(tmp_path: Path) -> None:
-    one, other = (charrnn.train(TEXTS, CONFIG) for _ in range(2))
-    for run in (one, other):
-        while run.checkpoint.state.step < 3:
-            next(run)
-    again = pickle.loads(pickle.dumps(other.checkpoint))
-    moved = Run(corpus_of(TEXTS, again.corpus.config), again)
-    for name, run in (("one", one), ("again", moved)):
-        for _ in run:
-            pass
-        run.save(tmp_path / name)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "again").read_bytes()
-
-
-def test_two_loads_can_be_compared_and_kept_in_a_set(tmp_path: Path, model: charrnn.Model) -> None:
-    model.save(tmp_path / "model.npz")
-    one, other = charrnn.load(tmp_path / "model.npz"), charrnn.load(tmp_path / "model.npz")
-    assert one != other  # two models, of the same numbers
-    assert one.parameters == other.parameters
-    assert len({one, other, one}) == 2
-
-
-def test_a_run_may_be_saved_from_another_thread(tmp_path: Path) -> None:
-    run = charrnn.train(TEXTS, charrnn.TrainConfig(hidden=16, layers=1, epochs=40))
-    states = set()
-    done = threading.Event()
-
-    def save_again_and_again() -> None:
-        while not done.is_set():
-            run.save(tmp_path / "model.npz")
-            states.add(charrnn.resume(tmp_path / "model.npz", TEXTS).checkpoint.state.step)
-
-    saver = threading.Thread(target=save_again_and_again)
-    saver.start()
-    list(run)
-    done.set()
-    saver.join()
-    run.save(tmp_path / "straight.npz")
-    again = charrnn.resume(tmp_path / "model.npz", TEXTS)
-    list(again)
-    again.save(tmp_path / "model.npz")
-    assert (tmp_path / "model.npz").read_bytes() == (tmp_path / "straight.npz").read_bytes()
-    assert states
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
-def test_a_run_goes_on_after_a_fork(tmp_path: Path) -> None:
-    run = charrnn.train(TEXTS, charrnn.TrainConfig(hidden=16, layers=1, epochs=9, cores=2))
-    next(run)
-    child = os.fork()
-    if not child:
-        try:
-            list(run)
-            run.save(tmp_path / "child.npz")
-        finally:
-            os._exit(0)
-    list(run)
-    run.save(tmp_path / "parent.npz")
-    os.waitpid(child, 0)
-    assert (tmp_path / "child.npz").read_bytes() == (tmp_path / "parent.npz").read_bytes()
 
 
 def test_scores_are_those_of_each_text(model: charrnn.Model) -> None:
