@@ -23,7 +23,6 @@ settings.register_profile("long", deadline=None, max_examples=400)
 settings.load_profile("usual")
 
 from charrnn import plan  # noqa: E402
-from tests.child import dask_cluster  # noqa: E402
 from tests.program import NAMES, SIZE, SMALL, Program  # noqa: E402
 
 DEFAULTS: Mapping[signal.Signals, Any] = {
@@ -109,13 +108,6 @@ def signals_are_not_ignored() -> Iterator[None]:
     yield
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)
-
-
-@pytest.fixture(scope="session")
-def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The file of a Dask scheduler with two workers, which no test kills."""
-    with dask_cluster(tmp_path_factory.mktemp("dask")) as (file, _):
-        yield str(file)
 
 
 @pytest.fixture

@@ -212,12 +212,6 @@ def test_rows_appear_as_lines_come(made: Program) -> None:
         assert process.wait() == 0
 
 
-def test_cores_change_no_bit(made: Program) -> None:
-    made.write("long.txt", NAMES * 200)
-    first = rows(made, "long.txt", "--per-example", "--cores", "1", "-m", "counts.npz")
-    assert first == rows(made, "long.txt", "--per-example", "--cores", "2", "-m", "counts.npz")
-
-
 def test_a_row_fits_a_terminal(made: Program) -> None:
     made.write("wide.txt", "anna " * 40 + ODD + " anna" * 40 + "\n")
     status, seen = made.terminal("eval", "wide.txt", "--top", "1", columns=70)

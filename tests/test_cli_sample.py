@@ -200,11 +200,3 @@ def test_several_models_are_mixed_and_counts_can_be_used(program: Program) -> No
     program.train("other.txt", "-m", "c.npz")
     ran = program.run("sample", "-m", "a.npz", "-m", "c.npz")
     assert (ran.status, "vocabularies" in ran.err) == (1, True)
-
-
-def test_processes_and_schedulers_draw_the_same_texts(trained: Program, dask: str) -> None:
-    line = ("sample", "-n", "100", "--seed", "1", "--unique", "--json")
-    alone = trained.run(*line).rows
-    assert len(alone) > 50
-    assert trained.run(*line, "--cores", "2").rows == alone
-    assert trained.run(*line, "--scheduler", dask).rows == alone

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from charrnn import cluster
 from charrnn.cluster import map_in_order, open_executor
 from charrnn.errors import ClusterError, CorpusError
 from tests.child import HOME, PYTHON, children_of, dask_cluster, going, wait_until
+from tests.program import NAMES, SMALL, Program
 
 GROUPS = [0.0, 0.03, 0.0, 0.02, 0.01, 0.0, 0.0, 0.0]
 
@@ -53,6 +55,13 @@ def results(function: Any, groups: Any, shared: Any = "s", **how: Any) -> list[A
         return list(map_in_order(executor, function, groups, in_order=in_order))
 
 
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The file of a Dask scheduler with two workers, shared by the tests below."""
+    with dask_cluster(tmp_path_factory.mktemp("dask")) as (file, _):
+        yield str(file)
+
+
 @pytest.mark.parametrize("in_order", [True, False])
 def test_results_are_the_same_and_in_order(dask: str, in_order: bool) -> None:
     expected = results(work, GROUPS)
@@ -61,6 +70,27 @@ def test_results_are_the_same_and_in_order(dask: str, in_order: bool) -> None:
         found = results(work, GROUPS, in_order=in_order, **how)
         assert found == expected if in_order else sorted(found) == sorted(expected)
     assert results(work, []) == results(work, [], cores=2) == []
+
+
+@pytest.mark.parametrize("line", ["sample -n 100 --seed 1 --unique", "eval long.txt --per-example"])
+def test_commands_answer_the_same_on_all_executors(trained: Program, dask: str, line: str) -> None:
+    trained.write("long.txt", NAMES * 50)
+    answers = [
+        trained.run(*line.split(), "--json", *how)
+        for how in (("--cores", "1"), ("--cores", "2"), ("--scheduler", dask))
+    ]
+    assert len(answers[0].rows) > 50
+    assert {answer.out for answer in answers} == {answers[0].out}
+
+
+def test_a_sweep_writes_the_same_models_on_all_executors(program: Program, dask: str) -> None:
+    line = ("sweep", "names.txt", *SMALL, "--try", "lr=0.01,0.02", "--seeds", "2", "-q")
+    models = []
+    for folder, *how in (("1", "--cores", "1"), ("2", "--cores", "2"), ("3", "--scheduler", dask)):
+        program.run(*line, "-o", folder, *how).says()
+        models.append({file.name: file.read_bytes() for file in (program / folder).glob("*.npz")})
+    assert len(models[0]) == 4
+    assert models[0] == models[1] == models[2]
 
 
 def test_few_groups_are_sent_ahead(dask: str) -> None:
@@ -103,21 +133,6 @@ def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch
         ):
             with pytest.raises(ClusterError, match=what):
                 results(work, GROUPS, scheduler=scheduler)
-
-
-def test_fault_26_a_killed_scheduler_is_one_error(tmp_path: Path, kills: int) -> None:
-    for number in range(kills):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        with (
-            dask_cluster(folder) as (file, scheduler),
-            open_executor("s", scheduler=str(file)) as executor,
-        ):
-            found = map_in_order(executor, work, [0.1] * 99)
-            next(found)
-            scheduler.process.kill()
-            with pytest.raises(ClusterError, match="the scheduler is gone"):
-                list(found)
 
 
 def test_other_versions_are_refused(dask: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,8 @@ from tests.networks import SHAPES
 
 CHARACTERS = "abcde"
 ONE_PASS = 1 << 30  # symbols of a stretch, so that no text is cut
-MODELS = [(a, False) for a in SHAPES] + [(a, True) for a in SHAPES if a.head_name in MIXABLE_HEADS]
+FEWER = [a for a in SHAPES if a.layers == 2 or a.cell_name == "output"]
+MODELS = [(a, False) for a in FEWER] + [(a, True) for a in FEWER if a.head_name in MIXABLE_HEADS]
 DATA = Path(charrnn.__file__).parent.parent / "data"
 LOSSES = {  # model -> nats per character of its corpus, by the exact sums of version 0.2
     "dinosaurs": ("dinosaurs", "\n", 1.350203),
@@ -105,7 +106,7 @@ def test_all_short_texts_have_a_probability_of_1(shape: Architecture, with_count
 
 @pytest.mark.parametrize(("shape", "with_counts"), MODELS, ids=str)
 def test_stretches_are_one_pass(shape: Architecture, with_counts: bool) -> None:
-    check_stretches(predictor_of(shape, with_counts), size=2000, stretch=300)
+    check_stretches(predictor_of(shape, with_counts), size=1000, stretch=300)
 
 
 @pytest.mark.parametrize("cell", ["tanh", "lstm"])

@@ -68,13 +68,9 @@ def untimed(rows: dict[str, Row]) -> list[Any]:
     return [{**row, "seconds": 0, "model": Path(row["model"] or "").name} for row in rows.values()]
 
 
-def test_rows_and_models_are_the_same_on_all_executors(dask: str, tmp_path: Path) -> None:
+def test_a_run_has_a_row_and_a_model(tmp_path: Path) -> None:
     shared = material()
     rows = run(tmp_path / "a", shared, (0, 1))
-    for name, how in (("b", {"cores": 2}), ("c", {"scheduler": dask})):
-        assert untimed(run(tmp_path / name, shared, (0, 1), **how)) == untimed(rows)
-        for file in (tmp_path / "a").glob("*.npz"):
-            assert (tmp_path / name / file.name).read_bytes() == file.read_bytes()
     good, bad = rows["hidden=2,lr=0.01,seed=0"], rows["hidden=2,lr=1000000,seed=0"]
     assert (bad["stopped"], bad["best"], bad["model"]) == ("diverged", None, None)
     assert "diverged" in bad["error"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -168,50 +167,3 @@ def cut(window: Window, steps: slice) -> Window:
     assert window.left is not None
     clock, left = window.clock[steps], window.left[steps]
     return Window(window.x[steps], window.y[steps], window.begins[steps], clock=clock, left=left)
-
-
-@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
-def test_the_gradients_are_those_of_autograd(cell: str) -> None:
-    torch = pytest.importorskip("torch")
-    model = model_of(cell=cell, layers=2, hidden=5)
-    found, p = unfolded(model), exact(model)
-    tensors = {name: torch.tensor(p[name], requires_grad=True) for name in p}
-
-    def gate(name: str, blocks: Any, i: int) -> Any:
-        return blocks[5 * i : 5 * i + 5]
-
-    zero = torch.zeros(5, dtype=torch.float64)
-    states = [[zero, zero], [zero, zero]]
-    kept: list[Any] = []
-    total: Any = 0.0
-    for x, y in pairwise([0, *model.vocabulary.encode(TEXT).tolist(), 0]):
-        below = None
-        for number in (1, 2):
-            h, c = states[number - 1]
-            U, W, b = (tensors[f"{letter}{number}"] for letter in "UWb")
-            ux = b + (U[x] if below is None else U @ below)
-            wh = W @ h
-            if cell == "tanh":
-                h = torch.tanh(ux + wh)
-            elif cell == "gru":
-                r, z, _ = torch.sigmoid(ux + wh).chunk(3)
-                n = torch.tanh(ux[10:] + r * (wh[10:] + tensors[f"d{number}"]))
-                h = (1 - z) * n + z * h
-            else:
-                i, f, _, o = torch.sigmoid(ux + wh).chunk(4)
-                c = f * c + i * torch.tanh(ux + wh)[10:15]
-                h = o * torch.tanh(c)
-            h.retain_grad()
-            kept.append(h)
-            states[number - 1] = [h, c]
-            below = h
-        o = tensors["c"] + tensors["V"] @ below
-        total = total + torch.logsumexp(o, 0) - o[y]
-    total.backward()
-    assert found.gradient is not None
-    for number in (1, 2):
-        of_h = np.array([h.grad.numpy() for h in kept[number - 1 :: 2]])
-        np.testing.assert_allclose(found.layers[number - 1].values["dL/dh"], of_h, atol=1e-5)
-    for name in p:
-        of_p = tensors[name].grad.numpy()
-        np.testing.assert_allclose(found.gradient[name], of_p, atol=1e-4, rtol=1e-4)
