@@ -84,11 +84,8 @@ def test_nor_is_what_was_learned_from_in_another_folder(program: Program) -> Non
     [
         (["-"], "the text has no examples", "Name a text that is not empty."),
         (["-", "-o", "x.npy"], "the text has no examples", "Name a text"),
-        (["--examples", "lines"], "--examples needs TEXT", "as in training"),
-        (["-o", "x.npy", "--json"], "--output and --json exclude each other", "Leave one"),
         (["-o", "-"], "--output: '-' is not a file name that ends in .npy", "--help"),
         (["-o", "e.txt"], "-o or --output: 'e.txt' is not a file name that ends in", "--help"),
-        (["--force"], "--force needs --output FILE.npy", "Add --output FILE.npy."),
         (["no.txt"], "no.txt does not exist", "Check the name"),
         (["-o", "no/x.npy"], "no/x.npy cannot be", "name another file"),
         (["-m", "no.npz"], "there is no model no.npz", "Train one first"),

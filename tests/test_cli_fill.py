@@ -30,8 +30,11 @@ def test_it_says_how_much_was_not_tried_and_where_nothing_is_missing(program: Pr
     saved(independent(odds), program / "model.npz")
     left_out = charrnn.load("model.npz").fill("______", beam=100).left_out
     assert left_out > 1e-6
-    note = f"not tried: fillings with at most {100 * left_out:.2g}% of the probability (--beam)\n"
+    note = f"not tried: fillings with at most {100 * left_out:.3g}% of the probability (--beam)\n"
     assert program.run("fill", "______", "--beam", "100").err == note
+    even = {END: 0.1, **dict.fromkeys("abcdefghi", 0.1)}
+    saved(independent(even), program / "even.npz")
+    assert "at most 100% of" in program.run("fill", "_______", "--beam", "1", "-m", "even.npz").err
     for text in ("a_", "___"):
         assert program.run("fill", text).err == ""
     nothing = program.run("fill", "abc")

@@ -226,7 +226,6 @@ UNFOLD: list[Row] = [
     (2, "anna -o x.html --step 1", "--step and --output exclude each other", "Leave one"),
     (2, "anna -o x.html --json", "--output and --json exclude each other", "Leave one"),
     (2, "anna --step 1 --json", "--step and --json exclude each other", "Leave one"),
-    (2, "anna --force", "--force needs --output FILE", "Add --output FILE."),
     (1, "anna -o bad.html", "bad.html already exists", "add --force to replace it"),
     (2, "a" * 600, "the text has 600 characters, and at most 599 can be unfolded", "shorter"),
 ]

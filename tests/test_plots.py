@@ -88,7 +88,6 @@ def test_info_draws_the_curve(well_trained: Program) -> None:
     ("line", "what", "status"),
     [
         (["--plot", "curve.txt"], "--plot: 'curve.txt' is not a file name", 2),
-        (["--force"], "--force needs --plot FILE", 2),
         (["--plot", "names.svg"], "names.svg already exists", 1),
         (["--plot", "nowhere/a.svg"], "nowhere/a.svg cannot be saved", 1),
         (["-m", "slim.npz", "--plot", "a.svg"], "a model has no learning curve", 1),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from charrnn.cli.app import COMMANDS
-from charrnn.cli.guide import topics
+from charrnn.cli.guide import TOPICS
 from charrnn.system import NAMES, path_of
 from tests.pages import PAGES
 
@@ -28,7 +28,7 @@ def test_it_is_one_page() -> None:
 
 
 def test_every_command_and_topic_is_named() -> None:
-    for word in (*COMMANDS, *topics()):
+    for word in (*COMMANDS, *TOPICS):
         assert re.search(rf"`(charrnn (guide )?)?{word}\b", README), word
 
 

@@ -19,7 +19,6 @@ echo Tyrannosaurus | charrnn embed - | jq -c .vector
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -27,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console, check_output, count, write_output
-from charrnn.cli.options import OUTPUT, CommandOptions, File, exclusive, flag
-from charrnn.errors import CorpusError, SettingError
+from charrnn.cli.options import OUTPUT, CommandOptions, File, flag
+from charrnn.errors import CorpusError
 from charrnn.settings import CorpusConfig, setting
 from charrnn.text import encodable
 
@@ -43,7 +42,6 @@ class Options(CommandOptions):
         "Files to read, or - for standard input. Default: the held-out part of the corpus.",
     )
     examples: str | None = options.like(CorpusConfig, "examples", default_in_words="as in training")
-
     model: Path = options.model()
     output: Path | None = setting(
         File("FILE.npy", ".npy"),
@@ -52,48 +50,39 @@ class Options(CommandOptions):
         names=("-o", "--output"),
     )
     force: bool = flag("Replace the file of --output if it exists.")
-    as_json: bool = flag("Write JSON; the default without -o.", names=("--json",))
 
 
 def run(options: Options, console: Console) -> None:
     import numpy as np
 
-    from charrnn.analysis import embed
     from charrnn.runs import load
-    from charrnn.scorer import groups_of
 
-    path = options.output
-    if path is not None and options.as_json:
-        raise exclusive("--output", "--json")
-    if options.force and path is None:
-        raise SettingError("--force needs --output FILE.npy", "Add --output FILE.npy.")
-    if options.examples is not None and not options.sources:
-        raise SettingError("--examples needs TEXT", "Held-out text is read as in training.")
-    model = load(options.model)
+    path, model = options.output, load(options.model)
     if path is not None:
-        texts = (*options.sources, *model.corpus.names)
-        check_output(path, "--output", options.model, *texts, force=options.force)
+        names = (*options.sources, *model.corpus.names)
+        check_output(path, "--output", options.model, *names, force=options.force)
     console.note_if_waiting(options.sources)
-    examples = texts_for(model, options.sources, options.examples)
-    if not examples:
-        raise CorpusError("the text has no examples", "Name a text that is not empty.")
-    if path is not None:
-        content = BytesIO()
-        np.save(content, model.embed(examples))
-        write_output(path, content.getbuffer())
-        vectors = count(len(examples), "vector")
-        console.note(f"{vectors} of {model.config.hidden:,} numbers: {path}")
+    texts = texts_to_read(model, options.sources, options.examples)
+    vectors = model.embed(texts)
+    if path is None:
+        for text, vector in zip(texts, vectors, strict=True):
+            console.json("embed", {"text": encodable(text), "vector": vector.tolist()})
         return
-    for group in groups_of(examples):
-        for text, vector in zip(group, embed(model.language_model, group).tolist(), strict=True):
-            console.json("embed", {"text": encodable(text), "vector": vector})
+    content = BytesIO()
+    np.save(content, vectors)
+    write_output(path, content.getbuffer())
+    console.note(f"{count(len(texts), 'vector')} of {model.config.hidden:,} numbers: {path}")
 
 
-def texts_for(model: Model, sources: Sequence[str], examples: Any = None) -> list[str]:
+def texts_to_read(model: Model, sources: tuple[str, ...], examples: Any = None) -> list[str]:
     """Return the examples of texts, or of the held-out text if none is named."""
-    from charrnn import texts
+    from charrnn.texts import held_out_examples, rebuild_corpus, texts_like
 
     if sources:
-        return texts.texts_like(model.corpus, sources, examples)
-    corpus = texts.rebuild_corpus(model.corpus, model.vocabulary)
-    return [example.text for example in texts.held_out_examples(corpus)]
+        texts = texts_like(model.corpus, sources, examples)
+    else:
+        corpus = rebuild_corpus(model.corpus, model.vocabulary)
+        texts = [example.text for example in held_out_examples(corpus)]
+    if not texts:
+        raise CorpusError("the text has no examples", "Name a text that is not empty.")
+    return texts

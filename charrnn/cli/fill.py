@@ -84,7 +84,7 @@ def run(options: Options, console: Console) -> None:
             else:
                 output.write(Raw(figure + filling.text.replace("\n", "\\n") + "\n"))
         if filled.left_out >= LEAST:
-            share = f"{100 * filled.left_out:.2g}%"
+            share = f"{100 * filled.left_out:.3g}%"
             console.note(f"not tried: fillings with at most {share} of the probability (--beam)")
     if not number:
         raise CorpusError("standard input has no text", "Write one text a line.")

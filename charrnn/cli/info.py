@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ from charrnn.cli.console import (
 )
 from charrnn.cli.errors import option_for
 from charrnn.cli.options import OUTPUT, CommandOptions, File, flag
-from charrnn.errors import CorpusError, SettingError
+from charrnn.errors import CorpusError
 from charrnn.settings import setting
 from charrnn.system import model_at
 from charrnn.text import Visible, visible_line
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from charrnn.model import Model
 
 MOST = 60  # characters of a vocabulary that are shown
-APART = ("baselines", "known")  # not part of the corpus in JSON
 BLOCKS, LETTERS = "▁▂▃▄▅▆▇█", "_.-:=+*#"  # of a learning curve, from low to high
 NAMES = {" ": "space", "\n": "newline", "\t": "tab", "\r": "return"}
+IN_NETWORK = ("cell", "hidden", "layers", "parts")  # settings that have a line of their own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +64,6 @@ class Options(CommandOptions):
 def run(options: Options, console: Console) -> None:
     from charrnn.runs import load
 
-    if options.force and options.plot is None:
-        raise SettingError("--force needs --plot FILE", "Add --plot FILE.")
     model = load(options.model)
     if options.plot is not None:
         from charrnn.plots import figure
@@ -73,23 +71,24 @@ def run(options: Options, console: Console) -> None:
         check_output(options.plot, "--plot", options.model, force=options.force)
         write_output(options.plot, figure(options.plot.suffix[1:].lower(), model))
         console.note(f"figure saved to {options.plot}")
-    is_possible, why = resume_of(model)
+    facts = facts_of(options.model, model)
     if options.as_json:
-        facts = facts_of(options.model, model)
-        console.json("info", facts | {"resume": {"is_possible": is_possible, "why": why}})
+        console.json("info", facts)
         return
-    can = "possible" if is_possible else "not possible"
-    rows = [*in_words(options.model, model), ("resume", f"{can}: {why}")]
-    console.out.write_lines(entries(rows, console.out))
-    console.out.write_lines(learning_curve(model.trained.history, console.out))
+    console.out.write_lines(entries(in_words(facts), console.out))
+    console.out.write_lines(learning_curve(facts["history"], console.out))
 
 
 def facts_of(path: Path, model: Model) -> dict[str, Any]:
-    """Return what JSON has."""
+    """Return all facts, as JSON has them."""
+    from charrnn.plan import FOREVER
     from charrnn.score import Mean
 
     config, trained, corpus = model.config, model.trained, asdict(model.corpus)
-    corpus |= corpus.pop("reading")
+    corpus |= corpus.pop("reading") | {"symbols": model.vocabulary.symbols}
+    baselines, _ = corpus.pop("baselines"), corpus.pop("known")
+    settings = asdict(config) | ({"epochs": None} if config.epochs == FOREVER else {})
+    del settings["cores"]  # which no result depends on
     best = None
     if trained.best is not None and model.corpus.held_out_characters:
         best = {"step": trained.best[0], **Mean(trained.best[1], 1).loss()}
@@ -102,98 +101,83 @@ def facts_of(path: Path, model: Model) -> dict[str, Any]:
         "symbols": model.vocabulary.symbols,
         "vocabulary": list(model.vocabulary.characters),
         "novelty": model.vocabulary.novelty,
-        "settings": settings_of(model),
-        "corpus": {name: value for name, value in corpus.items() if name not in APART}
-        | {"symbols": model.vocabulary.symbols},
+        "settings": settings,
+        "corpus": corpus,
         "holds_corpus": trained.counted is not None,
         "steps": trained.counters["step"],
         "epochs": trained.counters["epoch"],
         "characters_seen": trained.counters["characters"],
         "best": best,
-        "baselines": corpus["baselines"],
+        "baselines": baselines,
         "history": trained.history,
+        "resume": resume_of(model),
     }
 
 
-def in_words(path: Path, model: Model) -> Iterator[Entry]:
-    """Yield what people read."""
-    config, trained, corpus = model.config, model.trained, model.corpus
-    yield "model", f"{path}, {bytes_in_words(os.path.getsize(model_at(path)))}"
-    network = f"{config.layers} x {config.hidden:,} {config.cell}"
-    yield "network", f"{network}, {model.parameters.flat.size:,} parameters"
-    characters = model.vocabulary.characters
-    yield "vocabulary", f"{len(characters) + 2:,} symbols: end, unknown, and"
-    names = "  ".join(NAMES.get(symbol) or visible_line(symbol) for symbol in characters[:MOST])
-    yield "", names + (f"  and {len(characters) - MOST:,} more" if len(characters) > MOST else "")
-    yield "corpus", ", ".join(corpus.sources) or "texts passed from Python"
-    examples = count(corpus.examples, "example", are=corpus.examples_are)
-    held_out = f"{corpus.held_out_examples:,} more are held out"
-    yield "", f"{examples}, {corpus.characters:,} characters; {held_out}"
-    if trained.counted is not None:
-        yield "counts", "the file holds the training text (--counts)"
-    typed = [
-        f"{option_for(name)} {value}".removesuffix(" True")
-        for name, value in settings_of(model).items()
-        if name not in ("cell", "hidden", "layers", "parts") and value not in (None, False)
-    ]
-    yield "settings", " ".join(typed)
-    epochs = count(trained.counters["epoch"], "epoch")
-    yield "trained", f"{count(trained.counters['step'], 'step')}, {epochs}"
-    if trained.best is not None and corpus.held_out_characters:
-        step, nats = trained.best
-        yield "best", f"{of_bits(nats)} per held-out character at step {step:,}"
-        if corpus.baselines:
-            name = min(corpus.baselines, key=lambda name: corpus.baselines[name])
-            yield "", f"{name}, the best baseline: {of_bits(corpus.baselines[name])}"
-
-
-def of_bits(nats: float) -> str:
-    return f"{nats:.3f} nats or {nats / math.log(2):.3f} bits"
-
-
-def settings_of(model: Model) -> dict[str, Any]:
-    """Return the settings of training, with null for epochs without a limit."""
-    from charrnn.plan import FOREVER
-
-    settings = asdict(model.config) | ({"epochs": None} if model.config.epochs == FOREVER else {})
-    del settings["cores"]  # which no result depends on
-    return settings
-
-
-def resume_of(model: Model) -> tuple[bool, str]:
-    """Return True if the training can be resumed, and why or why not."""
-    from charrnn import texts
+def resume_of(model: Model) -> dict[str, Any]:
+    """Return whether the training can be resumed, and why."""
+    from charrnn.texts import rebuild_corpus
 
     if model.trained.slim:
-        return False, "the file has no training state (see charrnn export)"
+        why = "the file has no training state (see charrnn export)"
+        return {"is_possible": False, "why": why}
     try:
-        texts.rebuild_corpus(model.corpus, model.vocabulary)
+        rebuild_corpus(model.corpus, model.vocabulary)
     except CorpusError as error:
-        return False, error.what
+        return {"is_possible": False, "why": error.what}
     why, ended = "the corpus is there, unchanged", model.trained.ended
     if ended in ("epochs", "minutes", "patience"):
         why += f"; it ended by --{ended}: give a larger one"
-    return True, why
+    return {"is_possible": True, "why": why}
 
 
-def learning_curve(history: Sequence[Mapping[str, float]], output: Output) -> list[Visible]:
-    """Return a line each for the losses on training and held-out text; [] for few check-ups."""
-    if len(history) < 2:
-        return []
-    curves = {"training with dropout": [row["train_while_hidden"] for row in history]}
-    if all("train" in row for row in history):
-        curves = {"training": [row["train"] for row in history]}
-    if all("held_out" in row for row in history):
-        curves["held-out"] = [row["held_out"] for row in history]
+def in_words(facts: dict[str, Any]) -> Iterator[Entry]:
+    """Yield what people read."""
+    settings, corpus, best = facts["settings"], facts["corpus"], facts["best"]
+    yield "model", f"{facts['model']}, {bytes_in_words(facts['bytes'])}"
+    network = f"{facts['layers']} x {facts['hidden']:,} {settings['cell']}"
+    yield "network", f"{network}, {facts['parameters']:,} parameters"
+    yield "vocabulary", f"{facts['symbols']:,} symbols: end, unknown, and"
+    shown, rest = facts["vocabulary"][:MOST], len(facts["vocabulary"]) - MOST
+    names = "  ".join(NAMES.get(symbol) or visible_line(symbol) for symbol in shown)
+    yield "", names + (f"  and {rest:,} more" if rest > 0 else "")
+    yield "corpus", ", ".join(corpus["sources"]) or "texts passed from Python"
+    size = f"{count(corpus['examples'], 'example', are=corpus['examples_are'])}, "
+    size += f"{corpus['characters']:,} characters"
+    yield "", f"{size}; {corpus['held_out_examples']:,} more are held out"
+    if facts["holds_corpus"]:
+        yield "counts", "the file holds the training text (--counts)"
+    typed = [
+        f"{option_for(name)} {value}".removesuffix(" True")
+        for name, value in settings.items()
+        if name not in IN_NETWORK and value not in (None, False)
+    ]
+    yield "settings", " ".join(typed)
+    yield "trained", f"{count(facts['steps'], 'step')}, {count(facts['epochs'], 'epoch')}"
+    if best is not None:
+        loss = in_both_units(best["nats_per_character"])
+        yield "best", f"{loss} per held-out character at step {best['step']:,}"
+        if facts["baselines"]:
+            nats, name = min((nats, name) for name, nats in facts["baselines"].items())
+            yield "", f"{name}, the best baseline: {in_both_units(nats)}"
+    can = "possible" if facts["resume"]["is_possible"] else "not possible"
+    yield "resume", f"{can}: {facts['resume']['why']}"
+
+
+def in_both_units(nats: float) -> str:
+    return f"{nats:.3f} nats or {nats / math.log(2):.3f} bits"
+
+
+def learning_curve(history: list[dict[str, float]], output: Output) -> Iterator[Visible]:
+    """Yield a line each for the losses on training and held-out text, if there are two."""
     levels = LETTERS if output.is_plain else BLOCKS
-    width = max(len(label) for label in curves)
-    room = max(10, min(50, output.width - width - 20))
-    lines = []
-    for label, losses in curves.items():
+    room = max(10, min(50, output.width - 30))
+    for name, key in (("training", "train"), ("held-out", "held_out")):
+        losses = [row[key] for row in history if row.get(key) is not None]
+        if len(losses) < 2:
+            continue
         low, high = min(losses), max(losses[1:])  # not the high start
-        step = max(1.0, len(losses) / room)
-        points = [losses[int(place * step)] for place in range(min(len(losses), room))]
+        points = losses[:: -(-len(losses) // room)]
         heights = [(min(loss, high) - low) / ((high - low) or 1) for loss in points]
         picture = "".join(levels[min(7, int(8 * height))] for height in heights)
-        lines.append(Visible(f"{label:{width}}  {losses[0]:.3f} {picture} {losses[-1]:.3f}"))
-    return lines
+        yield Visible(f"{name}  {losses[0]:.3f} {picture} {losses[-1]:.3f}")

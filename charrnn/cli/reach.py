@@ -23,9 +23,8 @@ from pathlib import Path
 
 from charrnn.cli import options
 from charrnn.cli.console import CYAN, Console
-from charrnn.cli.embed import texts_for
+from charrnn.cli.embed import texts_to_read
 from charrnn.cli.options import CommandOptions, sources
-from charrnn.errors import CorpusError
 from charrnn.settings import COUNT, setting
 from charrnn.text import Visible
 
@@ -55,9 +54,7 @@ def run(options: Options, console: Console) -> None:
 
     model = load(options.model)
     console.note_if_waiting(options.sources)
-    texts = texts_for(model, options.sources)
-    if not texts:
-        raise CorpusError("the text has no examples", "Name a text that is not empty.")
+    texts = texts_to_read(model, options.sources)
     ids = np.concatenate([np.append(model.vocabulary.encode(text), END) for text in texts])
     reach, horizon = reach_of(model.language_model, ids), options.bptt or model.config.bptt
     share = reach.cut_off_share(horizon)

@@ -64,8 +64,6 @@ UNITS = 4  # with equations
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of ``charrnn unfold``."""
-
     text: str = setting(Text(), "The text to read.", default=MISSING, names=("TEXT",))
     backward: bool = flag("Also show the gradients of the total loss: back-propagation.")
     step: int | None = setting(
@@ -87,14 +85,10 @@ def run(options: Options, console: Console) -> None:
     from charrnn.runs import load
     from charrnn.unfold import unfold
 
-    if options.step is not None and options.as_json:
-        raise exclusive("--step", "--json")
-    if options.step is not None and options.output is not None:
-        raise exclusive("--step", "--output")
-    if options.output is not None and options.as_json:
-        raise exclusive("--output", "--json")
-    if options.force and options.output is None:
-        raise SettingError("--force needs --output FILE.html", "Add --output FILE.html.")
+    flags = {"--step": options.step, "--output": options.output, "--json": options.as_json}
+    typed = [name for name, value in flags.items() if value]
+    if len(typed) > 1:
+        raise exclusive(*typed[:2])
     model = load(options.model)
     text = as_read(options.text, model.corpus.reading)
     note_prime(text, model.vocabulary, console)
