@@ -3,7 +3,6 @@
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,14 +54,6 @@ def test_an_epoch_can_be_entered_at_any_window(
             busy = ... if expected.idle is None else ~expected.idle
             np.testing.assert_array_equal(window.x[busy], expected.x[busy])
             np.testing.assert_array_equal(window.y[busy], expected.y[busy])
-
-
-def test_gathering_in_small_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = examples([3, 50, 2, 7, 0, 19] * 20)
-    at_once = list(Epoch(text, 4, 8, 0, 0))
-    monkeypatch.setattr("charrnn.training.batches.CHUNK", 1)
-    for one, other in zip(Epoch(text, 4, 8, 0, 0), at_once, strict=True):
-        np.testing.assert_array_equal(one.y, other.y)
 
 
 def test_each_epoch_has_an_order_of_its_own_and_a_seed_repeats_it() -> None:

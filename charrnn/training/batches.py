@@ -9,7 +9,7 @@ A window is T rows of the lanes: the inputs x, and the targets y, which stand on
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +19,8 @@ from charrnn.network.unfolded import Window
 from charrnn.system import ORDER
 from charrnn.vocabulary import END, Ids
 
-Positions = NDArray[np.int64]
-
-CHUNK = 1 << 18  # symbols gathered at a time, to keep Python's overhead small
-COUNTED = 1 << 16  # examples whose lengths are added up at a time
+CHUNK = 1 << 16  # symbols gathered at a time, to need little memory
 SLACK = 16  # a lane may be a sixteenth longer or shorter, to begin with an example
-
-
-@dataclass
-class Cursor:
-    """A position in the shuffled stream: an offset into the place-th example of the order."""
-
-    place: int
-    offset: int
 
 
 class Epoch:
@@ -55,18 +44,18 @@ class Epoch:
         counting: bool = False,
     ) -> None:
         """With ``counting``, windows hold places in examples."""
-        self.examples, self.steps = examples, steps
+        self.examples, self.steps, self.counting = examples, steps, counting
         rng = np.random.default_rng([seed, ORDER, epoch])
-        self.order = np.arange(len(examples), dtype=np.uint32)
-        rng.shuffle(self.order)
+        order = np.arange(len(examples), dtype=np.uint32)
+        rng.shuffle(order)
+        starts = examples.starts.astype(np.int64)
+        self.begins, self.ends = starts[order], starts[order + 1]  # in the examples, by order
+        self.stops = np.cumsum(self.ends - self.begins)  # (n,) the end of each on the circle
         total = len(examples.ids)
         turn = int(rng.integers(total))
         bounds = turn + total * np.arange(lanes + 1, dtype=np.int64) // lanes
         self.bounds = self._to_beginnings(bounds, slack=total // lanes // SLACK)
         self.lengths = np.diff(self.bounds)
-        self.stops: Positions | None = None  # (n,) the end of each example on the circle, in order
-        if counting:
-            self.stops = np.cumsum(self._lengths(slice(None)))
         self.windows = -(-int(self.lengths.max()) // steps)
 
     def __iter__(self) -> Iterator[Window]:
@@ -74,87 +63,46 @@ class Epoch:
 
     def starting_from(self, window: int) -> Iterator[Window]:
         """Yield the windows of this epoch from that number on."""
-        lanes = len(self.lengths)
-        at_once = max(1, CHUNK // (lanes * self.steps))
-        cursors = self._cursors(self.bounds[:-1] + window * self.steps)
-        at = [int(self.examples.starts[self.order[c.place]]) + c.offset for c in cursors]
-        last = self.examples.ids[np.array(at, np.intp) - 1]  # END before the first symbol
-        while window < self.windows:
-            count = min(at_once, self.windows - window)
-            rows = np.empty((count * self.steps + 1, lanes), self.examples.ids.dtype)
-            rows[0] = last
-            for lane, cursor in enumerate(cursors):
-                rows[1:, lane] = self._read(cursor, len(rows) - 1)
-            for number in range(count):
-                yield self._window(rows[number * self.steps :], (window + number) * self.steps)
-            window += count
-            last = rows[-1]
+        rows = self._rows()
+        for first in range(window * self.steps, self.windows * self.steps, self.steps):
+            left = self.lengths - first
+            steps = min(self.steps, int(left.max()))
+            symbols = rows[first : first + steps + 1].astype(np.intp)
+            idle = np.arange(steps)[:, None] >= left if left.min() < steps else None
+            x, y = symbols[:-1], symbols[1:]
+            cut = Window(x, y, x == END, idle)
+            yield self._counted(cut, first) if self.counting else cut
 
-    def _window(self, rows: Ids, at: int) -> Window:
-        left = self.lengths - at
-        steps = min(self.steps, int(left.max()))
-        rows = rows[: steps + 1].astype(np.intp)
-        idle = np.arange(steps)[:, None] >= left if left.min() < steps else None
-        window = Window(rows[:-1], rows[1:], rows[:-1] == END, idle)
-        return window if self.stops is None else self._counted(window, at)
+    def _rows(self) -> Ids:
+        """Return the symbols of each lane and the one before them, (T + 1, B)."""
+        ids, shift = self.examples.ids, self.ends - self.stops
+        size, total = self.windows * self.steps + 1, len(ids)
+        circle = np.empty_like(ids)
+        for first in range(0, total, CHUNK):
+            places = np.arange(first, min(first + CHUNK, total))
+            which = np.searchsorted(self.stops, places, side="right")
+            circle[places] = ids[places + shift[which]]
+        circle = np.resize(circle, total + size)
+        rows = np.empty((size, len(self.lengths)), ids.dtype)
+        for lane, bound in enumerate(self.bounds[:-1].tolist()):
+            first = (bound - 1) % total
+            rows[:, lane] = circle[first : first + size]
+        return rows
 
-    def _counted(self, window: Window, at: int) -> Window:
+    def _counted(self, window: Window, first: int) -> Window:
         """Add how many characters of its example each place has behind it, and ahead of it."""
-        assert self.stops is not None
-        steps = np.arange(len(window.x))[:, None]
-        places = (self.bounds[:-1] + at + steps) % self.stops[-1]
+        steps = np.arange(first, first + len(window.x))[:, None]
+        before, after = self._around((self.bounds[:-1] + steps) % self.stops[-1])
+        return replace(window, clock=before, left=after - 1)
+
+    def _around(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the symbols from the beginning of its example to each place, and to its end."""
         which = np.searchsorted(self.stops, places, side="right")
-        first = np.where(which == 0, 0, self.stops[which - 1])
-        return replace(window, clock=places - first, left=self.stops[which] - 1 - places)
+        stops = self.stops[which]
+        return places - stops + (self.ends - self.begins)[which], stops - places
 
-    def _read(self, cursor: Cursor, count: int) -> Ids:
-        """Return the next symbols of a lane, and move the cursor past them."""
-        parts = []
-        starts = self.examples.starts
-        while count:
-            mean = max(1, len(self.examples.ids) // len(self.examples))
-            these = self.order[cursor.place : cursor.place + count // mean + 1]
-            begins = starts[these].astype(np.int64)
-            begins[0] += cursor.offset
-            ends = np.cumsum(starts[these + 1].astype(np.int64) - begins)
-            whole = int(np.searchsorted(ends, count, side="right"))  # examples read to their end
-            taken = min(count, int(ends[-1]))
-            shifts = begins.copy()
-            shifts[1:] -= ends[:-1]
-            last = min(whole + 1, len(these))
-            lengths = np.diff(np.minimum(ends[:last], taken), prepend=0)
-            parts.append(self.examples.ids[np.repeat(shifts[:last], lengths) + np.arange(taken)])
-            if whole:
-                cursor.offset = 0
-            cursor.offset += taken - (int(ends[whole - 1]) if whole else 0)
-            cursor.place = (cursor.place + whole) % len(self.order)
-            count -= taken
-        return np.concatenate(parts)
-
-    def _lengths(self, places: slice) -> Positions:
-        these = self.order[places]
-        starts = self.examples.starts
-        lengths: Positions = starts[these + 1].astype(np.int64) - starts[these]
-        return lengths
-
-    def _cursors(self, positions: Positions) -> list[Cursor]:
-        positions = positions % len(self.examples.ids)
-        cursors = [Cursor(0, 0) for _ in positions]
-        passed = 0
-        for first in range(0, len(self.order), COUNTED):
-            ends = passed + np.cumsum(self._lengths(slice(first, first + COUNTED)))
-            for lane in np.flatnonzero((positions >= passed) & (positions < ends[-1])):
-                place = int(np.searchsorted(ends, positions[lane], side="right"))
-                begin = ends[place - 1] if place else passed
-                cursors[lane] = Cursor(first + place, int(positions[lane] - begin))
-            passed = int(ends[-1])
-        return cursors
-
-    def _to_beginnings(self, bounds: Positions, slack: int) -> Positions:
+    def _to_beginnings(self, bounds: NDArray[np.int64], slack: int) -> NDArray[np.int64]:
         """Return the bounds, each moved to the beginning of an example within ``slack``."""
-        moved = bounds.copy()
-        for lane, cursor in enumerate(self._cursors(bounds)):
-            left = int(self._lengths(slice(cursor.place, cursor.place + 1))[0]) - cursor.offset
-            if min(cursor.offset, left) <= slack:
-                moved[lane] += -cursor.offset if cursor.offset <= left else left
-        return moved
+        before, after = self._around(bounds % self.stops[-1])
+        nearest = np.where(before <= after, -before, after)
+        return bounds + np.where(np.abs(nearest) <= slack, nearest, 0)
