@@ -269,8 +269,7 @@ class Model:
         prefix: All names in a C header begin with this; default: the name of the file.
         without_counts: Leave the training text out of a .npz file.
         """
-        model = self.file or ExportOptions.model
-        options = ExportOptions(title, prefix, without_counts, model=model)
+        options = ExportOptions(title, prefix, without_counts)
         export_to(path, self.trained, options, force=force)
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:

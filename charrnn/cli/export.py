@@ -36,7 +36,7 @@ from typing import Any
 from charrnn.cli import options
 from charrnn.cli.console import Console, check_output, output_errors
 from charrnn.cli.options import CommandOptions, File, flag, group
-from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to, suffix_of
+from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to
 from charrnn.settings import setting
 from charrnn.text import visible_line
 
@@ -65,8 +65,8 @@ class Options(CommandOptions):
 def run(options: Options, console: Console) -> None:
     from charrnn.runs import load
 
-    path, suffix, about = options.out, suffix_of(options.out), ExportOptions(**options.about)
-    about.check_for(suffix)
+    path, about = options.out, ExportOptions(**options.about)
+    suffix = about.suffix_for(path)
     model = load(options.model)
     check_output(path, "FILE", options.model, *model.corpus.names, force=options.force)
     with output_errors():

@@ -1,17 +1,16 @@
 """Export of a model to a file for people who do not have charrnn.
 
-A kind of file is a module in this folder with a function ``export(trained, options) -> bytes``.
-Matrices are rounded to 16-bit floats, so that all files draw the same texts.
+A kind of file is a module in this folder. Matrices are rounded to 16-bit floats, so that all files
+draw the same texts.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from charrnn.errors import ExportError, ModelExistsError, SettingError
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 FILE = "File"  # a panel of help
 SUFFIXES: Final = (".html", ".mjs", ".h", ".safetensors", ".npz")
+KINDS: Final = {"title": ".html", "prefix": ".h", "without_counts": ".npz"}  # that use an option
 CELLS: Final = ("tanh", "gru", "lstm")  # of all but .npz
 HEADS: Final = ("symbol", "halt")
 _named_like_file = partial(setting, panel=FILE, default_in_words="the name of the file")
@@ -40,29 +40,17 @@ class ExportOptions(Checked):
         default=False,
     )
     name: str = "charrnn"  # of the exported file, without folder and suffix
-    model: str = "MODEL"  # the file name of the model, if it has one
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.prefix is not None and not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", self.prefix):
-            hint = "It may have letters, digits and _, and does not begin with a digit."
-            raise SettingError(f"prefix cannot be {self.prefix!r}", hint, "prefix")
-
-    def check_for(self, suffix: str) -> None:
-        """Raise SettingError if an option is set that this kind of file does not use."""
-        kinds = {"title": ".html", "prefix": ".h", "without_counts": ".npz"}
-        for name, kind in kinds.items():
+    def suffix_for(self, path: str | PathLike[str]) -> str:
+        """Return the suffix that selects the format; SettingError if these options do not fit."""
+        suffix = Path(path).suffix.lower()
+        if suffix not in SUFFIXES:
+            what = f"unknown format: {suffix}" if suffix else f"{Path(path)} has no suffix"
+            raise SettingError(what, f"Use one of {', '.join(SUFFIXES)}.", "suffix")
+        for name, kind in KINDS.items():
             if getattr(self, name) and kind != suffix:
                 raise SettingError(f"{name} does not apply to {suffix}", "Leave it out.", name)
-
-
-def suffix_of(path: str | PathLike[str]) -> str:
-    """Return the suffix that selects the format. Raise SettingError if it is not known."""
-    suffix = PurePath(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        what = f"unknown format: {suffix}" if suffix else f"{PurePath(path)} has no suffix"
-        raise SettingError(what, f"Use one of {', '.join(SUFFIXES)}.", "suffix")
-    return suffix
+        return suffix
 
 
 def export_to(
@@ -71,8 +59,7 @@ def export_to(
     """Write the file, whole or not at all. Raise ModelExistsError if it exists, unless forced."""
     from charrnn import model_file, saving
 
-    options, suffix = replace(options, name=PurePath(path).stem), suffix_of(path)
-    options.check_for(suffix)
+    suffix, options = options.suffix_for(path), replace(options, name=Path(path).stem)
     with saving.locked(path):
         if os.path.lexists(path) and not force:
             what = f"{os.fspath(path)} is there already"
@@ -95,8 +82,7 @@ def export(trained: Trained, suffix: str, options: ExportOptions) -> bytes:
             hint = f"It takes [{name}] {', '.join(known[:-1])} or {known[-1]}."
             raise ExportError(f"{name} {value} does not fit into {suffix}", hint, name)
     if size.inputs:
-        name = size.inputs[0]
-        raise ExportError(f"{name} does not fit into {suffix}", "Train without it.", name)
+        raise ExportError(f"clock does not fit into {suffix}", "Train without it.", "clock")
     if suffix == ".safetensors":
         return torch.export(trained)
     small = slim(trained)

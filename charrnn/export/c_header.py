@@ -48,11 +48,6 @@ HEADS: Final = {
     sum = 0;
 """,
 }
-KEYWORDS: Final = """
-auto break case char const continue default do double else enum extern float for goto if inline int
-long register restrict return short signed sizeof static struct switch typedef union unsigned void
-volatile while
-"""
 
 
 def export(trained: Trained, name: str, prefix: str | None) -> bytes:
@@ -86,11 +81,10 @@ def prefix_for(name: str, prefix: str | None = None) -> str:
     """Return the prefix of all names in C: the requested one, or one made from the file name."""
     if prefix is None:
         prefix = re.sub("[^a-z0-9]+", "_", name.lower()).strip("_")
-        is_word = prefix in KEYWORDS.split()
-        return prefix if prefix[:1].isalpha() and not is_word else f"model_{prefix}".strip("_")
-    if prefix in KEYWORDS.split():
-        what = f"prefix cannot be {prefix!r}"
-        raise SettingError(what, "It is a word of C: choose another.", "prefix")
+        return prefix if prefix[:1].isalpha() else f"model_{prefix}".strip("_")
+    if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", prefix):
+        hint = "It may have letters, digits and _, and does not begin with a digit."
+        raise SettingError(f"prefix cannot be {prefix!r}", hint, "prefix")
     return prefix
 
 

@@ -45,20 +45,19 @@ DARK: Final = (
 
 
 def export(trained: Trained, title: str) -> bytes:
-    is_short = trained.corpus.examples_are in ("lines", "texts")
+    corpus = trained.corpus
+    is_short = corpus.examples_are in ("lines", "texts")
+    are_names = is_short and corpus.characters < LONG_NAME * max(1, corpus.examples)
     scripts = [f"\n{asset('engine.js')}", f"\n{asset('page.js')}"]
     style = fill(asset("page.css"), colours_in_css())
     # A class of characters for a regular expression of JavaScript with the flag u.
     steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in STEERING)
-    facts = facts_of(trained) | {
-        "isShort": is_short,
-        "bounds": BOUNDS,
-        "steering": f"[{steering}]",
-    }
+    facts = facts_of(trained)
+    facts |= {"isShort": is_short, "bounds": BOUNDS, "steering": f"[{steering}]"}
     values = {
         "policy": policy(scripts, style),
         "title": escape(visible_in_html(title)),
-        "kind": "names" if are_names(trained) else "texts",
+        "kind": "names" if are_names else "texts",
         "style": style,
         "count": str(SEVERAL if is_short else 1),
         "legend": legend(dict(zip(NAMES, band_names(), strict=True))),
@@ -73,7 +72,11 @@ def export(trained: Trained, title: str) -> bytes:
 
 def unfolded(found: Unfolding) -> bytes:
     """Return a page with each value of an unfolded text, and a script that writes its equation."""
-    facts = json.loads(json.dumps(found.as_json()), parse_float=four_digits, parse_constant=str)
+    facts = json.loads(
+        json.dumps(found.as_json()),
+        parse_float=lambda number: float(f"{float(number):.4g}"),  # four digits
+        parse_constant=str,
+    )
     style = fill(asset("page.css") + asset("unfold.css"), colours_in_css())
     script, text = f"\n{asset('unfold.js')}", escape(visible_in_html(found.text))
     values = {
@@ -86,17 +89,6 @@ def unfolded(found: Unfolding) -> bytes:
         "script": script,
     }
     return fill(asset("page.html").partition("<header>")[0] + asset("unfold.html"), values).encode()
-
-
-def four_digits(number: str) -> float:
-    return float(f"{float(number):.4g}")
-
-
-def are_names(trained: Trained) -> bool:
-    """Return whether the examples are short lines, as names are."""
-    corpus = trained.corpus
-    is_short = corpus.characters < LONG_NAME * max(1, corpus.examples)
-    return is_short and corpus.examples_are in ("lines", "texts")
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
