@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from charrnn.errors import CorpusError, SettingError
 from charrnn.reading import END_CODE, SEPARATORS, choose_cut, cut, join, name_of, text_of
 from charrnn.settings import CorpusConfig, Kind
-from charrnn.tidy import Tidied, in_words, untidy
+from charrnn.tidy import HEADINGS, Tidied, in_words, untidy
 from charrnn.vocabulary import END, Codes, Ids, Vocabulary, is_surrogate
 
 Starts = NDArray[np.unsignedinteger[Any]]
@@ -32,10 +32,6 @@ LOOKED_THROUGH: Final = 1 << 24  # symbols: a warning must not delay the start
 LINES: Final = 1 << 10  # that may show a table
 ENOUGH: Final = 10  # lines that show what all lines have in common
 NEARLY_ALL: Final = 0.95
-HEADINGS: Final = {
-    *("name", "first name", "firstname", "given name", "last name", "surname"),
-    *("title", "word", "words", "text", "label", "term", "sentence", "line", "string", "id"),
-}  # of columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,7 +84,6 @@ class Model:
 
     trained: Trained
     checkpoint: Checkpoint | None = None  # the run, where that is at hand
-    file: str | None = None  # the name of the file that it was loaded from, without its folder
 
     def __repr__(self) -> str:
         size, best = self.parameters.architecture, self.trained.best

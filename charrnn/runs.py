@@ -239,7 +239,7 @@ def load(path: str | PathLike[str] = "model.npz") -> Model:
     path: The name of the file, or one of the names dinosaurs, given-names, latin, reber and verses;
         default: model.npz.
     """
-    return Model(model_file.load_trained(path), file=os.path.basename(os.fspath(path)))
+    return Model(model_file.load_trained(path))
 
 
 class Saver:

@@ -22,6 +22,10 @@ MARKS: Final = re.compile(r"(?<=\S)\s*[,;]+$")
 EMPTY: Final = re.compile(r"(?:[-*+•‣◦▪●·–—,;]|\d{1,9}[.)]|\(\d{1,9}\))+")
 COMMENT: Final = re.compile(r"#(?:[\s#!]|$)|//")
 QUOTES: Final = ('""', "''", "“”", "„“", "„”", "‘’", "«»", "»«", "‹›", "``", "「」")
+HEADINGS: Final = {  # of columns and lists
+    *("name", "names", "first name", "firstname", "given name", "last name", "surname"),
+    *("title", "word", "words", "text", "label", "term", "sentence", "line", "string", "id"),
+}
 SHOWN: Final = 3  # examples of changed lines
 SHORT: Final = 3  # words of a line in a list
 RULES: Final = {  # in words, for one line and for several
@@ -69,31 +73,31 @@ class Tidied:
 
     def tidy(self, text: str) -> str:
         """Return the lines of a text without mess; comments, a heading and repeats are dropped."""
-        kept: list[str] = []
-        is_first = True
-        for line in text.split("\n"):
+        lines = [line for line in text.split("\n") if line.strip()]
+        tidied: list[str] = []
+        for number, line in enumerate(lines):
             bare, rules = clean(line)
+            is_heading = bare.endswith(":") or (bare.casefold() in HEADINGS and len(lines) > 1)
             if COMMENT.match(line.strip()):
                 bare, rules = "", ["comment"]
-            elif is_first and bare.endswith(":"):
+            elif number == 0 and is_heading:
                 bare, rules = "", ["heading"]
             elif bare in self.seen:
                 bare, rules = "", ["repeat"]
-            is_first = is_first and not line.strip()
             self.lines.update(rules)
             if bare and rules and len(self.examples) < SHOWN:
                 self.examples.append((line, bare))
             if bare:
                 self.seen.add(bare)
-                kept.append(bare + "\n")
-        return "".join(kept)
+                tidied.append(bare + "\n")
+        return "".join(tidied)
 
     def in_words(self) -> str:
-        """Say how many lines each rule changed or dropped."""
         return in_words(self.lines)
 
 
 def in_words(lines: Counter[str]) -> str:
+    """Say how many lines each rule changed or dropped."""
     counted = [(lines[rule], words) for rule, words in RULES.items() if lines[rule]]
     return ", ".join(f"{count:,} {words[count > 1]}" for count, words in counted)
 
