@@ -29,14 +29,12 @@ from charrnn.model_file import save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import Run, begin, configure
 from charrnn.saving import remedy
-from charrnn.settings import CorpusConfig, option_of
+from charrnn.settings import CorpusConfig, check_agreement, option_of
 from charrnn.system import LineFile, parse_line
 from charrnn.training.loop import Done, nats_of_best
 
 SCHEMA = "charrnn.sweep.run/2"
 ROWS = "sweep.jsonl"
-MOST_RUNS = 10_000
-LONGEST = 150  # characters of a name, which every file system has room for
 BLOCKS = 30  # of the held-out text, whose losses are compared
 CLEAR = 2.0  # standard errors
 COUNTING = "counting"
@@ -66,21 +64,10 @@ class Material:
 
 def trials_of(tried: Mapping[str, Sequence[Any]], seeds: Sequence[int]) -> list[Trial]:
     """Return all runs: every combination from one seed, then from the next."""
-    runs = math.prod(map(len, tried.values())) * len(seeds)
-    if runs > MOST_RUNS:
-        what = f"that would be {runs:,} runs; at most {MOST_RUNS:,} are allowed"
-        raise CharrnnError(what, "Try fewer values or fewer seeds.")
-    combinations = [
-        dict(zip(tried, values, strict=True)) for values in itertools.product(*tried.values())
-    ]
-    trials = [
-        Trial(name_of({**combination, "seed": seed}), combination, seed)
-        for seed in seeds
-        for combination in combinations
-    ]
-    longest = max(trials, key=lambda trial: len(trial.name))
-    if len(longest.name) > LONGEST:
-        raise CharrnnError(f"{longest.name} is too long a name for a file", "Try fewer settings.")
+    trials = []
+    for seed, values in itertools.product(seeds, itertools.product(*tried.values())):
+        combination = dict(zip(tried, values, strict=True))
+        trials.append(Trial(name_of({**combination, "seed": seed}), combination, seed))
     return trials
 
 
@@ -90,99 +77,86 @@ def name_of(settings: Mapping[str, Any]) -> str:
     for name, value in settings.items():
         shown = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
         pieces.append(f"{option_of(name).lstrip('-')}={shown.removesuffix('.0')}")
-    return ",".join(pieces) or "defaults"
+    return ",".join(pieces)
 
 
 def train_one(material: Material, trial: Trial) -> tuple[Row, Checkpoint | None]:
     """Train one run on one core. Return its row, and the run unless it failed."""
-    began = time.monotonic()
+    began, corpus, model = time.monotonic(), material.corpus, material.start_from
     learning = {**material.learning, **trial.tried}
-    settings = {**material.reading, **learning}
     row: Row = {"schema": SCHEMA, "name": trial.name, "corpus": material.record.fingerprint}
-    row |= {"settings": settings, "seed": trial.seed, "best": None, "held_out_blocks": []}
-    row |= {"model": None, "seconds": 0.0, "stopped": "failed", "error": None}
-    run = None
+    row |= {"settings": {**material.reading, **learning}, "seed": trial.seed, "best": None}
+    row |= {"held_out_blocks": [], "model": None, "seconds": 0.0, "stopped": "failed"}
+    row["error"], run = None, None
     try:
-        run = _train(material, {**learning, "seed": trial.seed, "cores": 1}, row)
-    except DivergedError as error:
-        row |= {"stopped": "diverged", "error": error.what}
-    except (CharrnnError, OSError) as error:
-        row["error"] = str(error)
-    except MemoryError:
-        row["error"] = "not enough memory"
+        config = configure({**learning, "seed": trial.seed, "cores": 1}, model)
+        run = begin(corpus, material.cutting, config, model)
+        run.corpus, stopped = material.record, ""
+        for event in Run(corpus, run):
+            if isinstance(event, Done):
+                stopped = event.why
+        costs = nats_of_best(run.state, corpus, run.counted, however_long=True)
+        nats, best = costs.get("both", costs["network"]), run.state.best
+        assert best is not None
+        row["best"] = {"step": best.step, "nats_per_character": float(nats.mean())}
+        row |= {"held_out_blocks": blocks_of(nats), "stopped": stopped}
+    except (CharrnnError, OSError, MemoryError) as error:
+        run, row["error"] = None, str(error) or "not enough memory"
+        if isinstance(error, DivergedError):
+            row["stopped"] = "diverged"
     row["seconds"] = round(time.monotonic() - began, 3)
     return row, run
 
 
-def _train(material: Material, settings: dict[str, Any], row: Row) -> Checkpoint:
-    """Train, and add the loss on the held-out text to the row."""
-    corpus, model = material.corpus, material.start_from
-    run = begin(corpus, material.cutting, configure(settings, model), model)
-    run.corpus = material.record
-    stopped = ""
-    for event in Run(corpus, run):
-        if isinstance(event, Done):
-            stopped = event.why
-    costs = nats_of_best(run.state, corpus, run.counted, however_long=True)
-    nats = costs.get("both", costs["network"])
-    best = run.state.best
-    assert best is not None
-    row["best"] = {"step": best.step, "nats_per_character": float(nats.mean())}
-    row |= {"held_out_blocks": blocks_of(nats), "stopped": stopped}
-    return run
-
-
+@dataclass
 class Folder:
     """The folder of a sweep, locked: the rows so far, and a model file for each."""
 
-    def __init__(self, path: Path, file: LineFile, rows: dict[str, Row]) -> None:
-        self.path, self.file, self.rows = path, file, rows
+    path: Path
+    file: LineFile
+    rows: dict[str, Row]  # by name
 
     def run(self, executor: Executor, material: Material, trials: Iterable[Trial]) -> Iterator[Row]:
         """Make these runs, and yield each row as its run ends."""
         for row, run in map_in_order(executor, train_one, trials, in_order=False):
-            path = self.path / f"{row['name']}.npz"
             try:
                 if run is not None:
-                    save(path, run)
-                    row["model"] = str(path)
+                    row["model"] = str(self.model(row["name"]))
+                    save(row["model"], run)
                 self.file.append(row)
                 self.file.sync()
             except (OSError, SaveError) as error:
-                what = str(error) if isinstance(error, SaveError) else error.strerror
                 hint = remedy(error.__cause__ or error, "name another folder")
-                raise SaveError(f"{self.path} cannot be written: {what}", hint) from error
+                raise SaveError(f"{self.path} cannot be written: {error}", hint) from error
             self.rows[row["name"]] = row
             yield row
+
+    def model(self, name: str) -> Path:
+        return self.path / f"{name}.npz"
 
     def missing(self, trials: Iterable[Trial]) -> list[Trial]:
         """Return the runs without a row or a model, but for those that would diverge again."""
         done = {
             name
             for name, row in self.rows.items()
-            if row["stopped"] == "diverged" or (self.path / f"{name}.npz").exists()
+            if row["stopped"] == "diverged" or self.model(name).exists()
         }
         return [trial for trial in trials if trial.name not in done]
 
     def check(self, material: Material, trials: Iterable[Trial]) -> None:
         """Raise ResumeError if a row belongs to another corpus, or has other settings."""
-        for trial in trials:
-            if trial.name not in self.rows:
-                continue
-            row = self.rows[trial.name]
-            had, wanted = row["corpus"], material.record.fingerprint
+        for row in [self.rows[trial.name] for trial in trials if trial.name in self.rows]:
+            had, wanted = row["corpus"][:12], material.record.fingerprint[:12]
             if had != wanted:
-                what = f"{self.path} learned from another corpus (SHA-256 {had[:12]}) than this one"
+                what = f"{self.path} learned from another corpus (SHA-256 {had}) than this one"
                 hint = "Give the same text, or begin a sweep in another folder."
-                raise ResumeError(f"{what} ({wanted[:12]})", hint)
-            before = row["settings"]
+                raise ResumeError(f"{what} ({wanted})", hint)
+        for trial in trials:
             settings = {**material.reading, **material.learning, **trial.tried}
-            for name in sorted(before.keys() | settings.keys()):
-                if before.get(name) != settings.get(name):
-                    values = [settings.get(name, "unset"), before.get(name, "unset")]
-                    what = f"{option_of(name)} {values[0]} contradicts {self.path}"
-                    what = f"{what}, which has {values[1]}"
-                    raise ResumeError(what, "Give the same settings, or name another folder.")
+            before = self.rows.get(trial.name, {"settings": settings})["settings"]
+            names = dict.fromkeys(sorted(before.keys() | settings.keys()))
+            hint = "Give the same settings, or name another folder."
+            check_agreement(self.path, {**names, **before}, {**names, **settings}, hint)
 
 
 @contextmanager
@@ -193,27 +167,23 @@ def open_folder(path: Path, *, resume: bool) -> Iterator[Folder]:
         raise ResumeError(f"{path} holds no sweep to resume", "Begin one first.")
     if not resume and os.path.lexists(rows_file):
         raise SaveError(f"{path} holds a sweep", "Resume it, or name another folder.")
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        lines = LineFile.at(rows_file)
-    except OSError as error:
-        what = f"{rows_file} cannot be written: {error.strerror}"
-        raise SaveError(what, "Name another folder.") from error
-    with closing(lines) as file:
+    path.mkdir(parents=True, exist_ok=True)
+    with closing(LineFile.at(rows_file)) as file:
         if not file.lock():
             raise SaveError(f"another sweep is running in {path}", "Wait, or use another folder.")
         file.cut_torn_line()
-        rows = {}
+        folder = Folder(path, file, {})
         for number, line in enumerate(file.lines(), 1):
             try:
                 row = parse_line(line)
                 if row["schema"] != SCHEMA:
                     raise ValueError(row["schema"])
-                rows[row["name"]] = row
+                row["model"] = row["model"] and str(folder.model(row["name"]))
+                folder.rows[row["name"]] = row
             except (ValueError, KeyError) as error:
                 what = f"line {number:,} of {rows_file} is not a row of a sweep"
                 raise ResumeError(what, "Delete that line; its run is then repeated.") from error
-        yield Folder(path, file, rows)
+        yield folder
 
 
 def free_folder() -> Path:
@@ -222,51 +192,26 @@ def free_folder() -> Path:
     return next(Path(name) for name in names if not os.path.lexists(name))
 
 
-@dataclass(frozen=True)
-class Standing:
-    """The runs of one combination of settings, or counting."""
-
-    name: str
-    rows: list[Row]  # without failures, the best first
-    loss: float  # the mean over seeds; infinite if all runs failed
-    difference: float  # from the loss of the best combination
-    standard_error: float
-
-    @property
-    def is_clearly_worse(self) -> bool:
-        """Return False for the best combination, and where the difference may be chance."""
-        return not self.difference <= CLEAR * self.standard_error and self.difference != 0
-
-    @property
-    def seconds(self) -> float:
-        """Return the mean duration of a run."""
-        return mean(row["seconds"] for row in self.rows) if self.rows else math.nan
-
-
-def rank(rows: Iterable[Row], tried: Iterable[str]) -> list[Standing]:
-    """Return all combinations of the settings that were tried, the best first."""
-    names = list(tried)
+def rank(rows: Iterable[Row]) -> list[Row]:
+    """Return a row for each combination of settings and for counting, the best first."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        name = (
-            row["name"]
-            if row["name"] == COUNTING
-            else name_of({n: row["settings"][n] for n in names})
-        )
+        name = row["name"].partition("seed=")[0].rstrip(",") or "defaults"
         groups.setdefault(name, []).extend([row] if row["best"] else [])
-    losses = {
-        name: mean(map(loss_of, group)) if group else math.inf for name, group in groups.items()
-    }
-    best = min((name for name in groups if name != COUNTING), key=lambda name: losses[name])
-    return [
-        Standing(
-            name,
-            sorted(groups[name], key=loss_of),
-            losses[name],
-            *compare(groups[name], groups[best]),
-        )
-        for name in sorted(groups, key=lambda name: losses[name])
-    ]
+    losses = {name: mean(map(loss_of, g)) if g else math.inf for name, g in groups.items()}
+    names = sorted(groups, key=lambda name: losses[name])
+    best = next(name for name in names if name != COUNTING)
+    ranking = []
+    for name in names:
+        group = sorted(groups[name], key=loss_of)
+        difference, error = compare(group, groups[best])
+        is_worse = difference != 0 and not difference <= CLEAR * error  # not, if NaN
+        ranked = {"settings": name, "nats_per_character": losses[name], "difference": difference}
+        ranked |= {"standard_error": error, "clearly_worse": is_worse, "runs": len(group)}
+        ranked["seconds"] = mean(row["seconds"] for row in group) if group else math.nan
+        ranked["model"] = group[0]["model"] if group else None
+        ranking.append(ranked)
+    return ranking
 
 
 def loss_of(row: Row) -> float:
@@ -283,11 +228,8 @@ def compare(rows: list[Row], best: list[Row]) -> tuple[float, float]:
     if not pairs:
         return math.nan, math.nan
     of_seeds = [loss_of(row) - loss_of(other) for row, other in pairs]
-    of_blocks = [
-        np.subtract(row["held_out_blocks"], other["held_out_blocks"])
-        for row, other in pairs
-        if len(row["held_out_blocks"]) == len(other["held_out_blocks"])
-    ]
+    blocks = [[row["held_out_blocks"] for row in pair] for pair in pairs]
+    of_blocks = [np.subtract(*pair) for pair in blocks if len(pair[0]) == len(pair[1])]
     samples = [of_seeds, list(np.mean(of_blocks, 0)) if of_blocks else []]
     errors = [stdev(sample) / math.sqrt(len(sample)) for sample in samples if len(sample) > 1]
     return mean(of_seeds), max(errors, default=math.nan)
@@ -297,7 +239,7 @@ def counting_rows(baseline: Baseline, seeds: Iterable[int]) -> list[Row]:
     """Return the loss of counting as a row for each seed, to be ranked among the others."""
     best = {"step": None, "nats_per_character": baseline.nats_per_character}
     blocks = [] if baseline.nats is None else blocks_of(baseline.nats)
-    row = {"name": COUNTING, "settings": {}, "best": best, "held_out_blocks": blocks}
+    row = {"name": COUNTING, "best": best, "held_out_blocks": blocks}
     return [{**row, "seed": seed, "model": None, "seconds": 0.0} for seed in seeds]
 
 

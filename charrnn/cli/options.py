@@ -20,7 +20,6 @@ import typer
 from charrnn.errors import SettingError
 from charrnn.settings import (
     CORPUS,
-    SEED,
     CorpusConfig,
     Flag,
     OneOf,
@@ -38,7 +37,6 @@ from charrnn.system import MODELS, NAMES, OURS
 
 OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")
-MOST_SEEDS = 1 << 16
 
 
 class File(Values):
@@ -88,34 +86,6 @@ class Known(Text):
 
     def complete(self, incomplete: str) -> list[str]:
         return [name for name in self.names() if name.startswith(incomplete)]
-
-
-class Seeds(Values):
-    """A number of seeds from 0, a range, or a list."""
-
-    def __init__(self) -> None:
-        examples = "a number of seeds such as 3, a range such as 0-4, or a list such as 1,5,7"
-        super().__init__("N|N-N", examples)
-
-    def plain(self, value: Any) -> tuple[int, ...]:
-        ensure(0 < len(set(value)) == len(value) <= MOST_SEEDS)
-        return tuple(map(SEED.plain, value))
-
-    def read(self, typed: Any) -> tuple[int, ...]:
-        if isinstance(typed, tuple):
-            return typed
-        first, dash, last = str(typed).partition("-")
-        if "," in first:
-            return tuple(map(int, first.split(",")))
-        low, high = (int(first), int(last) + 1) if dash else (0, int(first))
-        return tuple(range(low, min(high, low + MOST_SEEDS + 1)))
-
-
-def words_to_try() -> dict[str, str]:
-    """Return the settings that a sweep can try, by the words that are typed for them."""
-    known = settings_of(TrainConfig)
-    fixed = ("seed", "cores", "parts")  # which a sweep chooses itself
-    return {known[name].options(name)[-1].lstrip("-"): name for name in known if name not in fixed}
 
 
 def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
