@@ -36,6 +36,7 @@ class Terminal(io.StringIO):
 # In this process
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("quiet", [False, True])
 def test_results_go_to_stdout_and_the_rest_to_stderr(capsys: Capture, quiet: bool) -> None:
     console = Console(quiet=quiet)
@@ -50,6 +51,7 @@ def test_results_go_to_stdout_and_the_rest_to_stderr(capsys: Capture, quiet: boo
     assert joined([visible("a\x1b"), Visible("b")], "-") == r"a\x1b-b"
 
 
+@pytest.mark.quick
 def test_a_terminal_gets_visible_text_unless_it_is_raw() -> None:
     with redirect_stdout(stream := Terminal()):
         Console().result("\x1b[2J")
@@ -57,6 +59,7 @@ def test_a_terminal_gets_visible_text_unless_it_is_raw() -> None:
     assert stream.getvalue() == "\\x1b[2J\x1b[2J"
 
 
+@pytest.mark.quick
 def test_json_is_one_line_of_printable_text_without_nan(capsys: Capture) -> None:
     word = 'two\nlines "\x1b[31m\x7f\u2028\u202e さ\udcff'
     Console().json("test", {"loss": math.inf, "curve": [math.nan, 1.5], "word": word})
@@ -83,6 +86,7 @@ def painted(text: str, bits: float) -> str:
     return stream.getvalue()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("env", "bits", "code"),
     [
@@ -105,6 +109,7 @@ def test_each_terminal_gets_the_colours_it_has_and_a_text_brings_none(
     assert ESCAPES.sub("", painted("\x1b[31mred [b]", bits)) == "\\x1b[31mred [b]"
 
 
+@pytest.mark.quick
 def test_errors_are_red_on_a_terminal_that_has_colours(program: Program) -> None:
     line = ("info", "-m", "\x1b[31m")
     status, seen = program.terminal(*line)
@@ -124,6 +129,7 @@ def test_a_pipe_to_a_narrow_terminal_gets_lines_that_fit(trained_once: Program) 
     assert trained_once.run("info").out.splitlines() == shown[200] != shown[48]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("columns", ["-1", "1000000000", "9" * 5000], ids=lambda text: text[:10])
 def test_columns_may_be_said_to_be_any_number(trained: Program, columns: str) -> None:
     for line in (
@@ -370,6 +376,7 @@ def test_fault_27_bytes_that_are_not_utf_8_are_replaced_or_shown(program: Progra
     assert "\\udcff (U+DCFF)" in ran.err
 
 
+@pytest.mark.quick
 def test_fault_28_markup_comes_out_as_it_is(program: Program) -> None:
     program.write("text", f"{MARKUP}\n" * 40)
     train = ("train", "text", *SMALL, "--epochs", "2", "--preview", "3", "--force")
