@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import time
 from functools import cache
+from html.parser import HTMLParser
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -192,3 +193,28 @@ def engine() -> MiniRacer:
 def ask(expression: str) -> Any:
     """Return the value of a JavaScript expression."""
     return json.loads(str(engine().eval(f"JSON.stringify({expression})")))
+
+
+class Reading(HTMLParser):
+    """The elements of a page, their attributes, and the text of some."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("meta", "input"):
+            self._open.append(tag)
+            self.texts.setdefault(tag, []).append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            self.texts[self._open[-1]][-1] += data

@@ -156,6 +156,13 @@ def parameters_of(shape: Architecture) -> Parameters:
     return p
 
 
+def drawing_lengths(characters: str = "abcd", novelty: float = 0.01) -> LanguageModel:
+    """Return a network that draws the length of a text first."""
+    p = parameters_of(Architecture(len(characters) + 2, 5, 1, head_name="length"))
+    p["tau.place"][...] = np.log(np.linspace(0.5, 5, len(p["tau.place"])))
+    return LanguageModel(p, Vocabulary(characters, novelty))
+
+
 def window(symbols: int = SYMBOLS, *, resets: bool = True, idle: bool = False) -> Window:
     """Return steps of which some begin an example, also in the middle and in two lanes at once."""
     rng = np.random.default_rng(1)

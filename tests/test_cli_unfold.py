@@ -13,10 +13,9 @@ import pytest
 import charrnn
 from charrnn.export.html import policy
 from charrnn.unfold import NAME, unfold
-from tests.browser import CHROMIUM, WITHOUT_ONE, Browser, is_quiet
+from tests.browser import CHROMIUM, WITHOUT_ONE, Browser, Reading, is_quiet
 from tests.networks import model_of
 from tests.program import Program
-from tests.test_export_html import Reading
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 HOSTILE = "a</title><script>\u202e\x1b&\n\"'"

@@ -8,7 +8,6 @@ import json
 import re
 import string
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import product
 
 import pytest
@@ -18,37 +17,12 @@ from charrnn.export import ExportOptions, export
 from charrnn.export.js import asset
 from charrnn.runs import load
 from charrnn.text import STEERING
-from tests.browser import ask
+from tests.browser import Reading, ask
 from tests.networks import model_of
 from tests.program import Program
 
 HOSTILE = "\x00\n<>&\"'/!-\\\u2028\u202e\ufeff\U0010ffffscript"
 TITLE = "</title><script>alert(1)</script>\u202e"
-
-
-class Reading(HTMLParser):
-    """The elements of a page, their attributes, and the text of some."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: dict[str, list[str]] = {}
-        self._open: list[str] = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in ("meta", "input"):
-            self._open.append(tag)
-            self.texts.setdefault(tag, []).append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self._open:
-            self.texts[self._open[-1]][-1] += data
 
 
 def page_of(trained: Trained, **options: object) -> str:

@@ -15,8 +15,7 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.predictor import Predictor
 from charrnn.runs import load
 from charrnn.scorer import score_group
-from tests.networks import END, babbler, independent, markov, model_of
-from tests.test_heads import drawing_lengths
+from tests.networks import END, babbler, drawing_lengths, independent, markov, model_of
 
 GAP = 3  # characters, at most
 PATTERNS = [

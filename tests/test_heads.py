@@ -13,22 +13,14 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn.network.architecture import Architecture
 from charrnn.network.heads import PARTS, Lengths
-from charrnn.network.parameters import LanguageModel
 from charrnn.predictor import Predictor
 from charrnn.reading import text_of
 from charrnn.scorer import score_ids
 from charrnn.settings import Reading
 from charrnn.system import path_of
-from charrnn.vocabulary import END, Vocabulary
-from tests.networks import parameters_of, score_texts
+from charrnn.vocabulary import END
+from tests.networks import drawing_lengths, parameters_of, score_texts
 from tests.program import seldom
-
-
-def drawing_lengths(characters: str = "abcd", novelty: float = 0.01) -> LanguageModel:
-    """Return a network that draws the length of a text first."""
-    p = parameters_of(Architecture(len(characters) + 2, 5, 1, head_name="length"))
-    p["tau.place"][...] = np.log(np.linspace(0.5, 5, len(p["tau.place"])))
-    return LanguageModel(p, Vocabulary(characters, novelty))
 
 
 def test_the_chance_of_the_end_is_the_sigmoid_of_its_unit() -> None:

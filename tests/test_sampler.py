@@ -22,8 +22,16 @@ from charrnn.runs import load
 from charrnn.sampler import Conditions, LengthChoice, Sample, Sampler, choose, keys, uniform
 from charrnn.scorer import score_group
 from charrnn.settings import SampleConfig
-from tests.networks import END, UNKNOWN, babbler, independent, markov, model_of, speller
-from tests.test_heads import drawing_lengths
+from tests.networks import (
+    END,
+    UNKNOWN,
+    babbler,
+    drawing_lengths,
+    independent,
+    markov,
+    model_of,
+    speller,
+)
 
 DRAWS = 20_000
 COIN = {"a": 0.3, "b": 0.3, END: 0.4}
@@ -132,6 +140,15 @@ def test_a_prime_is_read_first_and_unseen_characters_are_unknown() -> None:
 def test_the_unknown_is_never_drawn(how: dict[str, Any]) -> None:
     model = independent({"a": 0.001, END: 0.001, UNKNOWN: 0.998})
     assert set("".join(texts(model, 300, **how))) <= {"a"}
+
+
+def test_what_has_no_weight_is_not_drawn_by_the_least_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    zeros = lambda streams, _, steps: np.zeros((steps, len(streams)))  # noqa: E731
+    monkeypatch.setattr("charrnn.sampler.uniform", zeros)
+    for text in texts(babbler(), 3, empty=False, max_characters=5):
+        assert text.isalpha()
 
 
 def test_a_sample_without_an_end_is_cut_at_the_limit() -> None:
