@@ -30,7 +30,7 @@ from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.plots import show_progress
 from charrnn.settings import CorpusConfig, TrainConfig, check_agreement, make_config
 from charrnn.system import path_of
-from charrnn.training.loop import Event
+from charrnn.training.loop import Done, Event, nats_of_best, note_oddest
 from charrnn.training.loop import train as learn
 from charrnn.training.state import check_patience, sizes_of, start, take_sizes
 
@@ -47,13 +47,18 @@ class Run(Iterator[Event]):
     """
 
     def __init__(self, corpus: Corpus, run: Checkpoint) -> None:
-        self.checkpoint = run
+        self.checkpoint, self._corpus = run, corpus
         self._events = learn(run.state, corpus, run.config)
         self._between_steps = threading.RLock()  # another thread saves whole steps only
 
     def __next__(self) -> Event:
         with self._between_steps, delay_ctrl_c():
-            return next(self._events)
+            event = next(self._events)
+            if isinstance(event, Done):
+                run, corpus = self.checkpoint, self._corpus
+                costs = nats_of_best(run.state, corpus, run.counted)
+                note_oddest(run.oddest, corpus.held_out.ids, costs)
+            return event
 
     @property
     def model(self) -> Model:
