@@ -31,14 +31,13 @@ from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Floats = NDArray[np.float64]
 Nodes = NDArray[np.int64]
-Words = NDArray[np.uint64]
+Columns = NDArray[np.unsignedinteger[Any]]
 
 NONE: Final = -1
 HIGHEST: Final = 9  # order beside a network
 ALONE: Final = 7  # order of counts that predict alone, and where long windows take several words
 READY: Final = 1 << 22  # probabilities in the rows made beforehand, at most
 WORD: Final = 64  # bits
-BLOCK: Final = 1 << 18  # windows packed at a time
 
 COUNTED: Final = 10_000_000  # symbols of a text that are counted, at most
 SCORED: Final = 1 << 17  # symbols that baselines predict, at most
@@ -62,26 +61,28 @@ class Ngrams:
 
     def _count(self, ids: Ids) -> list[NDArray[np.uint32]]:
         """Make the trie; return the counts that each order uses."""
-        symbols = self.symbols
-        windows = Windows(ids, symbols, self.highest)
+        symbols, columns = self.symbols, windows(ids, self.symbols, self.highest)
         starts = [0, 1, 1 + symbols]  # the first node of each order; the last is the end
         keys = [np.arange(symbols)]
         occurrences = [np.bincount(ids, minlength=symbols).astype(np.uint32)]
         suffix = [np.zeros(1, np.int32), np.zeros(symbols, np.int32)]
         varieties = []
-        node = windows.column(1).astype(np.int32)  # of each window, in the order below
-        for order in range(2, self.highest + 1):
-            begins, last, count, number = windows.ngrams(order)
-            parent = node[begins].astype(np.int64)
+        node = columns[0].astype(np.int32)  # of the n-gram at the beginning of each window
+        differs = np.append(True, columns[0, 1:] != columns[0, :-1])[: len(ids)]  # from the last
+        for column in columns[1:]:
+            differs[1:] |= column[1:] != column[:-1]
+            is_ngram = column > 0
+            is_new = is_ngram & differs
+            begins = np.flatnonzero(is_new)  # the windows in which the n-grams are new
+            parent, last = node[begins].astype(np.int64), column[begins].astype(np.int64) - 1
             keys.append(parent * symbols + last)
-            occurrences.append(count)
+            occurrences.append(np.add.reduceat(is_ngram, begins, dtype=np.uint32))
             shorter = suffix[-1][parent - starts[-2]].astype(np.int64)
             shorter = find(keys[-2], shorter * symbols + last, starts[-2])
             before = np.bincount(shorter - starts[-2], minlength=len(keys[-2]))
             varieties.append(np.where(before > 0, before, occurrences[-2]).astype(np.uint32))
-            if order < self.highest:
-                suffix.append(shorter.astype(np.int32))
-            node = number + np.int32(starts[-1] - 1)
+            suffix.append(shorter.astype(np.int32))
+            node = np.cumsum(is_new, dtype=np.int32) + np.int32(starts[-1] - 1)
             starts.append(starts[-1] + len(begins))
         self.starts = starts
         self.keys: Nodes = np.concatenate(keys)  # of the nodes from 1 on
@@ -184,58 +185,22 @@ class Ngrams:
         return nats
 
 
-class Windows:
-    """The symbols from each place on, up to the next END, packed into words and sorted: runs."""
+def windows(ids: Ids, symbols: int, width: int) -> Columns:
+    """Return the symbols from each place on, up to the next END, as sorted columns (width, S).
 
-    def __init__(self, ids: Ids, symbols: int, highest: int) -> None:
-        self.highest, self.bits = highest, symbols.bit_length()
-        self.in_word = WORD // self.bits
-        text = np.zeros(len(ids) + 1 + highest, np.min_scalar_type(symbols))
-        text[: len(ids) + 1] = 1  # added to each id: 0 stands for nothing
-        text[1 : len(ids) + 1] += ids.astype(text.dtype)
-        words = [np.zeros(len(ids), np.uint64) for _ in range(0, highest, self.in_word)]
-        for start in range(0, len(ids), BLOCK):
-            stop = min(start + BLOCK, len(ids))
-            goes_on = np.ones(stop - start, np.bool_)
-            for place in range(highest):
-                symbol = text[start + place : stop + place] * goes_on
-                word = words[place // self.in_word][start:stop]
-                word <<= np.uint64(self.bits)
-                word += symbol
-                if place:
-                    goes_on &= symbol != END + 1
-        if len(words) == 1:
-            words[0].sort()
-        else:
-            in_order = np.lexsort(words[::-1])
-            words = [word[in_order] for word in words]
-        self.words = words
-        self.differs = np.zeros(len(ids), np.bool_)  # from the one before, in the symbols so far
-        self.differs[:1] = True
-
-    def column(self, order: int) -> Words:
-        """Return the symbol at a place of each window: its id + 1, or 0 for none."""
-        number, place = divmod(order - 1, self.in_word)
-        size = min(self.in_word, self.highest - number * self.in_word)
-        column = self.words[number] >> np.uint64(self.bits * (size - 1 - place))
-        column &= np.uint64((1 << self.bits) - 1)
-        return column
-
-    def ngrams(
-        self, order: int
-    ) -> tuple[NDArray[np.intp], Nodes, NDArray[np.uint32], NDArray[np.int32]]:
-        """Return the first window, last symbol and occurrences of each n-gram of the next order,
-        and how many n-grams have begun at each window.
-        """
-        for place in (1, 2) if order == 2 else (order,):
-            column = self.column(place)
-            self.differs[1:] |= column[1:] != column[:-1]
-        is_ngram = column > 0
-        is_new = is_ngram & self.differs
-        begins = np.flatnonzero(is_new)
-        count = np.add.reduceat(is_ngram, begins, dtype=np.uint32)
-        last = column[begins].astype(np.int64) - 1
-        return begins, last, count, np.cumsum(is_new, dtype=np.int32)
+    A symbol is its id + 1, and 0 stands for nothing. The text follows an END.
+    """
+    size = len(ids)
+    text: Any = np.zeros(size + width, np.min_scalar_type(symbols))
+    text[1 : size + 1] = ids
+    text[: size + 1] += 1
+    columns = np.empty((width, size), text.dtype)
+    goes_on = np.ones(size, np.bool_)
+    for place, column in enumerate(columns):
+        np.multiply(text[place : place + size], goes_on, out=column)
+        if place:
+            goes_on &= column != END + 1
+    return columns[:, np.lexsort(columns[::-1])]
 
 
 def find(keys: Nodes, wanted: Nodes, first: int) -> Nodes:
@@ -265,8 +230,6 @@ class Baseline:
 
     name: str  # "uniform", "unigram", "markov-1" .. "markov-6": characters of context
     nats_per_character: float
-    train_symbols: int  # counted: all, or those of evenly spaced pieces
-    held_out_symbols: int  # predicted, likewise
     nats: Floats | None = field(default=None, compare=False, repr=False)  # of each, at ``places``
 
 
@@ -282,7 +245,7 @@ def baselines(
     uniform = np.full(len(text), log(vocabulary.symbols))
     names = ["uniform", "unigram", *(f"markov-{n}" for n in range(1, ALONE))]
     return [
-        Baseline(name, float(nats.mean() + naming.mean()), ngrams.size, len(text), nats + naming)
+        Baseline(name, float(nats.mean() + naming.mean()), nats + naming)
         for name, nats in zip(names, [uniform, *ngrams.nats_by_order(text)], strict=True)
     ]
 

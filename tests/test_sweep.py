@@ -134,7 +134,7 @@ def test_combinations_are_ranked_with_standard_errors() -> None:
     rows += [row("far", seed, text + far) for seed in (0, 1)]
     rows += [row("near", seed, text + near) for seed in (0, 1)]
     rows += [{**row("lost", 0, text), "best": None}]
-    rows += counting_rows(Baseline("markov-4", float(text.mean()) - 1, 1, 1, text - 1), (0, 1))
+    rows += counting_rows(Baseline("markov-4", float(text.mean()) - 1, text - 1), (0, 1))
     ranking = rank(rows)
     assert [one["settings"] for one in ranking] == ["counting", "a", "near", "far", "lost"]
     assert [one["clearly_worse"] for one in ranking] == [False, False, False, True, True]
