@@ -116,6 +116,9 @@ TRAIN: list[Row] = [
             ("names.txt/x", "Not a directory", "Name another file"),
         )
     ),
+    (1, "nowhere.txt -m x", "nowhere.txt does not exist", CHECK),
+    (1, "names.txt -m bad.html", "bad.html already exists, and charrnn has not written it", "-m"),
+    (1, "--resume -m none.npz", "none.npz does not exist, so it cannot be resumed", "Train one"),
     # From another model
     (1, "names.txt -m x --from bad.txt", "bad.txt is not a model of charrnn", ""),
     (1, "names.txt -m x --from none.npz", "there is no model none.npz", ""),

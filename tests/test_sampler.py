@@ -145,7 +145,9 @@ def test_the_unknown_is_never_drawn(how: dict[str, Any]) -> None:
 def test_what_has_no_weight_is_not_drawn_by_the_least_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    zeros = lambda streams, _, steps: np.zeros((steps, len(streams)))  # noqa: E731
+    def zeros(streams: Any, _: int, steps: int) -> Numbers:
+        return np.zeros((steps, len(streams)))
+
     monkeypatch.setattr("charrnn.sampler.uniform", zeros)
     for text in texts(babbler(), 3, empty=False, max_characters=5):
         assert text.isalpha()
