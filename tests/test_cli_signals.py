@@ -262,7 +262,7 @@ def test_fault_18_killed_exactly_there_it_ends_in_the_same_bytes(
 
 def test_outside_of_training_a_signal_ends_it_cleanly(trained: Program) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
-        with trained.going("eval", "-", "--per-example", stdin=subprocess.PIPE) as child:
+        with trained.going("eval", "-", "--per-example", "-q", stdin=subprocess.PIPE) as child:
             assert child.process.stdin is not None
             child.process.stdin.write(b"anna\n")
             child.process.stdin.flush()
