@@ -17,7 +17,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
 from charrnn.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.score import Score, score_of, scores_of
-from charrnn.scorer import groups_of, score_group, score_ids
+from charrnn.scorer import groups_of, join, score_group, score_ids
 from charrnn.vocabulary import END, Vocabulary
 from tests.networks import SHAPES
 
@@ -125,6 +125,16 @@ def check_stretches(predictor: Predictor, size: int, stretch: int) -> None:
     for part, nats in whole.items():
         assert cut[part].mean() == pytest.approx(nats.mean(), abs=1e-6)
         np.testing.assert_allclose(cut[part], nats, rtol=0, atol=1e-3)
+
+
+def test_groups_that_are_joined_are_one_group() -> None:
+    predictor, names = predictor_of(SHAPES[0], with_counts=True), texts()[:30]
+    whole = score_group(predictor, names)
+    both = join([score_group(predictor, names[:12]), score_group(predictor, names[12:])])
+    assert both.texts == names
+    np.testing.assert_allclose(both.nats, whole.nats, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(both.totals(both.nats), whole.totals(whole.nats), atol=1e-9)
+    assert [both.of_text(i) for i in range(30)] == [whole.of_text(i) for i in range(30)]
 
 
 def test_groups_depend_on_the_texts_alone() -> None:
