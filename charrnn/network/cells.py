@@ -16,7 +16,7 @@ does a cell of one gate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from charrnn.network import Array, Arrays, States
 
 
 class Cell:
-    """The three functions of a cell, and the facts needed to call them."""
+    """The functions of a cell, and the facts needed to call them."""
 
     states: ClassVar[Sequence[str]]  # their names; |h| <= 1
     bias: ClassVar[Sequence[float]]  # the initial b of each gate
@@ -39,30 +39,12 @@ class Cell:
     # those of the gates, with terms that begin with b, W, U or d, then those of the states
     equations: ClassVar[Mapping[str, str]]
 
-    @staticmethod
-    def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) -> None:
-        """Fill the states after a step."""
-        raise NotImplementedError
-
-    @staticmethod
-    def slopes(
-        ux: Array, before: States, after: States, tape: Array, kept: Array, room: Array
-    ) -> None:
-        """Fill the factors of the way back."""
-        raise NotImplementedError
-
-    @staticmethod
-    def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: States) -> None:
-        """Fill the gradients."""
-        raise NotImplementedError
-
-    @staticmethod
-    def plainly(p: Arrays, plain: Arrays) -> None:
-        """Fill those parameters of the plain network that differ: see Output."""
-
-    @staticmethod
-    def back_from_plain(p: Arrays, of_plain: Arrays, gradient: Arrays) -> None:
-        """Fill those gradients that differ from the gradients of the plain network."""
+    forward: Callable[[Array, Array, States, States, Array], None]
+    slopes: Callable[[Array, States, States, Array, Array, Array], None]
+    backward: Callable[[States, Array, Array, Array, States], None]
+    # of a cell that feeds back: from its parameters to those of the plain network, and back
+    plainly: Callable[[Arrays, Arrays], None]
+    back_from_plain: Callable[[Arrays, Arrays, Arrays], None]
 
 
 class Tanh(Cell):
@@ -284,11 +266,13 @@ class Output(Tanh):
 
     @staticmethod
     def plainly(p: Arrays, plain: Arrays) -> None:
+        """Fill those parameters of the plain network that differ."""
         np.matmul(p["W1"], p["V"], out=plain["W1"])
         np.add(p["b1"], p["W1"] @ p["c"], out=plain["b1"])
 
     @staticmethod
     def back_from_plain(p: Arrays, of_plain: Arrays, gradient: Arrays) -> None:
+        """Fill those gradients that differ from the gradients of the plain network."""
         W, d_M, d_b = p["W1"], of_plain["W1"], of_plain["b1"]
         np.add(d_M @ p["V"].T, np.outer(d_b, p["c"]), out=gradient["W1"])
         gradient["V"][...] += W.T @ d_M

@@ -8,7 +8,7 @@ overflow also covers the logits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 import numpy as np
@@ -34,8 +34,8 @@ class Lengths:
 
     shapes: ClassVar = {f"tau.{name}": (PARTS,) for name in ("share", "place", "width")}
 
-    @classmethod
-    def begin(cls, p: Arrays, tau: Integers) -> None:
+    @staticmethod
+    def begin(p: Arrays, tau: Integers) -> None:
         """Fill initial parameters: each part covers an equal share of these lengths."""
         places = np.log(np.sort(tau) + 0.5)
         cuts = np.array_split(places, PARTS) if len(places) >= PARTS else [places] * PARTS
@@ -44,13 +44,13 @@ class Lengths:
         p["tau.place"][...] = [cut.mean() for cut in cuts]
         p["tau.width"][...] = np.log([max(float(np.std(cut)), 0.1 * apart) for cut in cuts])
 
-    @classmethod
-    def nats(cls, p: Arrays, tau: Integers) -> Array64:
+    @staticmethod
+    def nats(p: Arrays, tau: Integers) -> Array64:
         """Return -log P(tau), (n,)."""
         return -_log_sum(_by_part(p, tau)[0])
 
-    @classmethod
-    def fill_gradient(cls, p: Arrays, tau: Integers, weight: float, gradient: Arrays) -> float:
+    @staticmethod
+    def fill_gradient(p: Arrays, tau: Integers, weight: float, gradient: Arrays) -> float:
         """Return the sum of -log P(tau); leave its gradient times the weight in ``gradient``."""
         log_parts, a, b, apart = _by_part(p, tau)
         log_p = _log_sum(log_parts)
@@ -105,18 +105,11 @@ class Head:
     lengths: ClassVar[type[Lengths] | None] = None  # set if the length comes first
     equations: ClassVar[Mapping[str, str]] = {}  # value -> its equation: see cells
 
-    @staticmethod
-    def logits(o: Array) -> None:
-        """Turn the outputs o (R, K) into logits, in place."""
-        raise NotImplementedError
-
-    @staticmethod
-    def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
-        """Turn y_hat (R, K) into dL/do, in place, by the places of y (R,) in the flat y_hat.
-
-        Both are multiplied by the weight of a row.
-        """
-        raise NotImplementedError
+    # turns the outputs o (R, K) into logits, in place
+    logits: Callable[[Array], None]
+    # turns y_hat (R, K) into dL/do, in place, by the places of y (R,) in the flat y_hat; both are
+    # multiplied by the weight of a row
+    gradient: Callable[[Array, Integers, float], None]
 
 
 class Symbol(Head):

@@ -53,7 +53,6 @@ class Window:
     idle: NDArray[np.bool_] | None = None  # (T, B) whether the loss is left out
     clock: Integers | None = None  # (T, B) characters of the example read so far
     left: Integers | None = None  # (T, B) characters to come: see inputs
-    advance: int | None = None  # steps to the start of the next window; None: all
 
     @property
     def count(self) -> int:
@@ -290,9 +289,8 @@ class Unfolded:
         return total
 
     def _move_on(self, window: Window) -> None:
-        steps = len(window.x) if window.advance is None else window.advance
         for state in self.states:
-            state[0] = state[steps]
+            state[0] = state[len(window.x)]
 
     def _forward(self, p: Parameters, window: Window, starts: Starts, masks: Masks | None) -> Array:
         """Return the states of the top layer after dropout, (T, B, H)."""
