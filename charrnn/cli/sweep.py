@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
-from charrnn.cli.console import Console, clock
+from charrnn.cli.console import BOLD, CYAN, Console, clock
 from charrnn.cli.options import CorpusOptions, File, Known, exclusive, flag, group, not_one_of
 from charrnn.errors import CharrnnError, ClusterError, SettingError
 from charrnn.settings import (
@@ -36,7 +36,6 @@ from charrnn.settings import (
     CorpusConfig,
     Flag,
     Reading,
-    Setting,
     TrainConfig,
     Values,
     ensure,
@@ -45,7 +44,7 @@ from charrnn.settings import (
 )
 from charrnn.settings import learning as of_learning
 from charrnn.system import cores_for
-from charrnn.text import visible_line
+from charrnn.text import Visible, visible_line
 
 if TYPE_CHECKING:
     from charrnn.sweep import Material, Row, Trial
@@ -140,19 +139,18 @@ def check(options: Options) -> dict[str, tuple[Any, ...]]:
         name = known[word]
         if name in options.learning:
             raise exclusive(f"--{word}", f"--try {text}")
-        read = [value_of(word, settings_of(TrainConfig)[name], v) for v in values.split(",")]
+        allowed = settings_of(TrainConfig)[name].values
+        read = [value_of(word, allowed, value.strip()) for value in values.split(",")]
         tried[name] = tuple(dict.fromkeys([*tried.get(name, ()), *read]))
     return tried
 
 
-def value_of(word: str, declared: Setting, typed: str) -> Any:
+def value_of(word: str, values: Values, typed: str) -> Any:
     """Return the value of an option that is typed. Raise SettingError if it is not allowed."""
-    values, typed = declared.values, typed.strip()
+    is_flag = isinstance(values, Flag)
     with suppress(ValueError, KeyError):
-        return (
-            FLAGS[typed.lower()] if isinstance(values, Flag) else values.plain(values.read(typed))
-        )
-    allowed = "yes or no" if isinstance(values, Flag) else values.allowed
+        return FLAGS[typed.lower()] if is_flag else values.plain(values.read(typed))
+    allowed = "yes or no" if is_flag else values.allowed
     raise SettingError(f"--try {word}: {not_one_of(typed, allowed)}", SEE_HELP)
 
 
@@ -269,26 +267,24 @@ def show_ranking(ranking: list[Row], path: Path, options: Options, console: Cons
 
 
 def show_table(ranking: list[Row], console: Console) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="cyan")
-    for name in ("held-out", "difference", "std error", "time", "size"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("settings", no_wrap=True)
-    table.add_column("samples")  # which shrinks first
-    for row in ranking:
-        difference, error, size = row["difference"], row["standard_error"], row["parameters"]
-        cells = [
-            f"{row['nats_per_character']:.3f}",
-            f"{difference:+.3f}" if difference else "",
-            f"{error:.3f}" if error > 0 else "",
-            *([clock(row["seconds"]), f"{size:,}"] if size else ["", ""]),
-            visible_line(" ".join([row["settings"], *(f"({mark})" for mark in row["marks"])])),
-            visible_line("  ".join(row["samples"])),
-        ]
-        style = "bold" if "best" in row["marks"] else ""
-        table.add_row(*(Text(cell, style, no_wrap=True, overflow="ellipsis") for cell in cells))
-    rich = console.out.rich
-    rich.width = console.out.window if console.out.is_terminal else 160
-    rich.print(table)
+    """Show a row for each combination, cut to the width of a terminal."""
+    names = [
+        " ".join([row["settings"], *(f"({mark})" for mark in row["marks"])]) for row in ranking
+    ]
+    wide, out = max(map(len, names)), console.out
+    head = f"held-out  difference  std error     time       size  {'settings':{wide}}  samples"
+    room = out.window if out.is_terminal else None
+    lines = [out.paint(Visible(head[:room]), CYAN)]
+    for row, name in zip(ranking, names, strict=True):
+        loss, difference, error = f"{row['nats_per_character']:8.3f}", "", ""
+        if row["difference"]:
+            difference = f"{row['difference']:+.3f}"
+        if row["standard_error"] > 0:
+            error = f"{row['standard_error']:.3f}"
+        time, size = "", ""
+        if row["model"]:
+            time, size = clock(row["seconds"]), f"{row['parameters']:,}"
+        line = f"{loss}  {difference:>10}  {error:>9}  {time:>7}  {size:>9}  {name:{wide}}"
+        shown = Visible(visible_line("  ".join([line, *row["samples"]]))[:room].rstrip())
+        lines.append(out.paint(shown, BOLD) if "best" in row["marks"] else shown)
+    out.write_lines(lines)
