@@ -19,7 +19,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import islice
 from multiprocessing import connection
@@ -38,8 +38,8 @@ AHEAD = 3  # groups a worker that are sent before the oldest result is back
 TICK = 0.5  # seconds between two looks at the workers of a scheduler
 PATIENCE = 30.0  # seconds for a scheduler to answer, and to have a worker
 KILLED, GONE = "a worker process was killed", "the scheduler is gone"
-LOST = ("CancelledError", "FutureCancelledError", "CommClosedError", "ClosedClientError")
-ERRORS_OF_DASK = {"KilledWorker": KILLED, **dict.fromkeys(LOST, GONE)}
+LOST = "CancelledError FutureCancelledError CommClosedError ClosedClientError TimeoutError"
+ERRORS_OF_DASK = {"KilledWorker": KILLED, **dict.fromkeys(LOST.split(), GONE)}
 KEPT = "What is done so far is kept."
 VERSIONS = f"charrnn {charrnn.__version__} and numpy {np.__version__}"
 
@@ -60,49 +60,41 @@ def map_in_order(
     ahead = AHEAD if in_order else 1  # or a worker has several long runs, another none
     pending: list[Future[Any]] = []
     groups = iter(groups)
-    try:
-        workers = executor.watch(pending)
-        while True:
-            room = max(1, ahead * workers) - len(pending)
-            for group in islice(groups, max(0, room)):
-                pending.append(executor.submit(function, group))  # noqa: PERF401  one at a time
-            if not pending:
-                return
-            wanted = pending[:1] if in_order else pending
-            while not (done := [future for future in wanted if future.done()]):
-                workers = executor.watch(wanted)
-            pending.remove(done[0])
-            yield done[0].result()
-    except Exception as error:
-        if type(error).__name__ not in ERRORS_OF_DASK:
-            raise
-        raise ClusterError(ERRORS_OF_DASK[type(error).__name__], KEPT) from None
+    workers = executor.watch(pending)
+    while True:
+        room = max(1, ahead * workers) - len(pending)
+        for group in islice(groups, max(0, room)):
+            pending.append(executor.submit(function, group))  # noqa: PERF401  one at a time
+        if not pending:
+            return
+        wanted = pending[:1] if in_order else pending
+        while not (done := [future for future in wanted if future.done()]):
+            workers = executor.watch(wanted)
+        pending.remove(done[0])
+        yield done[0].result()
+
+
+def open_executor(
+    shared: Any, cores: int = 1, scheduler: str | None = None
+) -> AbstractContextManager[Executor]:
+    """Open workers that all get the shared value; they end with the block."""
+    if scheduler is not None:
+        return _open_dask(shared, scheduler)
+    if cores > 1:
+        return _open_pool(shared, cores)
+    return nullcontext(Executor(partial(_work_at_once, shared), lambda _: 0))
+
+
+def _work_at_once(shared: Any, function: Work, group: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_result(function(shared, group))
+    return future
 
 
 @contextmanager
-def open_executor(shared: Any, cores: int = 1, scheduler: str | None = None) -> Iterator[Executor]:
-    """Open workers that all get the shared value; they end with the block."""
-
-    def work_at_once(function: Work, group: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(function(shared, group))
-        return future
-
-    if scheduler is not None:
-        with _open_dask(shared, scheduler) as executor:
-            yield executor
-    elif cores > 1:
-        children: list[Child] = []
-        try:
-            yield _pool(shared, cores, children)
-        finally:
-            end_children(children)
-    else:
-        yield Executor(work_at_once, lambda wanted: 0)
-
-
-def _pool(shared: Any, cores: int, children: list[Child]) -> Executor:
-    """Return an executor that starts processes, each with a pipe that closes if it is killed."""
+def _open_pool(shared: Any, cores: int) -> Iterator[Executor]:
+    """Open processes of this machine, each with a pipe that closes if the process is killed."""
+    children: list[Child] = []
     waiting: dict[Any, deque[Future[Any]]] = {}  # by pipe, in the order of the groups
 
     def submit(function: Work, group: Any) -> Future[Any]:
@@ -131,7 +123,10 @@ def _pool(shared: Any, cores: int, children: list[Child]) -> Executor:
             raise ClusterError(KILLED, KEPT) from None
         return cores
 
-    return Executor(submit, watch)
+    try:
+        yield Executor(submit, watch)
+    finally:
+        end_children(children)
 
 
 def serve(file: int) -> None:
@@ -160,13 +155,7 @@ def serve(file: int) -> None:
 def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
     """Open the workers of a scheduler, typed as its address or as the file it wrote."""
     client, seen = _connect(scheduler), time.monotonic()
-
-    def ask(function: Any, *args: Any, patience: float = PATIENCE, **how: Any) -> Any:
-        """Call a method of the client, which would wait for ever."""
-        try:
-            return client.sync(function, *args, callback_timeout=patience, **how)
-        except OSError:
-            raise ClusterError(GONE, KEPT) from None
+    ask = partial(client.sync, callback_timeout=PATIENCE)  # or its methods would wait for ever
 
     def watch(wanted: list[Future[Any]]) -> int:
         nonlocal seen
@@ -187,9 +176,13 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
                 what = f"a worker has {versions}, this machine {VERSIONS}"
                 raise ClusterError(what, "Install the same versions on all machines.")
         # To broadcast the value can hang while a worker joins.
-        value = ask(client.scatter, shared, hash=False, patience=10 * PATIENCE)
+        value = ask(client.scatter, shared, hash=False, callback_timeout=10 * PATIENCE)
         submit = client.get_executor(pure=False).submit
         yield Executor(partial(submit, _work_for_client, value), watch)
+    except Exception as error:
+        if type(error).__name__ not in ERRORS_OF_DASK:
+            raise
+        raise ClusterError(ERRORS_OF_DASK[type(error).__name__], KEPT) from None
     finally:
         with suppress(Exception):  # the results are in
             client.close(timeout=1)
