@@ -16,7 +16,7 @@ import os
 import stat
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass, replace
 from difflib import get_close_matches
 from types import UnionType
@@ -256,18 +256,11 @@ def write(path: Path, trained: Trained, arrays: Arrays) -> None:
                 npy.write_array(member, little, (1, 0), allow_pickle=False)
 
 
-def check_may_be_replaced(path: Path, hint: str) -> None:
-    """Raise ModelExistsError if the file exists and charrnn has not written it."""
-    with suppress(OSError):  # the attempt to write will show the error
-        if os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
-            what = f"{os.fspath(path)} already exists, and charrnn has not written it"
-            raise errors.ModelExistsError(what, hint)
-
-
 @contextmanager
 def locked(path: Path, *, force: bool) -> Iterator[None]:
     """Lock a model file. Raise ModelExistsError for another file in its place, unless forced."""
     with saving.locked(path):
-        if not force:
-            check_may_be_replaced(path, "Name another file, or say force=True.")
+        if not force and os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
+            what = f"{os.fspath(path)} already exists, and charrnn has not written it"
+            raise errors.ModelExistsError(what, "Name another file, or add [force] to replace it.")
         yield

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from charrnn.checkpoint import Checkpoint, Trained
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.score import BITS, Mean, band_of
-from charrnn.text import clusters, visible_in_html
+from charrnn.text import visible
 from charrnn.training.loop import LOSSES, Checkup, Event
 from charrnn.training.state import progress
 
@@ -122,15 +122,14 @@ def heat_map(text: str, nats: Sequence[float]) -> str:
     """Return the coloured text and its sums for a notebook; the last of the nats is END's."""
     from charrnn.export.html import LIGHT
 
-    shown = clusters(text[:LONGEST], nats[: min(len(text), LONGEST)])
-    shown = [(cluster.replace("\n", "↵\n"), cost) for cluster, cost in shown]
+    shown = [(c.replace("\n", "↵\n"), cost) for c, cost in zip(text[:LONGEST], nats, strict=False)]
     rest = f" The first {LONGEST:,} are shown."
     if len(text) <= LONGEST:
         shown, rest = [*shown, ("■\n", nats[-1])], ""
     parts = []
-    for band, group in groupby(shown, lambda cluster: band_of(cluster[1])):
+    for band, group in groupby(shown, lambda pair: band_of(pair[1])):
         run = list(group)
-        words = escape(visible_in_html("".join(cluster for cluster, _ in run)), quote=False)
+        words = escape(visible("".join(character for character, _ in run)), quote=False)
         if band:
             ink, ground = LIGHT[band - 1].replace("var(--ink)", INK).split()
             bits = " ".join(f"{cost * BITS:.1f}" for _, cost in run)

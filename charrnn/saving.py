@@ -39,7 +39,7 @@ def target_of(path: Path) -> Iterator[str]:
         raise SaveError(what, remedy(error)) from error
 
 
-def remedy(error: object, another: str = "name a file elsewhere with [path]") -> str:
+def remedy(error: object, another: str = "name another file") -> str:
     """Return what to do after a failed save. ``another`` asks for another file or folder."""
     first = {errno.ENOSPC: "Free some room, or ", errno.ENOENT: "Make the folder first, or "}
     advice = first.get(getattr(error, "errno", 0) or 0, "") + another

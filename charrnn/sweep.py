@@ -28,7 +28,7 @@ from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError
 from charrnn.model_file import save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import Run, begin, configure
-from charrnn.saving import remedy
+from charrnn.saving import locked, remedy
 from charrnn.settings import CorpusConfig, check_agreement, option_of
 from charrnn.system import LineFile, parse_line
 from charrnn.training.loop import Done, nats_of_best
@@ -168,9 +168,7 @@ def open_folder(path: Path, *, resume: bool) -> Iterator[Folder]:
     if not resume and os.path.lexists(rows_file):
         raise SaveError(f"{path} holds a sweep", "Resume it, or name another folder.")
     path.mkdir(parents=True, exist_ok=True)
-    with closing(LineFile.at(rows_file)) as file:
-        if not file.lock():
-            raise SaveError(f"another sweep is running in {path}", "Wait, or use another folder.")
+    with locked(rows_file), closing(LineFile(rows_file)) as file:
         file.cut_torn_line()
         folder = Folder(path, file, {})
         for number, line in enumerate(file.lines(), 1):

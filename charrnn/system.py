@@ -1,4 +1,4 @@
-"""The cores, processes and memory of this machine, files of JSON lines, and random streams.
+"""The cores and the memory of this machine, files of JSON lines, and random streams.
 
 Threads of NumPy's matrix library beside processes of charrnn would wait for each other, so the
 library gets one thread, by variables of the environment that are set before NumPy is imported.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +24,36 @@ ONE_THREAD: Final = {  # for each library, before NumPy is imported
     for name in ("OPENBLAS", "OMP", "MKL", "BLIS", "VECLIB", "NUMEXPR")
 }
 
+# Each use of a seed has a stream of its own: default_rng([seed, ORDER, epoch]). The split of a
+# corpus is number 0, because default_rng(seed) is default_rng([seed, 0]).
+WEIGHTS: Final = 1
+REGULARIZATION: Final = 2  # then the step
+ORDER: Final = 3  # then the epoch
+OWN_INPUTS: Final = 4  # then the step
+
+# Corpora and models that come with the program
+NAMES: Final = ("dinosaurs", "given-names", "given-names-latin", "reber", "verses")  # corpora
+MODELS: Final = ("dinosaurs", "given-names", "latin", "reber", "verses")
+OURS: Final = f"{', '.join(MODELS[:-1])} or {MODELS[-1]}"
+HOMES: Final = list(Path(__file__).parents)[:2]  # of data, installed or in a checkout
+
+
+def path_of(source: str) -> str:
+    """Return the path of a corpus that comes with the program; any other name stays as it is."""
+    return _packaged(source, NAMES, f"data/{source}.txt")
+
+
+def model_at(path: str | os.PathLike[str]) -> str:
+    """Return the path of a model that comes with the program; any other path stays as it is."""
+    name = os.fspath(path)
+    return _packaged(name, MODELS, f"models/{name}.npz")
+
+
+def _packaged(name: str, known: Sequence[str], file: str) -> str:
+    if name in known and not os.path.lexists(name):  # a file of that name comes first
+        return next((str(home / file) for home in HOMES if (home / file).is_file()), name)
+    return name
+
 
 def cores() -> int:
     """Return the number of cores that this process may use."""
@@ -36,12 +65,6 @@ def cores() -> int:
 def cores_for(wanted: int | None) -> int:
     """Return the number of processes that are wanted, or that suit this machine."""
     return wanted or min(cores(), MOST_CORES)
-
-
-def set_threads(wanted: int | None = None) -> int:
-    """Give BLAS one thread, before numpy is imported; return the number of processes."""
-    os.environ.update(ONE_THREAD)
-    return cores_for(wanted)
 
 
 Child = tuple["subprocess.Popen[bytes]", "Connection"]  # a process and the pipe to it
@@ -85,111 +108,55 @@ def end_children(children: list[Child]) -> None:
 
 def available() -> int | None:
     """Return the bytes that this process may use; None if unknown."""
-    with suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * int(line.split()[1])
-    with suppress(OSError, ValueError, AttributeError):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next((1024 * int(at.split()[1]) for at in lines if "MemAvailable" in at), None)
     return None
 
 
 def parse_line(line: bytes | str) -> dict[str, Any]:
     """Return the object on a line of JSON. Raise ValueError for anything else."""
-    try:
-        row = json.loads(line)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+    row = json.loads(line)
     if not isinstance(row, dict):
         raise ValueError("not an object")
     return row
 
 
 class LineFile:
-    """A file of JSON lines, each appended whole or not at all; also a pipe, which keeps none."""
+    """A file of JSON lines, each appended whole or not at all."""
 
-    def __init__(self, file: int, *, is_shared: bool = False) -> None:
-        """Take over an open file. A shared one has other writers and is never cut."""
-        self._file = file
-        self.keeps_lines = stat.S_ISREG(os.fstat(file).st_mode) and not is_shared
-
-    @staticmethod
-    def at(path: Path) -> LineFile:
-        return LineFile(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666))
-
-    def lock(self) -> bool:
-        """Keep other runs out of the file, and return True, or False if one is in it."""
-        with suppress(ImportError, OSError):  # Windows; filesystems without locks
-            import fcntl
-
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return not self.keeps_lines
-        return True
+    def __init__(self, path: Path) -> None:
+        self._file = open(path, "ab+", buffering=0)  # noqa: SIM115
 
     def lines(self) -> list[bytes]:
         """Return the lines of the file with their ends. The last one may be torn."""
-        with open(self._file, "rb", closefd=False) as file:
-            file.seek(0)
-            return file.readlines()
+        self._file.seek(0)
+        return self._file.readall().splitlines(keepends=True)
 
     def cut(self, size: int) -> None:
         """Drop everything after the first ``size`` bytes."""
-        os.truncate(self._file, size)
+        if size < self._file.seek(0, os.SEEK_END):
+            self._file.truncate(size)
 
     def cut_torn_line(self) -> None:
         self.cut(sum(len(line) for line in self.lines() if line.endswith(b"\n")))
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Append a line. If that fails, raise OSError and leave the file as it was."""
-        size = os.fstat(self._file).st_size
-        rest = memoryview(json.dumps(row, allow_nan=False).encode() + b"\n")
+        size = self._file.seek(0, os.SEEK_END)
+        rest = json.dumps(row, allow_nan=False).encode() + b"\n"
         try:
             while rest:
-                rest = rest[os.write(self._file, rest) :]
+                rest = rest[self._file.write(rest) :]
         except OSError:
-            if self.keeps_lines:
-                with suppress(OSError):
-                    self.cut(size)
+            with suppress(OSError):
+                self.cut(size)
             raise
 
     def sync(self) -> None:
         """Make the lines outlast a power cut, if the filesystem can do that."""
         with suppress(OSError):
-            os.fsync(self._file)
+            os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        os.close(self._file)
-
-
-# Each use of a seed has a stream of its own: default_rng([seed, ORDER, epoch]). The split of a
-# corpus is number 0, because default_rng(seed) is default_rng([seed, 0]).
-WEIGHTS: Final = 1
-REGULARIZATION: Final = 2  # then the step
-ORDER: Final = 3  # then the epoch
-OWN_INPUTS: Final = 4  # then the step
-
-
-# Corpora and models that come with the program
-NAMES: Final = ("dinosaurs", "given-names", "given-names-latin", "reber", "verses")  # corpora
-MODELS: Final = ("dinosaurs", "given-names", "latin", "reber", "verses")
-OURS: Final = f"{', '.join(MODELS[:-1])} or {MODELS[-1]}"
-HOMES: Final = list(Path(__file__).parents)[:2]  # of data, installed or in a checkout
-
-
-def path_of(source: str) -> str:
-    """Return the path of a corpus that comes with the program; any other name stays as it is."""
-    return _packaged(source, NAMES, f"data/{source}.txt")
-
-
-def model_at(path: str | os.PathLike[str]) -> str:
-    """Return the path of a model that comes with the program; any other path stays as it is."""
-    name = os.fspath(path)
-    return _packaged(name, MODELS, f"models/{name}.npz")
-
-
-def _packaged(name: str, known: Sequence[str], file: str) -> str:
-    if name in known and not os.path.lexists(name):  # a file of that name comes first
-        return next((str(home / file) for home in HOMES if (home / file).is_file()), name)
-    return name
+        self._file.close()

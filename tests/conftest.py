@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from charrnn.system import set_threads
+from charrnn.system import ONE_THREAD
 
-set_threads()  # before anything imports numpy
+os.environ.update(ONE_THREAD)  # before anything imports numpy
 settings.register_profile("usual", deadline=None, max_examples=12, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=400)
 settings.load_profile("usual")

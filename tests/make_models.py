@@ -6,6 +6,7 @@ model ``latin`` learns from three of them, in more forms: see ``latin_lines``.
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import sys
@@ -17,7 +18,7 @@ from typing import Any
 import charrnn
 from charrnn.reading import text_of
 from charrnn.settings import Reading
-from charrnn.system import MODELS, path_of, set_threads
+from charrnn.system import MODELS, ONE_THREAD, path_of
 
 FOLDER = Path(charrnn.__file__).parent / "models"
 CORPORA = {"given-names": "given-names-latin"}  # if it has another name than the model
@@ -79,7 +80,7 @@ def trained(name: str) -> charrnn.Model:
 
 def main() -> None:
     """Train and write the models that the command line names, or all."""
-    set_threads()  # before numpy is imported: one BLAS thread, as in the program
+    os.environ.update(ONE_THREAD)  # before numpy is imported: one BLAS thread, as in the program
     FOLDER.mkdir(exist_ok=True)
     for name in sys.argv[1:] or MODELS:
         path = FOLDER / f"{name}.npz"

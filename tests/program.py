@@ -140,6 +140,7 @@ def in_this_process(
         stack.enter_context(mock.patch.dict(os.environ, changed, clear=True))
         stack.enter_context(chdir(folder))
         stack.enter_context(mock.patch.object(sys, "stdin", stdin))
+        stack.enter_context(mock.patch.object(sys, "argv", ["charrnn", *map(os.fsdecode, args)]))
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         end = stack.enter_context(pytest.raises(SystemExit))

@@ -100,12 +100,12 @@ TRAIN: list[Row] = [
     ),
     # Files
     (1, "bad.txt -m no/x.npz", "no/x.npz cannot be saved: No such file", "Make the folder"),
-    (1, "bad.txt -m .", ". cannot be saved: it is not a regular file", "Name a file"),
+    (1, "bad.txt -m .", ". cannot be saved: it is not a regular file", "Name another"),
     *(
         row
         for more in ("", " --dry-run")
         for row in (
-            (1, f"names.txt -m no/x.npz{more}", "no/x.npz cannot be saved: ", "or name a file"),
+            (1, f"names.txt -m no/x.npz{more}", "no/x.npz cannot be saved: ", "or name another"),
         )
     ),
     *(
@@ -117,8 +117,13 @@ TRAIN: list[Row] = [
         )
     ),
     (1, "nowhere.txt -m x", "nowhere.txt does not exist", CHECK),
-    (1, "names.txt -m bad.html", "bad.html already exists, and charrnn has not written it", "-m"),
-    (1, "--resume -m none.npz", "none.npz does not exist, so it cannot be resumed", "Train one"),
+    (
+        1,
+        "names.txt -m bad.html",
+        "bad.html already exists, and charrnn has not written it",
+        "--force",
+    ),
+    (1, "--resume -m none.npz", "there is no model none.npz", "Train one"),
     # From another model
     (1, "names.txt -m x --from bad.txt", "bad.txt is not a model of charrnn", ""),
     (1, "names.txt -m x --from none.npz", "there is no model none.npz", ""),

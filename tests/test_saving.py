@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 import charrnn
-from charrnn import errors, saving
-from charrnn.errors import ModelExistsError
-from charrnn.model_file import check_may_be_replaced
+from charrnn import errors, model_file, saving
+from charrnn.errors import ModelExistsError, SaveError
 from tests.program import BRIEF, SMALL, Program
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
@@ -36,8 +35,9 @@ def saved(tmp_path: Path) -> Path:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
 def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")  # to open it would wait for ever
-    check_may_be_replaced(tmp_path / "pipe", "")
-    check_may_be_replaced(tmp_path, "")  # who writes there will see
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(SaveError), model_file.locked(path, force=False):
+            pass
 
 
 def test_training_replaces_no_novel(program: Program) -> None:
@@ -45,7 +45,7 @@ def test_training_replaces_no_novel(program: Program) -> None:
     program.refuses(
         *("train", "names.txt", *BRIEF, "-m", "novel.txt"),
         what="novel.txt already exists, and charrnn has not written it",
-        hint="Name another file with -m, or replace it with --force.",
+        hint="Name another file, or add --force to replace it.",
     )
     program.refuses(
         *("train", "names.txt", *BRIEF, "--metrics", "novel.txt", "-q"),
@@ -63,7 +63,7 @@ def test_no_save_from_python_replaces_the_corpus_unless_forced(tmp_path: Path) -
     for save in (run.save, model.save):
         with pytest.raises(ModelExistsError, match="charrnn has not written it") as refused:
             save(corpus)
-        assert refused.value.hint == "Name another file, or say force=True."
+        assert refused.value.hint == "Name another file, or add force to replace it."
         assert corpus.read_text().startswith("anna")
     run.save(tmp_path / "names.npz")
     run.save(tmp_path / "names.npz")  # a model may be replaced

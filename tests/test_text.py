@@ -49,23 +49,6 @@ def test_it_is_shown_as(text: str, shown: str) -> None:
     assert escaping.visible(text) == shown
 
 
-@pytest.mark.parametrize(
-    "graphemes",
-    [
-        ["x", "e\u0301", "y", "\n", "\u0301", "x", "\0"],
-        ["👍🏽", "👩\u200d👩\u200d👧", "x"],
-        ["🇩🇪", "🇫🇷", "🇮", "x", "🇩🇪"],
-        ["\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e007f", "\u1112\u1161\u11ab", "中"],
-    ],
-)
-def test_a_cluster_has_the_number_of_its_first_character(graphemes: list[str]) -> None:
-    costs = [99.0] * len("".join(graphemes))
-    for i in range(len(graphemes)):
-        costs[len("".join(graphemes[:i]))] = i
-    expected = [(grapheme, i) for i, grapheme in enumerate(graphemes)]
-    assert escaping.clusters("".join(graphemes), costs) == expected
-
-
 @given(ANY_TEXT)
 def test_a_message_stays_on_its_line(text: str) -> None:
     line = escaping.visible_line(text)

@@ -91,7 +91,7 @@ def start(module: Any, options: Any) -> None:
     for path in (*named, *getattr(options, "models", ())):
         if str(path) in system.MODELS and os.path.lexists(path):
             console.note(f"{path} is a file here, not the model of the package")
-    system.set_threads()  # before numpy is imported
+    os.environ.update(system.ONE_THREAD)  # before numpy is imported
     module.run(options, console)
 
 

@@ -42,7 +42,7 @@ from charrnn.cli.options import CommandOptions, exclusive, flag, group
 from charrnn.errors import CorpusError, ModelFileError, SettingError
 from charrnn.settings import CORPUS, COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.system import NAMES, cores_for
-from charrnn.text import Raw, Visible, visible, visible_line
+from charrnn.text import Visible, visible, visible_line
 
 if TYPE_CHECKING:
     from rich.text import Text as RichText
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 SCORING, ROWS = "Scoring", "Rows and colours"  # panels of help
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
 STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
-Row = tuple[float, Raw]  # the nats per character, and a line
+Row = tuple[float, Visible]  # the nats per character, and a line
 
 
 class Threshold(Values):
@@ -294,7 +294,7 @@ def rows_of(
             x_oddest = "-" if math.isnan(oddest) else f"{loss / oddest:.2f}"
             place = f"{visible_line(place)[-width:]:>{width}}"
             line = f"{place}  {score.bits_per_character:9.3f}  {x_oddest:>8}  {text}"
-        rows.append((loss, Raw(f"{line}\n")))
+        rows.append((loss, Visible(f"{line}\n")))
     return rows
 
 

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options
-from charrnn.cli.console import Console, check_output, output_errors
+from charrnn.cli.console import Console, check_output
 from charrnn.cli.options import CommandOptions, File, flag, group
 from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to
 from charrnn.settings import setting
@@ -68,9 +68,8 @@ def run(options: Options, console: Console) -> None:
     path, about = options.out, ExportOptions(**options.about)
     suffix = about.suffix_for(path)
     model = load(options.model)
-    check_output(path, "FILE", options.model, *model.corpus.names, force=options.force)
-    with output_errors():
-        export_to(path, model.trained, about, force=options.force)
+    check_output(path, "FILE", options.model, force=options.force)
+    export_to(path, model.trained, about, force=options.force)
     if model.trained.counted is not None and suffix != ".npz":
         console.note(f"{path} holds the network without the n-gram counts")
     elif model.trained.counted is not None and not about.without_counts:

@@ -28,7 +28,7 @@ from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.options import CommandOptions, group
 from charrnn.errors import CorpusError
 from charrnn.settings import FILLING, FillConfig, Reading, Text, setting
-from charrnn.text import Raw, Visible, encodable, joined, visible_line
+from charrnn.text import Visible, encodable, visible_line
 
 LEAST = 1e-6  # of the probability: less is not worth a note
 
@@ -80,9 +80,9 @@ def run(options: Options, console: Console) -> None:
             if output.is_terminal:
                 shown = visible_line(filling.text)
                 shown = output.paint(shown, BOLD) if place == 0 else shown
-                output.write_lines([joined([figure, shown])])
+                output.write_lines([Visible(figure + shown)])
             else:
-                output.write(Raw(figure + filling.text.replace("\n", "\\n") + "\n"))
+                output.write(Visible(figure + filling.text.replace("\n", "\\n") + "\n"))
         if filled.left_out >= LEAST:
             share = f"{100 * filled.left_out:.3g}%"
             console.note(f"not tried: fillings with at most {share} of the probability (--beam)")

@@ -23,7 +23,7 @@ from importlib.resources import files
 from charrnn.cli.console import Console
 from charrnn.cli.options import CommandOptions, flag
 from charrnn.settings import OneOf, setting
-from charrnn.text import Raw
+from charrnn.text import Visible
 
 
 def page(name: str) -> str:
@@ -43,7 +43,7 @@ class Options(CommandOptions):
 def run(options: Options, console: Console) -> None:
     text = page(options.topic or "README")
     if options.raw or not console.out.is_terminal:
-        console.out.write(Raw(text))
+        console.out.write(Visible(text))
         return
     from rich.markdown import Markdown
 

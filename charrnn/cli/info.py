@@ -22,12 +22,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.filesize import decimal
+
 from charrnn.cli import options
 from charrnn.cli.console import (
     Console,
     Entry,
     Output,
-    bytes_in_words,
     check_output,
     count,
     entries,
@@ -134,7 +135,7 @@ def resume_of(model: Model) -> dict[str, Any]:
 def in_words(facts: dict[str, Any]) -> Iterator[Entry]:
     """Yield what people read."""
     settings, corpus, best = facts["settings"], facts["corpus"], facts["best"]
-    yield "model", f"{facts['model']}, {bytes_in_words(facts['bytes'])}"
+    yield "model", f"{facts['model']}, {decimal(facts['bytes'])}"
     network = f"{facts['layers']} x {facts['hidden']:,} {settings['cell']}"
     yield "network", f"{network}, {facts['parameters']:,} parameters"
     yield "vocabulary", f"{facts['symbols']:,} symbols: end, unknown, and"

@@ -10,11 +10,11 @@ import json
 import math
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
@@ -25,16 +25,15 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.sampler import SampleConfig, Sampler
 from charrnn.saving import remedy
 from charrnn.system import LineFile, parse_line
-from charrnn.text import Visible, joined, visible_line
+from charrnn.text import Visible, visible_line
 from charrnn.training.loop import Checkup, Done, Event, Step
 from charrnn.training.state import progress
 
 ROWS = 10  # in a run, and one more for its end
 LONGEST = 60  # columns of a sample: a Chinese character takes two
-NARROWEST, WIDE = 20, 72  # columns of a bar, and of a bar with the speed
+WIDE = 72  # columns of a bar with the speed
 RUN, STEP, CHECKUP = "charrnn.run/2", "charrnn.step/2", "charrnn.checkup/2"
 BEGINNING = b'{"schema": "charrnn.'
-HINT = "Name another file with --metrics."
 MAY_CHANGE = ("epochs", "minutes", "patience", "cores")  # settings that do not make another run
 
 
@@ -49,19 +48,13 @@ class Progress:
         self._next_row = self.share  # of the run that is done when the next row is shown
         self._hidden: Checkup | None = None  # the last check-up, if it has no row
         self._has_head = False
-        self._bar = None
-        if console.is_animated and console.err.window >= NARROWEST:
-            rate = "{rate_fmt}, " if console.err.window >= WIDE else ""
-            layout = f"{{percentage:3.0f}}%|{{bar}}| {{desc}}{rate}{{remaining}} left"
-            seen, how = run.state.characters, {"unit": " characters", "unit_scale": True}
-            self._bar = console.bar(initial=seen, bar_format=layout, miniters=0, **how)
+        rate = "{rate_fmt}, " if console.err.window >= WIDE else ""
+        layout = f"{{percentage:3.0f}}%|{{bar}}| {{desc}}{rate}{{remaining}} left"
+        how: dict[str, Any] = {"unit": " characters", "unit_scale": True, "bar_format": layout}
+        self._bar = console.bar(initial=run.state.characters, miniters=0, **how)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+    def close(self) -> None:
+        self._bar.close()
 
     @property
     def share(self) -> float:
@@ -74,46 +67,36 @@ class Progress:
 
     def show(self, event: Event) -> None:
         self.seconds = time.monotonic() - self._began
-        match event:
-            case Step():
-                self.characters += event.characters
-                if self._bar is not None:
-                    self._bar.ncols = self.console.err.window - 1
-                    self._bar.total = self.run.state.characters / self.share
-                    self._bar.set_description_str(self._loss(event), refresh=False)
-                    self._bar.update(event.characters)
-            case Checkup():
-                self._hidden = event
-                if self.share >= self._next_row:
-                    self._show_row(event)
-            case Done():
+        if isinstance(event, Done):
+            self.finish()
+            return
+        if isinstance(event, Checkup):
+            self._hidden = event
+            if self.share >= self._next_row:
                 self.finish()
+            return
+        self.characters += event.characters
+        loss, best = f"training {event.nats_per_character:.3f}, ", self.run.state.best
+        if best is not None and self.run.corpus.held_out_characters:
+            loss = f"held-out {best.nats_per_character:.3f} (best), "
+        self._bar.total = self.run.state.characters / self.share
+        self._bar.set_description_str(loss, refresh=False)
+        self._bar.update(event.characters)
 
     def finish(self) -> None:
-        """Show the last check-up, if it has no row yet."""
-        if self._hidden is not None:
-            self._show_row(self._hidden)
-
-    def _loss(self, event: Step) -> str:
-        best = self.run.state.best
-        if best is None or not self.run.corpus.held_out_characters:
-            return f"training {event.nats_per_character:.3f}, "
-        return f"held-out {best.nats_per_character:.3f} (best), "
-
-    def _show_row(self, event: Checkup) -> None:
-        """Write the losses of a check-up, and samples on the same line and below it."""
-        self._hidden = None
+        """Show the last check-up, if it has no row yet: its losses, and samples beside them."""
+        event, self._hidden = self._hidden, None
         self._next_row = (math.floor(ROWS * self.share) + 1) / ROWS
-        if self.console.quiet:
+        if event is None or self.console.quiet:
             return
         err, score = self.console.err, event.score
-        losses = [Visible(f"{100 * self.share:5.0f} %{event.train_nats_per_character:8.3f}")]
         head = "   done   train"
+        row = f"{100 * self.share:5.0f} %{event.train_nats_per_character:8.3f}"
         if score is not None:
             head += "  held-out  "
             is_best = event.step == (self.run.state.best and self.run.state.best.step)
             cell = Visible(f"{score.nats_per_character:10.3f}{' *' if is_best else '  '}")
-            losses.append(err.paint(cell, f"{BOLD};{GREEN}") if is_best else cell)
+            row += err.paint(cell, f"{BOLD};{GREEN}") if is_best else cell
         indent = len(head) + 3
         if not self._has_head:
             kind = self.run.corpus.examples_are.removesuffix("s")
@@ -121,10 +104,10 @@ class Progress:
             self.console.say(Visible(""), err.paint(visible_line(head), CYAN))
             self._has_head = True
         seed = (self.run.config.seed + event.step) % (1 << 64)
-        samples = preview(self.run.latest, self.samples, seed, err.width - indent)
-        texts = [err.paint(err.fitting(text), DIM) for text in samples] or [Visible("")]
-        self.console.say(Visible(joined([*losses, Visible("   "), texts[0]]).rstrip()))
-        self.console.say(*(joined([Visible(" " * indent), text]) for text in texts[1:]))
+        samples = list(preview(self.run.latest, self.samples, seed, err.width - indent))
+        for text in samples or [Visible("")]:
+            self.console.say(Visible(f"{row}   {err.paint(text, DIM) if text else ''}".rstrip()))
+            row = " " * (indent - 3)
 
 
 def preview(model: LanguageModel, count: int, seed: int, columns: int) -> Iterator[Visible]:
@@ -140,54 +123,49 @@ def preview(model: LanguageModel, count: int, seed: int, columns: int) -> Iterat
 class Metrics:
     """The file of --metrics. After a kill it is ahead of the model; a resumed run cuts it back."""
 
-    def __init__(self, path: Path, run: Checkpoint, is_resumed: bool) -> None:
-        self.path, state = path, run.state
-        self.run = name_of(run)
-        try:
-            self._file = LineFile.at(path)
-            if not self._file.lock():
-                raise CharrnnError(f"{path} is being written by another run", HINT)
-            has_check_up = bool(state.history) and state.history[-1]["step"] == state.step
-            place = (state.step, has_check_up)
-            if self._file.keeps_lines and self._cut_back(place, is_resumed):
-                return
-        except OSError as error:
-            raise self._explained(error) from error
-        row = {"schema": RUN, "run": self.run, "step": state.step, "seed": run.config.seed}
-        self._append({**row, "corpus": run.corpus.fingerprint})
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._explained():
+            self._file = LineFile(path)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._file.close()
 
+    def begin(self, run: Checkpoint, *, is_resumed: bool) -> None:
+        """Go on below the lines of a resumed run, or add a line for a new one."""
+        state, corpus, config = run.state, run.corpus.fingerprint, asdict(run.config)
+        settings = {name: config[name] for name in config if name not in MAY_CHANGE}
+        text = json.dumps([corpus, settings], sort_keys=True)
+        name = sha256(text.encode()).hexdigest()[:16]
+        has_check_up = bool(state.history) and state.history[-1]["step"] == state.step
+        with self._explained():
+            if not self._cut_back(name if is_resumed else None, (state.step, has_check_up)):
+                row = {"schema": RUN, "run": name, "step": state.step, "seed": run.config.seed}
+                self._file.append({**row, "corpus": corpus})
+
     def add(self, event: Event) -> None:
+        row: dict[str, Any] = {}
         match event:
             case Step():
-                row = asdict(event)
-                loss = row.pop("nats_per_character")
-                self._append({"schema": STEP, **row, "train_while_hidden": loss})
+                row = {"schema": STEP, **asdict(event)}
+                row["train_while_hidden"] = row.pop("nats_per_character")
             case Checkup():
                 score = event.score
                 row = {"schema": CHECKUP, "step": event.step}
                 row["train"] = event.train_nats_per_character
                 row["train_while_hidden"] = event.train_while_hidden_nats_per_character
                 row["held_out"] = None if score is None else score.nats_per_character
-                self._append({**row, "best": event.is_best})
+                row["best"] = event.is_best
+        if row:
+            with self._explained():
+                self._file.append(row)
 
     def sync(self) -> None:
         """Make the lines outlast a power cut."""
         self._file.sync()
 
-    def _append(self, row: dict[str, Any]) -> None:
-        try:
-            self._file.append(row)
-        except OSError as error:
-            raise self._explained(error) from error
-
-    def _cut_back(self, place: tuple[int, bool], is_resumed: bool) -> bool:
-        """Cut off lines that come again. Return True if the file ends with this run."""
+    def _cut_back(self, name: str | None, place: tuple[int, bool]) -> bool:
+        """Cut off lines that come again. Return True if the file ends with the run of this name."""
         keep = size = 0
         is_this_run = False
         for line in self._file.lines():
@@ -197,23 +175,23 @@ class Metrics:
             with suppress(ValueError):
                 row = parse_line(line)
             if row.get("schema") not in (RUN, STEP, CHECKUP) or type(row.get("step")) is not int:
-                raise CharrnnError(f"{self.path} holds lines that are not metrics of charrnn", HINT)
+                hint = "Name another file with --metrics."
+                raise CharrnnError(
+                    f"{self._path} holds lines that are not metrics of charrnn", hint
+                )
             at = (row["step"], row["schema"] == CHECKUP)
             if row["schema"] == RUN:
-                is_this_run = is_resumed and row.get("run") == self.run and at <= place
+                is_this_run = row.get("run") == name and at <= place
             size += len(line)
             if not is_this_run or at <= place:
                 keep = size
         self._file.cut(keep)
         return is_this_run
 
-    def _explained(self, error: OSError) -> CharrnnError:
-        hint = remedy(error, "name another file with --metrics")
-        return CharrnnError(f"{self.path} cannot be written: {error.strerror or error}", hint)
-
-
-def name_of(run: Checkpoint) -> str:
-    """Return a digest of the corpus and of the settings."""
-    settings = {name: value for name, value in asdict(run.config).items() if name not in MAY_CHANGE}
-    text = json.dumps([run.corpus.fingerprint, settings], sort_keys=True)
-    return sha256(text.encode()).hexdigest()[:16]
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            what = f"{self._path} cannot be written: {error.strerror or error}"
+            raise CharrnnError(what, remedy(error, "name another file with --metrics")) from error

@@ -234,7 +234,7 @@ def show_runs(rows: Iterable[Row], total: int, console: Console) -> None:
     from charrnn.sweep import loss_of
 
     what = "{percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt} runs, {remaining} left"
-    with console.bar(total=total, bar_format=what, disable=not console.is_animated) as bar:
+    with console.bar(total=total, bar_format=what) as bar:
         for row in rows:
             loss = f"{loss_of(row):8.3f}" if row["best"] else "  failed"
             console.note(f"{loss}  {clock(row['seconds']):>8}  {row['name']}")

@@ -25,28 +25,21 @@ from __future__ import annotations
 import math
 import os
 import shlex
+import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options as shared
-from charrnn.cli.console import (
-    Console,
-    Entry,
-    bytes_in_words,
-    check_not_input,
-    clock,
-    count,
-    entries,
-)
+from charrnn.cli.console import Console, Entry, check_not_input, clock, count, entries
 from charrnn.cli.errors import typed
 from charrnn.cli.options import OUTPUT, CorpusOptions, File, exclusive, flag, group
-from charrnn.errors import CharrnnError, CorpusError, DivergedError, ResumeError, SettingError
+from charrnn.errors import CharrnnError, CorpusError, DivergedError, SettingError
 from charrnn.settings import LEARNING, CorpusConfig, Ending, Reading, TrainConfig, Whole, setting
-from charrnn.system import NAMES, OURS, path_of
-from charrnn.text import visible_line
+from charrnn.system import NAMES, OURS, available
+from charrnn.text import Visible, visible_line
 
 if TYPE_CHECKING:
     from charrnn.checkpoint import Checkpoint
@@ -57,6 +50,13 @@ if TYPE_CHECKING:
     from charrnn.runs import Saver
     from charrnn.score import Difference, Score
 
+DOUBTS = {  # why a list may be messy, or its loss misleading
+    "few examples": "only {count:,} to train on: see --examples",
+    "untidy": "of {of:,} lines, {what}: add --tidy",
+    "repeated": "{count:,} of {of:,} held-out texts are also trained on: the loss is too low",
+    "header": "the first line may be a heading: add --column {column}",
+}
+TABLE = "{count:,} of {of:,} lines look like rows of a table: add --column {column}"
 WARNINGS = 2  # on the screen; a dry run shows all
 SHORT = 40  # characters of an example: thirty of them fit on a screen
 EARLY = 0.75  # of the steps: after an earlier best check-up, more training hardly helps
@@ -94,6 +94,12 @@ class Options(CorpusOptions):
         model = [] if self.model == usual else ["-m", str(self.model)]
         return shlex.join(["charrnn", command, *arguments, *model])
 
+    def line_to_resume(self, *raised: str) -> str:
+        """Return the command that resumes the run; standard input is named again."""
+        sources = self.sources if "-" in self.sources else ()
+        metrics = () if self.metrics is None else ("--metrics", str(self.metrics))
+        return self.line("train", *sources, "--resume", *raised, *metrics)
+
 
 @dataclass
 class Training:
@@ -119,31 +125,42 @@ class Training:
         exact = self.scores.get("network")
         return best.nats_per_character if exact is None else exact.nats_per_character
 
+    @property
+    def seconds_left(self) -> float:
+        """The time that the run is going to take."""
+        c, state = self.run.config, self.run.state
+        if self.run.ended is not None:
+            return 0.0
+        seconds = (c.epochs * len(self.corpus.train.ids) - state.characters) / max(self.speed, 1e-9)
+        if c.minutes is not None:
+            seconds = min(seconds, 60 * (c.minutes - state.minutes))
+        return max(0.0, seconds)
+
 
 def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
-    from charrnn import runs, saving
+    from charrnn import model_file, runs, saving
     from charrnn.cli import progress, signals
 
     check(options)
-    check_model_file(options)
     with ExitStack() as stack:
+        saving.check_writable(options.model)
         if not options.dry_run:
-            stack.enter_context(saving.locked(options.model))
-            check_model_file(options)  # another run may have written it before the lock
+            force = options.resume or options.force
+            stack.enter_context(model_file.locked(options.model, force=force))
         training = prepare(options, console)
         if options.dry_run:
             show_dry_run(training, options, console)
             return
-        run = training.run
-        first_step, metrics, kept = run.state.step, None, None
-        if not options.resume and not options.force:
-            kept = lambda old: console.note(f"the old model is {old} now")  # noqa: E731
+        run, metrics = training.run, None
+        first_step = run.state.step
+        kept = None if force else lambda old: console.note(f"the old model is {old} now")
         saver = runs.Saver(
             options.model, run, is_saved=options.resume, alarm=console.alarm, kept=kept
         )
         if options.metrics is not None:
-            metrics = stack.enter_context(progress.Metrics(options.metrics, run, options.resume))
+            metrics = stack.enter_context(closing(progress.Metrics(options.metrics)))
+            metrics.begin(run, is_resumed=options.resume)
             saver.before = metrics.sync
         with signals.watched(console.quiet) as stop:
             symbols = len(training.corpus.train.ids)
@@ -179,23 +196,10 @@ def check(options: Options) -> None:
         check_not_input(options.metrics, "--metrics", options.model, *inputs)
 
 
-def check_model_file(options: Options) -> None:
-    """Raise an error if the model file cannot be written or resumed."""
-    from charrnn import model_file, saving
-
-    saving.check_writable(options.model)
-    if options.resume and not options.model.exists():
-        hint = f"Train one first: {options.line('train', 'CORPUS')}"
-        raise ResumeError(f"{options.model} does not exist, so it cannot be resumed", hint)
-    if not options.resume and not options.force and not options.dry_run:
-        hint = "Name another file with -m, or replace it with --force."
-        model_file.check_may_be_replaced(options.model, hint)
-
-
 def prepare(options: Options, console: Console) -> Training:
     """Begin or resume a run and show its plan. Raise an error if memory or disk are too small."""
     from charrnn import corpus as corpora
-    from charrnn import model_file, plan, runs, system
+    from charrnn import model_file, plan, runs
 
     start = None if options.start_from is None else model_file.load_trained(options.start_from)
     model = None if start is None else start.model
@@ -214,26 +218,27 @@ def prepare(options: Options, console: Console) -> Training:
     say(corpus_entries(corpus, doubts, learned, options), options, console)
 
     planned = plan.plan(config, corpus)
-    plan.check_memory(planned.memory_bytes, system.available())
+    plan.check_memory(planned.memory_bytes, available())
     speed = plan.characters_per_second(config, corpus)
     if not options.resume:
         run = runs.begin(corpus, cutting, wanted, model, speed)
+    training = Training(corpus, run, doubts, speed, [])
     c = run.config
     length = count(c.epochs, "epoch")
     if c.epochs == plan.FOREVER:
         length = count(c.minutes or 0, "minute")
     words = f"{c.layers} x {c.hidden:,} {c.cell}, {planned.parameters:,} parameters, {length}"
     words += f", resumed at step {run.state.step:,}" if options.resume else ""
-    seconds = seconds_left(run, corpus, speed)
-    words += f", about {clock(seconds)}" if seconds else ""
+    words += f", about {clock(training.seconds_left)}" if training.seconds_left else ""
     say([("network", words)], options, console)
 
-    baselines = [] if options.resume else list(runs.compute_baselines(corpus, run.corpus))
+    if not options.resume:
+        training.baselines = list(runs.compute_baselines(corpus, run.corpus))
     if run.corpus.baselines:
         least = min(run.corpus.baselines.values())
         hint = "" if options.dry_run else "   (--dry-run: all choices)"
         say([("to beat", f"{least:.3f} nats per character, by counting{hint}")], options, console)
-    return Training(corpus, run, doubts, speed, baselines)
+    return training
 
 
 def resume(options: Options, console: Console) -> tuple[Corpus, Checkpoint]:
@@ -247,14 +252,14 @@ def resume(options: Options, console: Console) -> tuple[Corpus, Checkpoint]:
         try:
             return read_files(sources, run.corpus.config, valid)
         except CorpusError as error:
-            if options.sources:
-                raise
-            line = options.line("train", "CORPUS", "--resume")
-            raise CorpusError(error.what, f"Name its new place: {line}") from error
+            if not options.sources:
+                line = options.line("train", "CORPUS", "--resume")
+                error.hint_pattern = f"Name its new place: {line}"
+            raise
 
-    given = {**options.learning, **options.cutting, **options.reading}
+    settings = {**options.learning, **options.cutting, **options.reading}
     hint = "Leave it out to resume, or train into another file with -m."
-    return reopen(options.model, read_again, given, hint=hint)
+    return reopen(options.model, read_again, settings, hint=hint)
 
 
 def learn(
@@ -265,7 +270,7 @@ def learn(
 
     why: Ending = "interrupted"
     try:
-        with screen:
+        with closing(screen):
             for event in train(training.run.state, training.corpus, training.run.config):
                 if metrics is not None:
                     metrics.add(event)  # before the save, so that a resumed run misses no line
@@ -277,12 +282,12 @@ def learn(
                     screen.finish()
                     break
             saver.save()
-    except DivergedError as error:
-        saver.save_diverged()
-        error.add_note(f"{saver.file_in_words()} charrnn reach measures its gradients.")
-        raise
     except CharrnnError as error:
-        error.add_note(saver.file_in_words())
+        note = ""
+        if isinstance(error, DivergedError):
+            saver.save_diverged()
+            note = " charrnn reach measures its gradients."
+        error.add_note(saver.file_in_words() + note)
         raise
     return why
 
@@ -312,16 +317,6 @@ def say(rows: Iterable[Entry], options: Options, console: Console) -> None:
         output.write_lines(entries(rows, output))
 
 
-def seconds_left(run: Checkpoint, corpus: Corpus, speed: float) -> float:
-    c, state = run.config, run.state
-    if run.ended is not None:
-        return 0.0
-    seconds = (c.epochs * len(corpus.train.ids) - state.characters) / max(speed, 1e-9)
-    if c.minutes is not None:
-        seconds = min(seconds, 60 * (c.minutes - state.minutes))
-    return max(0.0, seconds)
-
-
 def corpus_entries(
     corpus: Corpus, doubts: list[Warned], learned: Iterable[str], options: Options
 ) -> Iterator[Entry]:
@@ -335,35 +330,30 @@ def corpus_entries(
     if corpus.tidied.lines:
         examples = [f"{line} -> {bare}" for line, bare in corpus.tidied.examples]
         yield "tidy", "; ".join([corpus.tidied.in_words(), *examples])
-    lines = [warning(doubt) for doubt in doubts]
-    known = {os.path.realpath(path_of(name)) for name in (*corpus.sources, *learned)}
-    if len(known) < len({*corpus.sources}) + len({*learned}) and not corpus.valid:
+    lines = []
+    for doubt in doubts:
+        words = DOUBTS.get(doubt.kind, TABLE)
+        lines.append(words.format(**asdict(doubt), column=shlex.quote(doubt.what)))
+    again = {*map(os.path.realpath, corpus.sources)} & {*map(os.path.realpath, learned)}
+    if again and not corpus.valid:
         lines.append(f"{options.start_from} may know what is held out: add --valid FILE")
     yield from (("  !", line) for line in (lines if options.dry_run else lines[:WARNINGS]))
 
 
-def warning(doubt: Warned) -> str:
-    """Return why a list may be messy, or its loss misleading."""
-    share, column = f"{doubt.count:,} of {doubt.of:,}", f"--column {shlex.quote(doubt.what)}"
-    if doubt.kind == "few examples":
-        return f"only {doubt.count:,} to train on: see --examples"
-    if doubt.kind == "untidy":
-        return f"of {doubt.of:,} lines, {doubt.what}: add --tidy"
-    if doubt.kind == "repeated":
-        return f"{share} held-out texts are also trained on: the loss is too low"
-    if doubt.kind == "header":
-        return f"the first line may be a heading: add {column}"
-    return f"{share} lines have a {doubt.kind.split()[0]} inside: add {column}"
-
-
 def show_dry_run(training: Training, options: Options, console: Console) -> None:
     """Show all settings, memory, steps, time and baselines."""
+    from rich.filesize import decimal
     from tqdm.std import tqdm
 
     from charrnn import plan
 
-    run, c, speed = training.run, training.run.config, training.speed
-    planned, seconds = plan.plan(c, training.corpus), seconds_left(run, training.corpus, speed)
+    run, c, speed, seconds = (
+        training.run,
+        training.run.config,
+        training.speed,
+        training.seconds_left,
+    )
+    planned = plan.plan(c, training.corpus)
     settings = asdict(c) | ({"epochs": None} if c.epochs == plan.FOREVER else {})
     del settings["cores"]  # on which no figure depends
     if options.as_json:
@@ -372,13 +362,13 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
         facts |= {"seconds": seconds, "characters_per_second": speed, "settings": settings}
         console.json("plan", facts)
         return
-    shown = {name: settings[name] for name in settings if name != "parts"}
-    words = [typed(*item) for item in shown.items() if item[1] is not None and item[1] is not False]
+    del settings["parts"]
+    shown = [item for item in settings.items() if item[1] is not None and item[1] is not False]
     losses = sorted(run.corpus.baselines.items(), key=lambda item: -item[1])
     rows = [
-        ("settings", " ".join(words)),
+        ("settings", " ".join(typed(*item) for item in shown)),
         ("symbols", f"{run.vocabulary.symbols:,}, with the end and the unknown character"),
-        ("memory", f"about {bytes_in_words(planned.memory_bytes)}"),
+        ("memory", f"about {decimal(planned.memory_bytes)}"),
         ("steps", f"{planned.steps_per_epoch:,} an epoch, of {c.batch} x {c.bptt} characters"),
         ("time", f"about {clock(seconds)}, at {tqdm.format_sizeof(speed)} characters a second"),
         ("counting", ", ".join(f"{name} {nats:.3f}" for name, nats in losses)),
@@ -446,7 +436,7 @@ def show_summary(training: Training, options: Options, console: Console) -> None
     name = str(options.model)
     if len(name) > 10:
         lines, name = [name, *lines], "model"
-    console.say(visible_line(""))
+    console.say(Visible(""))
     rows = zip([name, *[""] * len(lines)], lines, strict=False)
     console.out.write_lines(entries(rows, console.out))
 
@@ -455,39 +445,27 @@ def show_next(training: Training, options: Options, console: Console) -> None:
     """Show how to resume a run that was interrupted, or three commands to type next."""
     from charrnn.predictor import MIXABLE_HEADS
 
-    run, state, c = training.run, training.run.state, training.run.config
+    corpus, state, c = training.corpus, training.run.state, training.run.config
     if training.stopped == "interrupted":
-        console.note(f"saved at step {state.step:,}; to resume: {resume_line(run, options)}")
+        console.note(f"saved at step {state.step:,}; to resume: {options.line_to_resume()}")
         return
-    examples, are = training.corpus.train, training.corpus.examples_are
     lines = {options.line("sample"): "a new text"}
-    if examples.characters < SHORT * len(examples):
-        lines = {options.line("sample", "-n", "30", "--best"): f"thirty good {are}"}
-    stem = Path(run.corpus.sources[0] if run.corpus.sources else "-").name.partition(".")[0]
+    if corpus.train.characters < SHORT * len(corpus.train):
+        words = f"thirty good {corpus.examples_are}"
+        lines = {options.line("sample", "-n", "30", "--best"): words}
+    stem = Path(training.run.corpus.sources[0]).name.partition(".")[0]
     page = f"{stem if stem.isidentifier() else options.model.stem}.html"
     lines[options.line("export", page)] = "a page for a friend"
     apart = training.differences.get("network")
     is_near = apart is not None and (apart.nats_per_character > 0 or apart.may_be_chance)
     if is_near and not c.counts and c.ends in MIXABLE_HEADS and not options.resume:
-        typed_options = {**options.reading, **options.cutting, **options.learning}
-        words = [word for item in typed_options.items() for word in typed(*item).split(" ", 1)]
-        words += [word for name in options.valid for word in ("--valid", name)]
-        line = options.line("train", *options.sources, *words, "--counts")
+        line = shlex.join(["charrnn", *sys.argv[1:], "--counts"])
         lines[line] = "lower loss, with counting"
     elif state.best is not None and state.best.step > EARLY * state.step:
         limit = f"{2 * getattr(c, training.stopped):.12g}"
-        lines[resume_line(run, options, f"--{training.stopped}", limit)] = "train for longer"
+        lines[options.line_to_resume(f"--{training.stopped}", limit)] = "train for longer"
     width = max(map(len, lines)) + 2
     for label, (line, about) in zip(("next", "", ""), lines.items(), strict=False):
-        text = f"{label:11}{line:{width}}"
         fits = width + 40 < console.err.window
-        console.say(visible_line((text + about if fits else text).rstrip()))
-
-
-def resume_line(run: Checkpoint, options: Options, *raised: str) -> str:
-    """Return the command that resumes a run; a corpus that was not a file is named again."""
-    names = run.corpus.names
-    is_known = names and all(os.path.isfile(path_of(name)) for name in names)
-    sources = () if is_known else options.sources or ("CORPUS",)
-    metrics = () if options.metrics is None else ("--metrics", str(options.metrics))
-    return options.line("train", *sources, "--resume", *raised, *metrics)
+        text = visible_line(f"{label:11}{line:{width}}{about if fits else ''}")
+        console.say(Visible(text.rstrip()))

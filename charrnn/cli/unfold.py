@@ -49,7 +49,7 @@ from charrnn.cli.options import OUTPUT, CommandOptions, File, exclusive, flag
 from charrnn.cli.reach import three_digits
 from charrnn.errors import SettingError
 from charrnn.settings import COUNT, Text, setting
-from charrnn.text import Visible, encodable, joined, visible_line
+from charrnn.text import Visible, encodable, visible_line
 
 if TYPE_CHECKING:
     from charrnn.unfold import Unfolding
@@ -123,7 +123,7 @@ def table(found: Unfolding, value: str, output: Output) -> Iterator[Visible]:
         row += f"{step['nats']:8.3f}"
         if room >= 0:
             row += f"{three_digits(step['norm_h']):>8}{three_digits(step['norm_dh']):>9}"
-        units = joined([Visible("  "), marks(bands[t][:room], output)]) if room >= FEWEST else ""
+        units = "  " + marks(bands[t][:room], output) if room >= FEWEST else ""
         yield Visible(row + units)
     yield from [
         Visible(""),
@@ -137,7 +137,7 @@ def table(found: Unfolding, value: str, output: Output) -> Iterator[Visible]:
 def marks(bands: Iterable[int], output: Output) -> Visible:
     """Return a mark for each unit."""
     shown = PLAIN if output.is_plain else LEVELS
-    return joined(output.paint(Visible(shown[band]), STYLES[band]) for band in bands)
+    return Visible("".join(output.paint(Visible(shown[band]), STYLES[band]) for band in bands))
 
 
 def equations(found: Unfolding, t: int, output: Output) -> Iterator[Visible]:

@@ -17,7 +17,7 @@ from typing import Final
 from charrnn.checkpoint import Trained
 from charrnn.export.js import asset, encode, facts_of, in_base64, plain_json
 from charrnn.score import BITS, BOUNDS, band_names
-from charrnn.text import STEERING, visible_in_html
+from charrnn.text import STEERING, visible
 from charrnn.unfold import Unfolding
 
 SEVERAL: Final = 10  # texts shown at first, if they are short
@@ -56,7 +56,7 @@ def export(trained: Trained, title: str) -> bytes:
     facts |= {"isShort": is_short, "bounds": BOUNDS, "steering": f"[{steering}]"}
     values = {
         "policy": policy(scripts, style),
-        "title": escape(visible_in_html(title)),
+        "title": escape(visible(title)),
         "kind": "names" if are_names else "texts",
         "style": style,
         "count": str(SEVERAL if is_short else 1),
@@ -78,7 +78,7 @@ def unfolded(found: Unfolding) -> bytes:
         parse_constant=str,
     )
     style = fill(asset("page.css") + asset("unfold.css"), colours_in_css())
-    script, text = f"\n{asset('unfold.js')}", escape(visible_in_html(found.text))
+    script, text = f"\n{asset('unfold.js')}", escape(visible(found.text))
     values = {
         "policy": policy([script], style),
         "title": f"{text}: the unfolded network",

@@ -14,7 +14,7 @@ import os
 import sys
 from importlib import import_module
 
-from charrnn.system import set_threads
+from charrnn.system import ONE_THREAD
 
 QUICK = ("step", "scoring", "sampling", "startup")
 SECTIONS = (*QUICK, "seconds", "learning")
@@ -48,7 +48,7 @@ def main() -> None:
         "seconds": [options.corpus, options.against],
         "learning": [words[end:]],
     }
-    set_threads()  # before numpy is imported: one BLAS thread, as in the program
+    os.environ.update(ONE_THREAD)  # before numpy is imported: one BLAS thread, as in the program
     print(f"{os.cpu_count()} cores")
     for name in options.sections or QUICK:
         print(f"\n## {name}\n", flush=True)
