@@ -13,111 +13,26 @@ faster than the spectral radius of W implies, the units are saturated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network import Array
+from charrnn.network import Array, Integers, States
 from charrnn.network.architecture import read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.network.readout import Readout
 from charrnn.network.step import Network
-from charrnn.network.unfolded import Layer, State, Unfolded, Window
+from charrnn.network.unfolded import Layer, Unfolded, Window
 from charrnn.vocabulary import END, Ids
 
-Places = NDArray[np.intp]
-Gradients = list[list[Array]]  # (R, H) for each state of each layer
-
-
-class Walk:
-    """A network unfolded over a window, and losses at some of its places."""
-
-    def __init__(self, p: Parameters, window: Window, start: State) -> None:
-        """Unfold the network in float64; ``start`` is the state before the window, (B, H) each."""
-        steps, lanes = window.x.shape
-        self.p, self.window = p, window
-        unfolded = Unfolded(p.architecture, steps, lanes, np.float64)
-        self.layers = unfolded.layers
-        for state, given in zip(unfolded.states, start, strict=True):
-            state[0] = given
-        unfolded.nats(p, window)
-        for state, given in zip(unfolded.states, start, strict=True):
-            state[0] = given  # nats() changes it
-        self.begins = np.zeros((steps, lanes), np.bool_) if window.begins is None else window.begins
-
-    def back(self, t: Places, lane: Places) -> Iterator[Array]:
-        """Walk back from the losses at these places, (R,) each, to where their examples begin.
-
-        Yield the norm of the gradient of each loss by the states, one more step back each time.
-        """
-        d_top: Array = np.empty((len(t), self.p.architecture.hidden))
-        d: Gradients = [[np.zeros_like(d_top) for _ in layer.states] for layer in self.layers]
-        readout = Readout(self.p.architecture, len(t), np.float64)
-        h, y = self.layers[-1].h[t + 1, lane], self.window.y[t, lane].astype(np.intp)
-        readout.nats_and_gradient(self.p, h, y, 1.0, None, 1.0, self.p.like(), d_top)
-        d[-1][0] = d_top
-        yield norms_of(d)
-        while len(t):
-            d = self._step(t, lane, d)
-            goes_on = ~self.begins[t, lane]
-            d = [[of[goes_on] for of in layer] for layer in d]
-            t, lane = t[goes_on], lane[goes_on]
-            yield norms_of(d)
-            is_inside = t > 0  # steps before the window are not unfolded
-            d = [[of[is_inside] for of in layer] for layer in d]
-            t, lane = t[is_inside] - 1, lane[is_inside]
-
-    def _step(self, t: Places, lane: Places, d: Gradients) -> Gradients:
-        """Return the gradients of the states before step t, from those after it."""
-        before: Gradients = []
-        from_above: Array | None = None
-        for number in range(len(self.layers), 0, -1):
-            d_after = d[number - 1]
-            if from_above is not None:
-                d_after[0] += from_above
-            d_ux, d_wh, d_before = self._cell_back(self.layers[number - 1], t, lane, d_after)
-            d_before[0] += d_wh @ self.p[f"W{number}"]  # (10.21)
-            before.insert(0, d_before)
-            if number > 1:
-                from_above = d_ux @ self.p[f"U{number}"]
-        return before
-
-    def _cell_back(
-        self, layer: Layer, t: Places, lane: Places, d_after: list[Array]
-    ) -> tuple[Array, Array, list[Array]]:
-        """Return dL/d(U x), dL/d(W h) and the gradients of the states before."""
-        cell = layer.cell
-        before = [state[t, lane] for state in layer.states]
-        for state in before:
-            state[self.begins[t, lane]] = 0
-        after = [state[t + 1, lane] for state in layer.states]
-        ux, tape = layer.ux[..., t, lane, :], layer.tape[t, lane]
-        d_before = [np.zeros_like(d_after[0]), *d_after[1:]]
-        kept, spare = np.empty_like(d_after[0]), np.empty_like(d_after[0])
-        cell.slopes(ux, before, after, tape, kept, spare)
-        cell.backward(d_after, ux, tape, kept, d_before)
-        if cell.gates == 1:
-            return d_after[0], d_after[0], d_before
-        d_ux = np.concatenate([*ux[:-1], d_after[0] if cell.own_bias else ux[-1]], 1)
-        return d_ux, np.concatenate(ux, 1), d_before
-
-
-def norms_of(d: Gradients) -> Array:
-    """Return the norm of each row, over all states."""
-    squares: Array = np.add.reduce([(of * of).sum(1) for layer in d for of in layer])
-    return np.sqrt(squares, squares)
-
-
 FAR: Final = 200  # steps back, at most
-LANES: Final = 16
-LENGTH: Final = 3 * FAR  # steps of a lane: to warm up, to walk back, and to start from
+LANES: Final = 32
 WORK: Final = 1 << 25  # parameters times losses
-FEWEST, MOST = 32, 512  # losses: fewer in a large network
+FEWEST, MOST = 32, 256  # losses: fewer in a large network
 TINY: Final = 1e-250  # below it, a norm has vanished
-HUGE: Final = 1e100  # above it, a norm has exploded, and the walk ends
+HUGE: Final = 1e100  # above it, a norm has exploded, and no step before counts
 
 
 @dataclass(frozen=True)
@@ -133,10 +48,10 @@ class Reach:
         """Return the factor by which the norm changes each step: the slope of its logarithm."""
         k = np.arange(1, len(self.norms))
         norms, weights = np.array(self.norms[1:]), np.sqrt(self.losses[1:])
-        there = norms > TINY
-        if np.count_nonzero(there) < 2:
+        is_known = norms > TINY
+        if np.count_nonzero(is_known) < 2:
             return None
-        slope, _ = np.polyfit(k[there], np.log(norms[there]), 1, w=weights[there])
+        slope, _ = np.polyfit(k[is_known], np.log(norms[is_known]), 1, w=weights[is_known])
         return float(np.exp(slope))
 
     def cut_off_share(self, horizon: int) -> float:
@@ -147,50 +62,79 @@ class Reach:
 
 
 def reach_of(model: LanguageModel, ids: Ids) -> Reach:
-    """Measure the reach of gradients on a text."""
+    """Measure the reach of gradients on a text, from losses that are spread evenly over it."""
     p = Parameters(model.architecture, model.parameters.flat.astype(np.float64)).plain()
-    window = stretches(ids)
-    lanes = window.x.shape[1]
-    start: State = [np.zeros((lanes, p.architecture.hidden)) for _ in p.architecture.state_names]
-    count = max(FEWEST, min(MOST, WORK // p.architecture.parameter_count))  # of losses
-    norms: list[float] = []
-    losses: list[int] = []
-    for back, step in enumerate(Walk(p, window, start).back(*places(window, count))):
-        if len(step):
-            norms.append(float(step.mean()))
-            losses.append(len(step))
-        if back == FAR or norms[-1] > HUGE:
+    count = max(FEWEST, min(MOST, WORK // p.architecture.parameter_count))
+    places = np.unique(np.linspace(0, len(ids) - 1, count).round().astype(np.intp))
+    steps = 1 + min(FAR, int(read_before(ids)[places].max()))
+    chunks = [places[at : at + LANES] for at in range(0, len(places), LANES)]
+    parts = []
+    for ends in chunks:
+        unfolded = Unfolded(p.architecture, steps, len(ends), np.float64)
+        unfolded.read(p, window_before(ids, ends - steps, steps))  # for the state
+        parts.append(norms_back(unfolded, p, window_before(ids, ends, steps)))
+    norms, known = (np.hstack(column) for column in zip(*parts, strict=True))
+    means: list[float] = []
+    for k in range(steps):
+        mean = float(norms[k, known[k]].mean())
+        if not np.isfinite(mean) or (means and means[-1] > HUGE):
             break
-    return Reach(norms, losses, spectral_radius(p))
+        means.append(mean)
+    return Reach(means, known.sum(1).tolist()[: len(means)], spectral_radius(p))
 
 
-def stretches(ids: Ids) -> Window:
-    """Return stretches of a text, side by side, from where an example begins if possible."""
-    read = np.concatenate([np.array([END], ids.dtype), ids])
-    lanes = max(1, min(LANES, len(ids) // LENGTH))
-    share = len(ids) // lanes
-    length = min(LENGTH, share if lanes == 1 else share // 2)
-    firsts = []
-    for first in range(0, lanes * share, share):
-        begun = np.flatnonzero(read[first : first + share // 2] == END)
-        firsts.append(first + int(begun[0]) if len(begun) else first)
-    steps = np.arange(length + 1)
-    symbols = read[np.array(firsts) + steps[:, None]].astype(np.intp)
-    x, y = symbols[:-1], symbols[1:]
-    places = np.array(firsts) + steps[:-1, None]  # of the targets, in the text
-    clock, left = read_before(ids)[places], still_to_come(ids)[places]
+def window_before(ids: Integers, ends: Integers, steps: int) -> Window:
+    """Return the steps up to the targets at these places of a text, a lane for each.
+
+    Before the text stand ENDs, and each begins an example.
+    """
+    places = ends + np.arange(1 - steps, 1)[:, None]  # (T, B)  of the targets
+    read = np.append(END, ids).astype(np.intp)
+    x, y = read[places.clip(0)], ids[places.clip(0)].astype(np.intp)
+    clock, left = read_before(ids)[places.clip(0)], still_to_come(ids)[places.clip(0)]
     return Window(x, y, x == END, clock=clock, left=left)
 
 
-def places(window: Window, count: int) -> tuple[Places, Places]:
-    """Return steps and lanes of the losses: spread evenly over places with enough history."""
-    steps = np.arange(len(window.x))[:, None]
-    known = np.broadcast_to(steps >= 2 * FAR, window.x.shape)
+def norms_back(
+    unfolded: Unfolded, p: Parameters, window: Window
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the norm of the gradient of the last loss of each lane by the states k steps back.
+
+    Both arrays are (T, B), from k = 0; the second is False before the beginning of an example.
+    """
+    noted = [note_gradients(layer, len(window.x)) for layer in unfolded.layers]
+    idle = np.ones(window.x.shape, np.bool_)
+    idle[-1] = False
+    with np.errstate(over="ignore", invalid="ignore"):
+        unfolded.nats_and_gradient(p, replace(window, idle=idle), p.like())
+        for above, d_h, *_ in noted:
+            d_h -= above  # which reaches h by the layers above, at the same step
+        noted[-1][1][-1] = noted[-1][0][-1]
+        squares = sum((d * d).sum(2) for _, *of_states in noted for d in of_states)
+    known = np.ones(window.x.shape, np.bool_)
     if window.begins is not None:
-        known = known | np.logical_or.accumulate(window.begins)
-    t, lane = np.nonzero(known if known.any() else np.ones_like(known))
-    chosen = np.unique(np.linspace(0, len(t) - 1, count).round().astype(np.intp))
-    return t[chosen], lane[chosen]
+        known[1:] = ~np.logical_or.accumulate(window.begins[:0:-1])
+    return np.sqrt(squares)[::-1], known
+
+
+def note_gradients(layer: Layer, steps: int) -> list[Array]:
+    """Return arrays (T, B, H) that the next way back fills with the gradients of a layer.
+
+    The first is the part of dL/dh from above; then comes the whole for each state.
+    """
+    cell, left = layer.cell, reversed(range(steps))
+    noted = [np.zeros((steps, *layer.h.shape[1:])) for _ in (None, *layer.states)]
+
+    def backward(d_after: States, *factors: Any) -> None:
+        t = next(left)
+        if t == steps - 1:
+            noted[0][...] = layer.d[:steps]
+        for of_state, d in zip(noted[1:], d_after, strict=True):
+            of_state[t] = d
+        cell.backward(d_after, *factors)
+
+    layer.cell = type("Noting", (cell,), {"backward": staticmethod(backward)})
+    return noted
 
 
 def spectral_radius(p: Parameters) -> float:

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from charrnn.analysis import LENGTH, stretches
+from charrnn.analysis import note_gradients, window_before
 from charrnn.errors import SettingError
-from charrnn.network import Array, Integers, States
+from charrnn.network import Array, Integers
 from charrnn.network.architecture import seen
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.unfolded import Unfolded, Window
@@ -25,6 +25,7 @@ from charrnn.vocabulary import END, REPLACEMENT
 
 BACKWARD: Final = "dL/"  # begins the names of gradients
 LIKELIEST: Final = 5
+LONGEST: Final = 600  # steps
 NAME: Final = re.compile(r"\{([^}]+)\}(?:\(t\))?")
 
 
@@ -104,8 +105,8 @@ class Unfolding:
 
 def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfolding:
     """Compute all values of a text; without ``backward``, of gradients only the norms."""
-    if len(text) >= LENGTH:
-        what = f"the text has {len(text):,} characters, and at most {LENGTH - 1} can be unfolded"
+    if len(text) >= LONGEST:
+        what = f"the text has {len(text):,} characters, and at most {LONGEST - 1} can be unfolded"
         raise SettingError(what, "Give a shorter text.")
     vocabulary, head = model.vocabulary, model.architecture.head
     own = Parameters(model.architecture, model.parameters.flat.astype(np.float64))
@@ -114,15 +115,19 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
     ids = np.append(vocabulary.encode(text), np.array(END, vocabulary.dtype))
     steps = np.arange(len(ids))
     nats = score_ids(Predictor([model]), ids)[0]["network"]
-    window = stretches(ids)
+    window = window_before(ids, np.array([len(ids) - 1]), len(ids))
     unfolded = Unfolded(p.architecture, len(ids), 1, np.float64)
     unfolded.read(p, window)
     for state in unfolded.states:
         state[0] = 0  # reading has moved it on
     layers = [layer_at(index, own, p, unfolded, window) for index in range(len(unfolded.layers))]
+    noted = [note_gradients(layer, len(ids)) for layer in unfolded.layers]
     unfolded.nats_and_gradient(p, window, of_plain)
     own.gradient_from(of_plain, gradient)
-    for layer, part in zip(unfolded.layers, layers, strict=True):
+    for layer, part, (above, d_h, *_) in zip(unfolded.layers, layers, noted, strict=True):
+        back, above_it = NAME.findall(part.equations.get("dL/dh", "{back}{above}"))
+        part.values[back], part.values[above_it] = (d_h - above)[:, 0], above[:, 0]
+        part.values["dL/dh"] = d_h[:, 0]
         part.values["dL/da"] = np.concatenate(layer.d_ux(len(ids)), 1)
 
     o, y = layers[-1].values["h"] @ p["V"].T + own["c"], window.y[:, 0]
@@ -162,7 +167,7 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
 def layer_at(
     index: int, own: Parameters, p: Parameters, unfolded: Unfolded, window: Window
 ) -> Part:
-    """Return the values of a layer that has read the window, and make its way back note dL/dh."""
+    """Return the values of a layer that has read the window."""
     layer, cell, number = unfolded.layers[index], own.architecture.cell, index + 1
     equations, gates = dict(cell.equations), list(cell.equations)[: cell.gates]
     values: dict[str, Array] = {}
@@ -188,17 +193,4 @@ def layer_at(
         values["d"] = own[f"d{number}"][None]
     if number < len(unfolded.layers) and "dL/dh" in equations:
         equations["dL/dh"] = equations["dL/dh"].replace("V' dL/do(t)", "U' dL/da(t) from above")
-    back, above = NAME.findall(equations.get("dL/dh", "{back}{above}"))
-    values |= dict(zip((back, above, "dL/dh"), np.zeros((3, *values["h"].shape)), strict=True))
-    left = reversed(range(len(values["h"])))
-
-    def backward(d_after: States, *factors: Any) -> None:
-        t = next(left)
-        if t == len(values["h"]) - 1:
-            values[above][...] = layer.d[:, 0]
-        values["dL/dh"][t] = d_after[0][0]
-        values[back][t] = d_after[0][0] - values[above][t]
-        cell.backward(d_after, *factors)
-
-    layer.cell = type("Watched", (layer.cell,), {"backward": staticmethod(backward)})
     return Part(values, equations)

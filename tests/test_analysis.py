@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn import analysis
-from charrnn.analysis import Reach, Walk, embed, places, reach_of, spectral_radius, stretches
+from charrnn.analysis import Reach, embed, norms_back, reach_of, spectral_radius, window_before
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.step import Network
@@ -73,15 +73,18 @@ def slopes_of_states(p: Parameters, w: Window, t: int, step: int, lane: int) -> 
 @pytest.mark.parametrize("shape", NETWORKS, ids=str)
 def test_the_norms_are_those_of_finite_differences(shape: Architecture) -> None:
     p, w, t = parameters_of(shape), reading(begins=False), STEPS - 1
-    walked = [s[0] for s in Walk(p, w, state_of(p)).back(np.array([t]), np.array([1]))]
-    measured = [np.linalg.norm(slopes_of_states(p, w, t, t - k, 1)) for k in range(t + 1)]
-    np.testing.assert_allclose(walked[1:], measured, rtol=1e-6, atol=1e-9)
+    norms, known = norms_back(begun(p, state_of(p)), p, w)
+    measured = [np.linalg.norm(slopes_of_states(p, w, t, t - k, 1)) for k in range(t)]
+    np.testing.assert_allclose(norms[1:, 1], measured, rtol=1e-6, atol=1e-9)
+    assert known.all()
 
 
 def test_nothing_is_carried_back_beyond_the_beginning_of_an_example() -> None:
     p, w = parameters_of(NETWORKS[0]), reading(begins=True)
-    alive = [len(s) for s in Walk(p, w, state_of(p)).back(np.array([4, 4]), np.array([0, 1]))]
-    assert alive == [2, 2, 1, 1, 1, 1]  # the example of the first began at step 3
+    norms, known = norms_back(begun(p, state_of(p)), p, w)
+    since = STEPS - 3  # the example of the first lane began at step 3
+    assert known.sum(0).tolist() == [since, STEPS, *[STEPS] * (w.x.shape[1] - 2)]
+    assert not norms[since:, 0].any()
 
 
 # Of a whole text
@@ -148,16 +151,14 @@ def test_an_example_is_as_far_as_it_goes() -> None:
     assert found.losses == sorted(found.losses, reverse=True)
 
 
-@pytest.mark.parametrize("symbols", [1, 2, 30, 1199, 1200, 5000])
-def test_stretches_are_parts_of_the_text(symbols: int) -> None:
-    ids = (np.arange(symbols) % 250 + 1).astype(np.uint8)
-    ids[19::20] = 0
-    w = stretches(ids)
-    assert w.x.shape == w.y.shape
-    np.testing.assert_array_equal(w.x[1:], w.y[:-1])
-    t, lane = places(w, 40)
-    assert 1 <= len(t) <= 40
-    assert len(set(zip(t.tolist(), lane.tolist(), strict=True))) == len(t)
+def test_a_window_is_the_text_before_its_targets() -> None:
+    ids = np.array([5, 6, END, 7, 8, 9, END], np.uint8)
+    w = window_before(ids, np.array([1, 5]), 4)
+    assert w.y[-1].tolist() == [6, 9]
+    assert w.x.T.tolist() == [[END, END, END, 5], [6, END, 7, 8]]
+    np.testing.assert_array_equal(w.begins, w.x == END)
+    assert w.clock is not None
+    assert w.clock[-1].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
