@@ -30,18 +30,17 @@ from __future__ import annotations
 import os
 import secrets
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.options import MODEL, CommandOptions, Source, exclusive, flag, group
-from charrnn.errors import CharrnnError, CorpusError, ModelFileError
+from charrnn.errors import CharrnnError, CorpusError
 from charrnn.settings import (
     COUNT,
     DRAWING,
@@ -126,12 +125,7 @@ class Options(CommandOptions):
 def run(options: Options, console: Console) -> None:
     from charrnn.predictor import combine
     from charrnn.runs import load
-    from charrnn.sampler import (
-        Conditions,
-        Sampler,
-        choose,
-        limit_length,
-    )
+    from charrnn.sampler import Conditions, Sampler, choose, limit_length
 
     if options.cores is not None and options.scheduler is not None:
         raise exclusive("--cores", "--scheduler")
@@ -142,23 +136,19 @@ def run(options: Options, console: Console) -> None:
             yours = "train one of your own: charrnn train FILE"
             console.note(f"there is no {MODEL}, so {USUAL}, a model of the package, draws; {yours}")
     models = [load(path) for path in paths]
-    vocabulary = models[0].vocabulary
-    for path, other in zip(paths, models, strict=True):
-        if other.vocabulary.characters != vocabulary.characters:
-            hint = "Use models that were trained on the same texts."
-            raise ModelFileError(f"the vocabularies of {path} and {paths[0]} differ", hint)
-    predictor = combine([each.predictor(options.use) for each in models])
+    predictor = combine([model.predictor(options.use) for model in models])
     prime = as_read(options.prime, models[0].corpus.reading)
-    note_prime(prime, vocabulary, console)
+    note_prime(prime, predictor.vocabulary, console)
     config = SampleConfig(**{"seed": secrets.randbits(64), **options.sampling})
     config = limit_length(config, prime, options.shortest, options.longest)
     known = known_texts(models, options, console)
     is_unique = options.unique or options.best
     conditions = Conditions(known, is_unique, options.shortest, options.longest)
-    has_newlines = "\n" in vocabulary.characters or "\n" in prime
+    is_streamed = options.count == 1 and not (options.as_json or options.chooses)
     # For few samples, processes would take longer to start than to draw.
     cores = 1 if options.cores is None and options.count < MANY else cores_for(options.cores)
-    is_streamed = options.count == 1 and not options.as_json and not options.chooses
+    may_be_empty, has_newlines = options.shortest == 0, "\n" in predictor.vocabulary.characters
+    between = "\n" if has_newlines or "\n" in prime else ""
 
     from charrnn.cluster import map_in_order, open_executor  # slow to import
 
@@ -169,25 +159,25 @@ def run(options: Options, console: Console) -> None:
         if len(temperatures) > 1:
             console.note(f"temperature {temperature:g}")
         how = replace(config, temperature=temperature)
-        sampler = Sampler(predictor, how, prime, may_be_empty=options.shortest == 0)
+        sampler = Sampler(predictor, how, prime, may_be_empty=may_be_empty)
         if is_streamed:
-            if texts and has_newlines:
-                console.result("\n")
-            pieces = list(shown(chain([prime], sampler.stream()), console))
+            pieces = [prime]
+            console.result((between if texts else "") + prime)
+            for piece in sampler.stream():
+                console.result(piece)
+                pieces.append(piece)
+            console.result("\n")
             texts.append("".join(pieces))
             limited += pieces[-1] != ""
-            console.result("\n")
             continue
         with open_executor(sampler, cores, options.scheduler) as executor:
             share = partial(map_in_order, executor, Sampler.draw_group)
-            for sample in choose(
-                sampler, options.count, conditions, best=options.best, share=share
-            ):
-                between = "\n" if texts and has_newlines else ""
+            drawn = choose(sampler, options.count, conditions, best=options.best, share=share)
+            for sample in drawn:
                 if options.as_json:
                     console.json("sample", as_json(sample, temperature))
                 else:
-                    console.result(f"{between}{sample.text}\n")
+                    console.result((between if texts else "") + sample.text + "\n")
                 texts.append(sample.text)
                 limited += sample.ended == "limit"
 
@@ -205,19 +195,11 @@ def run(options: Options, console: Console) -> None:
         raise CharrnnError(f"found only {len(texts):,} of {wanted:,} samples", hint)
 
 
-def shown(pieces: Iterable[str], console: Console) -> Iterator[str]:
-    """Write each piece as it comes, and yield it."""
-    for piece in pieces:
-        console.result(piece)
-        yield piece
-
-
 def as_json(sample: Sample, temperature: float) -> dict[str, object]:
-    text = encodable(sample.text)
     return {
         "number": sample.number,
-        "text": text,
-        "characters": len(text),
+        "text": encodable(sample.text),
+        "characters": len(sample.text),
         "nats": round(sample.nats, 6),
         "nats_per_character": round(sample.nats_per_character, 6),
         "ended": sample.ended,
