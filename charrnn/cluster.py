@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import charrnn
-from charrnn.errors import CharrnnError, ClusterError, MissingPackageError
+from charrnn.errors import CharrnnError, ClusterError
 from charrnn.system import Child, end_children, start_child
 
 Work = Callable[[Any, Any], Any]  # on the shared value and a group
@@ -192,7 +192,7 @@ def _connect(scheduler: str) -> Any:
     try:
         from distributed import Client
     except ImportError:
-        raise MissingPackageError("Dask", "distributed") from None
+        raise CharrnnError("Dask is not installed", "pip install distributed") from None
     logging.disable()  # of workers that come and go
     warnings.filterwarnings("ignore", module="distributed")  # about other packages' versions
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-_NAME = re.compile(r"\[([a-z_]+)\]")
-
 
 class CharrnnError(Exception):
     """An error that is not a bug: a sentence names the fault, and a hint the remedy.
@@ -27,7 +25,7 @@ class CharrnnError(Exception):
 
     def hint_with(self, written: Callable[[str], str]) -> str:
         """Return the hint, each ``[name]`` in it written by this function."""
-        return _NAME.sub(lambda found: written(found[1]), self.hint_pattern)
+        return re.sub(r"\[([a-z_]+)\]", lambda name: written(name[1]), self.hint_pattern)
 
 
 class SettingError(CharrnnError):
@@ -39,31 +37,11 @@ class CorpusError(CharrnnError):
 
 
 class ModelFileError(CharrnnError):
-    """A model file that cannot be used."""
+    """A model file that cannot be used: damaged, of another version, or not of charrnn."""
 
 
-class NotAModelError(ModelFileError):
-    """A file that is not a charrnn model."""
-
-
-class DamagedModelError(ModelFileError):
-    """A model file that is broken."""
-
-
-class OtherVersionError(ModelFileError):
-    """A model file of another version of charrnn."""
-
-
-class ModelExistsError(ModelFileError):
-    """A model file that would be overwritten."""
-
-
-class ModelBusyError(ModelFileError):
-    """A model file that another run is writing."""
-
-
-class SaveError(ModelFileError):
-    """A file that could not be written."""
+class SaveError(CharrnnError):
+    """A file that cannot be written, or may not be replaced."""
 
 
 class ResumeError(CharrnnError):
@@ -74,20 +52,5 @@ class DivergedError(CharrnnError):
     """A loss that diverges: it is not finite, or far worse than guessing."""
 
 
-class ExportError(CharrnnError):
-    """A model that this kind of file cannot hold."""
-
-
 class ClusterError(CharrnnError):
     """A cluster that cannot be used, or is lost."""
-
-
-class MissingPackageError(CharrnnError):
-    """An optional library that is not installed."""
-
-    def __init__(self, name: str, package: str) -> None:
-        super().__init__(f"{name} is not installed", f"pip install {package}")
-        self._given = name, package
-
-    def __reduce__(self) -> tuple[type[MissingPackageError], tuple[str, str]]:
-        return type(self), self._given

@@ -25,11 +25,8 @@ from charrnn.corpus import Texts, check_texts, files_in
 from charrnn.counts import Ngrams
 from charrnn.errors import (
     CharrnnError,
-    DamagedModelError,
-    ModelExistsError,
     ModelFileError,
-    NotAModelError,
-    OtherVersionError,
+    SaveError,
 )
 from charrnn.export import ExportOptions, export_to
 from charrnn.filler import FillConfig, Filled, fill
@@ -280,10 +277,10 @@ class Model:
             if self.checkpoint is not None:
                 model_file.save(path, self.checkpoint)
                 return
-            with suppress(NotAModelError, DamagedModelError, OtherVersionError):
+            with suppress(ModelFileError):
                 if os.path.exists(path) and not model_file.load_trained(path).slim:
                     what = f"{os.fspath(path)} holds a run that can be resumed, a slim model none"
-                    raise ModelExistsError(what, "Name another file, or remove that one.")
+                    raise SaveError(what, "Name another file, or remove that one.")
             model_file.save_slim(path, self.trained)
 
 

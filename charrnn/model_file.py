@@ -123,7 +123,7 @@ def load_all(path: Path) -> tuple[Trained, Arrays]:
     name = os.fspath(path)
     try:
         if not is_model(model_at(path)):
-            raise errors.NotAModelError(f"{name} is not a model of charrnn", "Name another.")
+            raise errors.ModelFileError(f"{name} is not a model of charrnn", "Name another.")
         with zipfile.ZipFile(model_at(path)) as archive:
             return read(path, archive)
     except FileNotFoundError as error:
@@ -138,7 +138,7 @@ def load_all(path: Path) -> tuple[Trained, Arrays]:
     except Exception as error:  # whatever a stranger's file leads to
         what = f"{name} is not a model of charrnn, or is damaged: {str(error)!a:.200}"
         hint = "Restore it from a copy, or train it again."
-        raise errors.DamagedModelError(what, hint) from error
+        raise errors.ModelFileError(what, hint) from error
 
 
 def is_model(path: Path) -> bool:
@@ -161,7 +161,7 @@ def read(path: Path, archive: zipfile.ZipFile) -> tuple[Trained, Arrays]:
     if version != FORMAT:
         newer = f"a newer charrnn: format {version} is unknown"
         age = newer if version > FORMAT else "charrnn 0.2 or older; train again"
-        raise errors.OtherVersionError(f"{os.fspath(path)} was written by {age}")
+        raise errors.ModelFileError(f"{os.fspath(path)} was written by {age}")
     facts = document["facts"]
     vocabulary = built(Vocabulary, facts.pop("vocabulary"))
     config = built(Fitted, facts.pop("settings"))
@@ -258,9 +258,9 @@ def write(path: Path, trained: Trained, arrays: Arrays) -> None:
 
 @contextmanager
 def locked(path: Path, *, force: bool) -> Iterator[None]:
-    """Lock a model file. Raise ModelExistsError for another file in its place, unless forced."""
+    """Lock a model file. Raise SaveError for another file in its place, unless forced."""
     with saving.locked(path):
         if not force and os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
             what = f"{os.fspath(path)} already exists, and charrnn has not written it"
-            raise errors.ModelExistsError(what, "Name another file, or add [force] to replace it.")
+            raise errors.SaveError(what, "Name another file, or add [force] to replace it.")
         yield

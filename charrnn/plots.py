@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from charrnn.checkpoint import Checkpoint, Trained
-from charrnn.errors import CharrnnError, MissingPackageError, SettingError
+from charrnn.errors import CharrnnError, SettingError
 from charrnn.score import BITS, Mean, band_of
 from charrnn.text import visible
 from charrnn.training.loop import LOSSES, Checkup, Event
@@ -54,7 +54,7 @@ def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None)
         try:
             from matplotlib import pyplot as plt
         except ImportError:
-            raise MissingPackageError("matplotlib", "matplotlib") from None
+            raise CharrnnError("matplotlib is not installed", "pip install matplotlib") from None
         ax = plt.subplots(figsize=SIZE, layout="constrained")[1]  # which notebooks show at once
     shown: list[float] = []  # the losses that have to be visible: not the high start of training
     for number, (model, name) in enumerate(zip(models, names or names_of(models), strict=True)):
@@ -105,7 +105,7 @@ def figure(kind: str, model: HasTrained) -> bytes:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingPackageError("matplotlib", "matplotlib") from None
+        raise CharrnnError("matplotlib is not installed", "pip install matplotlib") from None
     file, settings = io.BytesIO(), {"svg.hashsalt": "charrnn", "svg.fonttype": "none"}
     with rc_context(settings):  # type: ignore[arg-type]
         drawn = Figure(figsize=SIZE, layout="constrained")

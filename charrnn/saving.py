@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import IO
 
-from charrnn.errors import ModelBusyError, SaveError
+from charrnn.errors import SaveError
 
 try:
     import fcntl
@@ -104,7 +104,7 @@ def keep_old(path: Path) -> str | None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep all other runs out of ``locked`` for the same file, or raise ModelBusyError."""
+    """Keep all other runs out of ``locked`` for the same file, or raise SaveError."""
     with target_of(path) as target:
         folder, name = os.path.split(target)
         lock = os.path.join(folder, f".{name}.lock")
@@ -117,7 +117,7 @@ def locked(path: Path) -> Iterator[None]:
                 os.close(file)
                 what = f"{os.fspath(path)} is being written by another run"
                 hint = "Wait until that run has ended, or name another file with [path]."
-                raise ModelBusyError(what, hint) from error
+                raise SaveError(what, hint) from error
             # The last run may have removed the file after it was opened and before it was locked.
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file), os.stat(lock)):

@@ -16,7 +16,7 @@ import charrnn
 from charrnn import model_file
 from charrnn.cli import info
 from charrnn.cli.errors import in_words_of_the_command_line, option_for
-from charrnn.errors import CharrnnError, CorpusError, DamagedModelError, SettingError
+from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
 from charrnn.settings import TrainConfig
 from tests.program import Program
 
@@ -151,6 +151,6 @@ def test_errors_of_the_library_in_both_words(tmp_path: Path) -> None:
 
 
 def test_what_was_noted_on_the_way_comes_after_the_hint() -> None:
-    error = DamagedModelError("it is broken", "Restore it.")
+    error = ModelFileError("it is broken", "Restore it.")
     error.add_note("Nothing was saved.")
     assert in_words_of_the_command_line(error)[1] == "Restore it. Nothing was saved."

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.errors import ExportError, SettingError
+from charrnn.errors import CharrnnError, SettingError
 from charrnn.export import ExportOptions, export, js
 from charrnn.export.c_header import prefix_for
 from charrnn.model import Model
@@ -138,7 +138,7 @@ def test_names_in_c_begin_as_the_file_does_unless_something_else_is_asked_for() 
 def test_a_network_that_does_not_fit_is_refused(size: dict[str, Any], what: str) -> None:
     model = model_of(hidden=4, layers=1, **size)
     for suffix in (".html", ".mjs", ".h", ".safetensors"):
-        with pytest.raises(ExportError, match=f"{what} does not fit into {suffix}"):
+        with pytest.raises(CharrnnError, match=f"{what} does not fit into {suffix}"):
             export(model.trained, suffix, ExportOptions())
 
 

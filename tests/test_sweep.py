@@ -15,7 +15,7 @@ from charrnn.checkpoint import record_of
 from charrnn.cluster import open_executor
 from charrnn.corpus import from_texts
 from charrnn.counts import Baseline
-from charrnn.errors import ModelBusyError, ResumeError, SaveError
+from charrnn.errors import ResumeError, SaveError
 from charrnn.settings import CorpusConfig
 from charrnn.sweep import (
     Material,
@@ -113,7 +113,7 @@ def test_fault_25_resuming_makes_only_what_is_missing(tmp_path: Path) -> None:
         run(folder, material(), (0,))
     with pytest.raises(ResumeError, match="holds no sweep"):
         run(tmp_path / "b", material(), (0,), resume=True)
-    with open_folder(folder, resume=True), pytest.raises(ModelBusyError, match="another run"):
+    with open_folder(folder, resume=True), pytest.raises(SaveError, match="another run"):
         run(folder, material(), (0,), resume=True)
     rows.write_text('{"schema": "x"}\n')
     with pytest.raises(ResumeError, match="line 1 of"):

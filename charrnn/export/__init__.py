@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from charrnn.errors import ExportError, ModelExistsError, SettingError
+from charrnn.errors import CharrnnError, SaveError, SettingError
 from charrnn.settings import Checked, Flag, Text, setting
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ class ExportOptions(Checked):
 def export_to(
     path: str | PathLike[str], trained: Trained, options: ExportOptions, *, force: bool = False
 ) -> None:
-    """Write the file, whole or not at all. Raise ModelExistsError if it exists, unless forced."""
+    """Write the file, whole or not at all. Raise SaveError if it exists, unless forced."""
     from charrnn import model_file, saving
 
     suffix, options = options.suffix_for(path), replace(options, name=Path(path).stem)
     with saving.locked(path):
         if os.path.lexists(path) and not force:
             what = f"{os.fspath(path)} is there already"
-            raise ModelExistsError(what, "Name another file, or say force=True.")
+            raise SaveError(what, "Name another file, or say force=True.")
         if suffix == ".npz":
             model_file.save_slim(Path(path), slim(trained, without_counts=options.without_counts))
             return
@@ -80,9 +80,9 @@ def export(trained: Trained, suffix: str, options: ExportOptions) -> bytes:
     for name, value, known in (("cell", size.cell_name, CELLS), ("ends", size.head_name, HEADS)):
         if value not in known:
             hint = f"It takes [{name}] {', '.join(known[:-1])} or {known[-1]}."
-            raise ExportError(f"{name} {value} does not fit into {suffix}", hint, name)
+            raise CharrnnError(f"{name} {value} does not fit into {suffix}", hint, name)
     if size.inputs:
-        raise ExportError(f"clock does not fit into {suffix}", "Train without it.", "clock")
+        raise CharrnnError(f"clock does not fit into {suffix}", "Train without it.", "clock")
     if suffix == ".safetensors":
         return torch.export(trained)
     small = slim(trained)
