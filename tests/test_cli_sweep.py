@@ -72,12 +72,6 @@ def test_folders_are_numbered_and_seeds_are_counted(program: Program) -> None:
             "Give its address",
             1,
         ),
-        (
-            "names.txt --try cell=output,lstm --layers 2",
-            "cell=output,seed=0: layers 2",
-            "1 layer",
-            2,
-        ),
         ("names.txt --seeds 1 --resume", "sweep holds no sweep", "Begin one first", 1),
         ("none.txt --seeds 1", "none.txt does not exist", "Check the name", 1),
     ],
@@ -97,6 +91,9 @@ def test_a_failed_run_does_not_stop_the_others(program: Program) -> None:
     assert ended.status == 1
     assert "1 of 2 runs failed; lr=1000000,seed=0: the loss diverged" in ended.err
     assert "lr=0.01 (best)" in ended.out
+    assert "inf" in ended.lines[-1]
+    ended = program.run("sweep", "names.txt", "--seeds", "99999999999999999999")
+    assert ended.status == 2
 
 
 def rows_of(program: Program) -> list[str]:

@@ -47,7 +47,7 @@ from charrnn.system import cores_for
 from charrnn.text import Visible, visible_line
 
 if TYPE_CHECKING:
-    from charrnn.sweep import Material, Row, Trial
+    from charrnn.sweep import Material, Row
 
 FLAGS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 MOST_SEEDS = 1 << 16
@@ -70,7 +70,8 @@ class Seeds(Values):
         first, dash, last = typed.partition("-")
         if "," in typed:
             return [int(seed) for seed in typed.split(",")]
-        return range(int(first), int(last) + 1) if dash else range(int(first))
+        seeds = range(int(first), int(last) + 1) if dash else range(int(first))
+        return seeds[: MOST_SEEDS + 1]
 
 
 def words_to_try() -> dict[str, str]:
@@ -164,7 +165,6 @@ def run(options: Options, console: Console) -> None:
     trials = trials_of(tried, seeds)
     path = options.output or (Path("sweep") if options.resume else free_folder())
     material = read_material(options, console)
-    check_trials(material, trials)
     corpus, at_once = material.corpus, min(cores_for(options.cores), len(trials))
     examples = f"{len(corpus.train):,} examples, and {len(corpus.held_out):,} that are held out"
     console.note(f"corpus    {', '.join(corpus.sources)}: {examples}")
@@ -216,19 +216,6 @@ def read_material(options: Options, console: Console) -> Material:
     return Material(corpus, record, cutting, typed, options.learning, model)
 
 
-def check_trials(material: Material, trials: list[Trial]) -> None:
-    """Raise SettingError for a run whose settings contradict each other."""
-    from charrnn.plan import fit_settings
-    from charrnn.runs import configure
-
-    for trial in [trial for trial in trials if trial.seed == trials[0].seed]:
-        try:
-            config = configure({**material.learning, **trial.tried}, material.start_from)
-            fit_settings(config, material.corpus, material.start_from)
-        except SettingError as error:
-            raise SettingError(f"{trial.name}: {error.what}", error.hint_pattern) from error
-
-
 def show_runs(rows: Iterable[Row], total: int, console: Console) -> None:
     """Show a line for each run as it ends, and a bar over all runs."""
     from charrnn.sweep import loss_of
@@ -277,7 +264,7 @@ def show_table(ranking: list[Row], console: Console) -> None:
     lines = [out.paint(Visible(head[:room]), CYAN)]
     for row, name in zip(ranking, names, strict=True):
         loss, difference, error = f"{row['nats_per_character']:8.3f}", "", ""
-        if row["difference"]:
+        if abs(row["difference"]) > 0:  # not NaN
             difference = f"{row['difference']:+.3f}"
         if row["standard_error"] > 0:
             error = f"{row['standard_error']:.3f}"
