@@ -80,7 +80,11 @@ class Predictor:
         logits: dict[Use, Array64] = {}
         if self.use != "counts":
             pairs = zip(self.networks, self._slices, strict=True)
-            logits["network"] = mean_logits([net.step(x, state[its]) for net, its in pairs])
+            outputs = [network.step(x, state[arrays]) for network, arrays in pairs]
+            if len(outputs) > 1:  # log of the mean of P
+                mean = np.add.reduce([softmax(o) for o in outputs]) / len(outputs)
+                outputs = [np.log(mean + SMALLEST)]
+            logits["network"] = outputs[0]
         if self.counts is not None and self.use != "network":
             self.counts.read(x, state[-1])
             logits["counts"] = np.log(self.counts.probabilities(state[-1]))
@@ -97,14 +101,6 @@ def check_mixable(head_name: str) -> None:
             f"Use [ends] {' or '.join(MIXABLE_HEADS)}.",
             "ends",
         )
-
-
-def mean_logits(logits: Sequence[Array64]) -> Array64:
-    """Return the logits of the mean of the distributions with these logits, (B, K) each."""
-    if len(logits) == 1:
-        return logits[0]
-    total: Array64 = np.add.reduce([softmax(o) for o in logits]) / len(logits) + SMALLEST
-    return np.log(total, total)
 
 
 def mix(o: Array64, log_p: Array64, mixture: Mixture = EVEN) -> Array64:
@@ -131,11 +127,6 @@ def combine(predictors: Sequence[Predictor]) -> Predictor:
     models = [model for predictor in predictors for model in predictor.models]
     novelty = sum(model.vocabulary.novelty for model in models) / len(models)
     shared = replace(first.vocabulary, novelty=novelty)
-    counting = [predictor for predictor in predictors if predictor.counts is not None]
-    largest = max(counting, key=lambda one: one.counts.size if one.counts else 0, default=first)
-    return Predictor(
-        [replace(model, vocabulary=shared) for model in models],
-        largest.counts,
-        largest.use if counting else "network",
-        largest.mixture,
-    )
+    largest = max(predictors, key=lambda predictor: getattr(predictor.counts, "size", 0))
+    models = [replace(model, vocabulary=shared) for model in models]
+    return Predictor(models, largest.counts, largest.use, largest.mixture)

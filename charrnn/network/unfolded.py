@@ -187,8 +187,8 @@ class Layer:
 
     def d_ux(self, steps: int) -> list[Array]:
         """Return dL/d(U x) after the way back: (T B, H) for each gate."""
-        every = list(self.d_wh_rows[:, : steps * self.h.shape[1]])
-        return [*every[:-1], rows_of(self.d[:steps])] if self.cell.own_bias else every
+        d_wh = list(self.d_wh_rows[:, : steps * self.h.shape[1]])
+        return [*d_wh[:-1], rows_of(self.d[:steps])] if self.cell.own_bias else d_wh
 
     def _find_slopes(self, first: int, starts: Starts) -> None:
         """Fill the factors of the way back through these steps."""
@@ -266,21 +266,25 @@ class Unfolded:
 
         The state moves on to the next window, the gradient does not: truncated BPTT.
         """
-        steps, starts = len(window.x), starts_of(window)
+        starts, lengths = starts_of(window), self.architecture.head.lengths
         plain, of_plain = p.plain(self._plain), self._of_plain or gradient
-        lengths = self.architecture.head.lengths
-        top = self._forward(plain, window, starts, masks)
-        total = self.readout.nats_and_gradient(
-            plain,
-            rows_of(top),
-            window.y.reshape(-1),
-            scale,
-            rows_without_loss(window, lengths is not None),
-            1.0 if masks is None else float(masks[-1].max()),
-            of_plain,
-            rows_of(self.layers[-1].d[:steps]),
-        )
-        self._backward(plain, window, starts, masks, of_plain)
+        h, d_h = self._forward(plain, window, starts, masks), self.layers[-1].d[: len(window.x)]
+        silent = window.idle
+        if lengths is not None:  # the loss of the length takes the place of that of END
+            silent = window.y == END if silent is None else silent | (window.y == END)
+        idle = None if silent is None else np.flatnonzero(silent)
+        reach = 1.0 if masks is None else float(masks[-1].max())
+        rows = rows_of(h), window.y.reshape(-1), scale, idle, reach
+        total = self.readout.nats_and_gradient(plain, *rows, of_plain, rows_of(d_h))
+        d_ux = self._backward(plain, window, starts, masks, of_plain)
+        room = self.room[: window.x.size]
+        sum_by_symbol(d_ux, window.x.reshape(-1), of_plain["U1"], room)  # (10.28)
+        of_plain["U1"].sum(axis=0, out=of_plain["b1"])  # (10.23): every x is some symbol
+        for name in self.architecture.inputs:
+            counts = rows_of(seen(name, getattr(window, name), self.dtype))
+            by_gate = of_plain[f"U1.{name}"].reshape(len(d_ux), -1, counts.shape[1])
+            for d_a, columns in zip(d_ux, by_gate, strict=True):
+                np.matmul(d_a.T, counts, out=columns)  # (10.28)
         if lengths is not None:
             total += lengths.fill_gradient(p, lengths_in(window)[1], scale, of_plain)
         if self._of_plain:
@@ -295,12 +299,12 @@ class Unfolded:
     def _forward(self, p: Parameters, window: Window, starts: Starts, masks: Masks | None) -> Array:
         """Return the states of the top layer after dropout, (T, B, H)."""
         steps = len(window.x)
-        below: Array | None = None
+        below: Array = self.layers[0].h
         for number, layer in enumerate(self.layers, 1):
             U, W, b = p[f"U{number}"], p[f"W{number}"], p[f"b{number}"]
             ux, h = layer.ux_rows[:, : window.x.size], layer.h[1 : steps + 1]
             gates, _, hidden = ux.shape
-            if below is None:
+            if number == 1:
                 tables = (U + b).reshape(-1, gates, hidden).swapaxes(0, 1)  # (G, K, H)
                 for table, room in zip(tables, ux, strict=True):  # x one-hot: U x is a row
                     np.take(table, window.x.reshape(-1), axis=0, out=room, mode="clip")
@@ -318,7 +322,6 @@ class Unfolded:
             below = h
             if masks is not None:
                 below = np.multiply(h, masks[number - 1], out=layer.up[:steps])
-        assert below is not None
         return below
 
     def _backward(
@@ -328,12 +331,15 @@ class Unfolded:
         starts: Starts,
         masks: Masks | None,
         gradient: Parameters,
-    ) -> None:
-        """Compute all gradients below the readout, from the dL/dh that it left in the top layer."""
-        steps = len(window.x)
+    ) -> list[Array]:
+        """Return dL/d(U x) of the first layer, (T B, H) for each gate, from dL/dh of the top one.
+
+        Fill the gradients of W and d, and those of U and b from the second layer on.
+        """
+        steps, rows = len(window.x), window.x.size
         for number in range(len(self.layers), 0, -1):
             layer = self.layers[number - 1]
-            d = layer.d[:steps]
+            d, d_wh = layer.d[:steps], layer.d_wh_rows[:, :rows]
             if masks is not None:
                 np.multiply(d, masks[number - 1], out=d)
             if self.comes_apart:
@@ -341,25 +347,18 @@ class Unfolded:
                 np.multiply(h, h, out=part)
                 np.multiply(part, d, out=part)
                 np.subtract(d, part, out=d)
-                continue  # W h is zero
-            layer.backward(starts, p[f"W{number}"])
-            d_wh, h_before = layer.d_wh_rows[:, : window.x.size], rows_of(layer.h[:steps])
-            if window.begins is not None:
-                h_before[np.flatnonzero(window.begins)] = 0
-            d_W = gradient[f"W{number}"].reshape(len(d_wh), -1, h_before.shape[1])
-            np.matmul(d_wh.swapaxes(1, 2), h_before, out=d_W)  # (10.26)
-            if f"d{number}" in gradient.views:
-                np.matmul(self.ones[: len(h_before)], d_wh[-1], out=gradient[f"d{number}"])
+            else:
+                layer.backward(starts, p[f"W{number}"])
+                h_before = rows_of(layer.h[:steps])
+                if window.begins is not None:
+                    h_before[np.flatnonzero(window.begins)] = 0
+                d_W = gradient[f"W{number}"].reshape(len(d_wh), -1, h_before.shape[1])
+                np.matmul(d_wh.swapaxes(1, 2), h_before, out=d_W)  # (10.26)
+            if layer.cell.own_bias:
+                np.matmul(self.ones[:rows], d_wh[-1], out=gradient[f"d{number}"])
             if number > 1:
                 self._downwards(p, steps, number, masks, gradient)
-        d_ux, room = self.layers[0].d_ux(steps), self.room[: window.x.size]
-        sum_by_symbol(d_ux, window.x.reshape(-1), gradient["U1"], room)  # (10.28)
-        gradient["U1"].sum(axis=0, out=gradient["b1"])  # (10.23): every x is some symbol
-        for name in self.architecture.inputs:
-            counts = rows_of(seen(name, getattr(window, name), self.dtype))
-            by_gate = gradient[f"U1.{name}"].reshape(len(d_ux), -1, counts.shape[1])
-            for d_a, columns in zip(d_ux, by_gate, strict=True):
-                np.matmul(d_a.T, counts, out=columns)  # (10.28)
+        return self.layers[0].d_ux(steps)
 
     def _downwards(
         self, p: Parameters, steps: int, number: int, masks: Masks | None, gradient: Parameters
@@ -373,10 +372,10 @@ class Unfolded:
             units = slice(gate * hidden, (gate + 1) * hidden)
             np.matmul(d_a.T, below, out=gradient[f"U{number}"][units])  # (10.28)
             np.matmul(self.ones[: len(d_a)], d_a, out=gradient[f"b{number}"][units])  # (10.23)
-            each = room if gate else d_below
-            np.matmul(d_a, p[f"U{number}"][units], out=each)  # (10.21), downwards
+            part = room if gate else d_below
+            np.matmul(d_a, p[f"U{number}"][units], out=part)  # (10.21), downwards
             if gate:
-                np.add(d_below, each, out=d_below)
+                np.add(d_below, part, out=d_below)
 
 
 def lengths_in(window: Window) -> tuple[Integers, Integers]:
@@ -386,14 +385,6 @@ def lengths_in(window: Window) -> tuple[Integers, Integers]:
     if window.idle is not None:
         is_end &= ~window.idle
     return np.flatnonzero(is_end), window.clock[is_end]
-
-
-def rows_without_loss(window: Window, with_ends: bool) -> Integers | None:
-    """Return the rows without a loss of the readout, and the ENDs if the length comes first."""
-    silent = window.idle
-    if with_ends:
-        silent = window.y == END if silent is None else silent | (window.y == END)
-    return None if silent is None else np.flatnonzero(silent)
 
 
 def starts_of(window: Window) -> Starts:

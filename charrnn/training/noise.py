@@ -16,6 +16,7 @@ The targets stay the truth. Single inputs are sampled, or free-running stretches
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,17 +34,16 @@ class Regularization:
     """The noise of one training step after another: shares of units, weights and characters."""
 
     def __init__(self, p: Parameters, config: Fitted) -> None:
-        self.config = config
+        self.config, self.architecture = config, p.architecture
         self.is_on = any((config.dropout, config.dropconnect, config.blank))
-        self.architecture = p.architecture
         self.names = [name for name in p if name.startswith("W")] if config.dropconnect else []
         self.loudness: dict[str, Array] = {}
         self._rng = np.random.default_rng()
 
     def begin(self, step: int) -> None:
-        if not self.is_on:
-            return  # a generator costs 4% of a step of 64 units
-        self._rng = np.random.Generator(np.random.SFC64([self.config.seed, REGULARIZATION, step]))
+        if self.is_on:  # a generator costs 4% of a step of 64 units
+            numbers = np.random.SFC64([self.config.seed, REGULARIZATION, step])
+            self._rng = np.random.Generator(numbers)
 
     def units(self) -> Masks | None:
         """Return the factor of each unit of each lane, (1, B, H) for each layer."""
@@ -56,27 +56,25 @@ class Regularization:
         """Hide some weights, in place."""
         for name in self.names:
             self.loudness[name] = self._loudness(p[name].shape, self.config.dropconnect)
-            np.multiply(p[name], self.loudness[name], out=p[name])
+            p[name][...] *= self.loudness[name]
 
     def through_weights(self, gradient: Parameters) -> None:
         """Turn the gradient of the thinned parameters into that of all parameters, in place."""
         for name in self.names:
-            np.multiply(gradient[name], self.loudness[name], out=gradient[name])
+            gradient[name][...] *= self.loudness[name]
 
     def characters(self, window: Window) -> Window:
         """Return the window with some inputs hidden, and all targets."""
         if not self.config.blank:
             return window
-        shape = len(window.x), self.config.batch
-        hidden = self._rng.random(shape, np.float32) < self.config.blank
+        hidden = self._rng.random(window.x.shape, np.float32) < self.config.blank
         return replace(window, x=np.where(hidden & (window.x != END), UNKNOWN, window.x))
 
     def _loudness(self, shape: tuple[int, ...], share: float) -> Array:
         """Return factors with mean 1, 0 for about this share of places."""
-        kept = min(255, max(1, round(256 * (1 - share))))  # shares are multiples of 1/256
+        loud = min(255, max(1, round(256 * (1 - share))))  # shares are multiples of 1/256
         draws = self._rng.integers(0, 256, shape, np.uint8)
-        loudness: Array = np.multiply(draws < kept, np.float32(256 / kept), dtype=np.float32)
-        return loudness
+        return np.multiply(draws < loud, np.float32(256 / loud), dtype=np.float32)
 
 
 class OwnInputs:
@@ -93,30 +91,30 @@ class OwnInputs:
         if not self.is_on:
             return window
         rng = np.random.Generator(np.random.SFC64([self.config.seed, OWN_INPUTS, step]))
-        own = self.places(rng, window, done)
-        chances = rng.random(own.shape, np.float32)
+        sampled = self.places(rng, window, done)
+        chances = rng.random(sampled.shape, np.float32)
         x, reader, plain = window.x.copy(), self._reader, p.plain()
-        for kept, given in zip(reader.states, state, strict=True):
-            kept[0] = given
-        for t in range(1 + int(np.max(np.flatnonzero(own.any(1)), initial=-1))):
-            lanes = np.flatnonzero(own[t])
+        for before, h in zip(reader.states, state, strict=True):
+            before[0] = h
+        arrays: list[Any] = [window.begins, window.clock, window.left]
+        for t in range(1 + int(np.max(np.flatnonzero(sampled.any(1)), initial=-1))):
+            lanes = np.flatnonzero(sampled[t])
             if len(lanes):
                 top = reader.layers[-1].h[0, lanes]
                 x[t, lanes] = sample_characters(plain, top, chances[t, lanes])
-            begins = None if window.begins is None else window.begins[t : t + 1]
-            here = Window(x[t : t + 1], window.y[t : t + 1], begins)
-            if window.clock is not None and window.left is not None:
-                here = replace(here, clock=window.clock[t : t + 1], left=window.left[t : t + 1])
-            reader.read(plain, here)
+            begins, clock, left = (None if a is None else a[t : t + 1] for a in arrays)
+            y = window.y[t : t + 1]  # not used
+            reader.read(plain, Window(x[t : t + 1], y, begins, clock=clock, left=left))
         return replace(window, x=x)
 
     def places(self, rng: np.random.Generator, window: Window, done: float) -> NDArray[np.bool_]:
+        """Return which inputs are sampled, (T, B)."""
         steps, lanes = window.x.shape
-        own: NDArray[np.bool_] = rng.random(window.x.shape) < self.config.own_inputs * done
+        sampled = rng.random(window.x.shape) < self.config.own_inputs * done
         length = min(self.config.free_running, steps)
         since = np.arange(steps)[:, None] - rng.integers(0, steps - length + 1, lanes)
-        own |= (since >= 0) & (since < length)
-        return own & (window.x > UNKNOWN)
+        sampled |= (since >= 0) & (since < length)
+        return sampled & (window.x > UNKNOWN)
 
 
 def sample_characters(p: Parameters, h: Array, chances: Array) -> Integers:
