@@ -52,22 +52,13 @@ class Mean:
         """The number of equally likely symbols with the same surprisal."""
         return math.exp(min(self.nats_per_character, LARGEST))
 
-    def per_character(self) -> dict[str, float | None]:
-        return {
-            "nats_per_character": number_or_null(self.nats_per_character),
-            "bits_per_character": number_or_null(self.bits_per_character),
-        }
+    def per_character(self) -> dict[str, float]:
+        """Return the loss in both units, for JSON."""
+        nats, bits = self.nats_per_character, self.bits_per_character
+        return {"nats_per_character": nats, "bits_per_character": bits}
 
-    def loss(self) -> dict[str, float | None]:
-        return {**self.per_character(), "perplexity": number_or_null(self.perplexity)}
-
-    def figures(self) -> dict[str, float | None]:
-        return {"nats": self.nats, **self.loss()}
-
-
-def number_or_null(number: float) -> float | None:
-    """Return the number for JSON, which has no NaN."""
-    return None if math.isnan(number) else number
+    def loss(self) -> dict[str, float]:
+        return self.per_character() | {"perplexity": self.perplexity}
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,9 +118,10 @@ class Score:
             "ends": self.ends,
             "unknown": self.unknown,
             "bytes": self.bytes,
-            **self.overall.figures(),
-            "without_end": self.without_end.figures(),
-            "bits_per_byte": number_or_null(self.bits_per_byte),
+            "nats": self.nats,
+            **self.overall.loss(),
+            "without_end": {"nats": self.without_end.nats, **self.without_end.loss()},
+            "bits_per_byte": self.bits_per_byte,
         }
 
 
@@ -182,12 +174,9 @@ class Difference(NamedTuple):
         return not abs(self.nats_per_character) > CLEAR * self.standard_error
 
 
-def json_of(difference: Difference | None) -> dict[str, float | None]:
+def json_of(difference: Difference | None) -> dict[str, float]:
     """Return a difference for JSON; nothing for None."""
-    if difference is None:
-        return {}
-    d, error = difference
-    return {"difference": number_or_null(d), "standard_error": number_or_null(error)}
+    return dict(zip(("difference", "standard_error"), difference or (), strict=False))
 
 
 def difference_of(ids: Ids, nats: NDArray[np.float64], other: NDArray[np.float64]) -> Difference:

@@ -407,7 +407,7 @@ def show(records: list[dict[str, Any]], options: Options, console: Console) -> N
         bits, difference = figures["bits_per_character"], figures.get("difference")
         cells = [visible_line(name), f"{bits:.3f}", f"{2 ** min(bits, 1000):,.4g}"]
         if difference and (figures in records or len(records) == 1):
-            apart = Difference(difference, figures["standard_error"] or math.nan)
+            apart = Difference(difference, figures["standard_error"])
             cells += [f"{BITS * difference:+.3f}", f"{BITS * apart.standard_error:.3f}"]
             cells.append("(=)" if apart.may_be_chance else "")
         table.add_row(*cells, style="" if name.startswith(" ") else "bold")
