@@ -38,8 +38,10 @@ AHEAD = 3  # groups a worker that are sent before the oldest result is back
 TICK = 0.5  # seconds between two looks at the workers of a scheduler
 PATIENCE = 30.0  # seconds for a scheduler to answer, and to have a worker
 KILLED, GONE = "a worker process was killed", "the scheduler is gone"
-LOST = "CancelledError FutureCancelledError CommClosedError ClosedClientError TimeoutError"
-ERRORS_OF_DASK = {"KilledWorker": KILLED, **dict.fromkeys(LOST.split(), GONE)}
+LOST = (  # errors of Dask
+    *("KilledWorker", "CancelledError", "FutureCancelledError"),
+    *("CommClosedError", "ClosedClientError", "TimeoutError"),
+)
 KEPT = "What is done so far is kept."
 VERSIONS = f"charrnn {charrnn.__version__} and numpy {np.__version__}"
 
@@ -180,9 +182,10 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
         submit = client.get_executor(pure=False).submit
         yield Executor(partial(submit, _work_for_client, value), watch)
     except Exception as error:
-        if type(error).__name__ not in ERRORS_OF_DASK:
+        if type(error).__name__ not in LOST:
             raise
-        raise ClusterError(ERRORS_OF_DASK[type(error).__name__], KEPT) from None
+        is_there = client.status == "running" and not isinstance(error, TimeoutError)
+        raise ClusterError(KILLED if is_there else GONE, KEPT) from None
     finally:
         with suppress(Exception):  # the results are in
             client.close(timeout=1)
