@@ -173,7 +173,7 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     """Return sizes, passes and dropout. They suit each other and the settings that are given."""
     rule, minutes, cores = rule_of(config.cell), config.minutes, config.cores or USUAL_CORES
     layers = config.layers or (1 if config.cell == "output" else 2)
-    each = weights_of(1, layers, config.cell)
+    square = weights_of(1, layers, config.cell)
     largest, enough = rule.at(symbols, "hidden"), rule.at(symbols, "passes")
     products = rule.products * math.sqrt(min(symbols, rule.sizes[-1].symbols))
     if minutes is not None:
@@ -182,14 +182,16 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     batch = config.batch or rule.at(symbols, "batch")
     bptt = config.bptt or rule.at(symbols, "bptt")
     targets = min(symbols, batch * bptt)  # of a step
-    wide = math.sqrt(products / each / max(rule.often * symbols, rule.steps * targets))
-    affordable = max(wide, (products / rule.readings / each**2) ** 0.25)
+    wide = math.sqrt(products / square / max(rule.often * symbols, rule.steps * targets))
+    affordable = max(wide, (products / rule.readings / square**2) ** 0.25)
     usual = max(8, 8 * round(min(largest, affordable) / 8))
     hidden = config.hidden or usual
-    weights = each * hidden**2
+    weights = square * hidden**2
     part = 1.0 if config.epochs else max(LEAST_PASSES, share)
     if minutes is None:
-        passes = config.epochs or part * min(enough, max(1, products / (each * usual**2 * symbols)))
+        passes = config.epochs or part * min(
+            enough, max(1, products / (square * usual**2 * symbols))
+        )
     else:
         enough = config.epochs or part * enough * max(1, (largest / hidden) ** 2)
         overhead = cores * rule.calls / batch  # no process shares it

@@ -70,15 +70,15 @@ def export(trained: Trained, title: str) -> bytes:
     return fill(asset("page.html"), values).encode()
 
 
-def unfolded(found: Unfolding) -> bytes:
+def unfolded(unfolding: Unfolding) -> bytes:
     """Return a page with each value of an unfolded text, and a script that writes its equation."""
     facts = json.loads(
-        json.dumps(found.as_json()),
+        json.dumps(unfolding.as_json()),
         parse_float=lambda number: float(f"{float(number):.4g}"),  # four digits
         parse_constant=str,
     )
     style = fill(asset("page.css") + asset("unfold.css"), colours_in_css())
-    script, text = f"\n{asset('unfold.js')}", escape(visible(found.text))
+    script, text = f"\n{asset('unfold.js')}", escape(visible(unfolding.text))
     values = {
         "policy": policy([script], style),
         "title": f"{text}: the unfolded network",

@@ -7,7 +7,7 @@ the way back. ``after`` may share the memory of ``before``. A cell of one gate h
 without the first axis, and ``ux`` shares the memory of the new h.
 
 `slopes` computes all that needs no gradient, for many steps at a time, which look like more lanes.
-It leaves factors in ``ux``, ``tape`` and ``kept`` (B, H); ``room`` is scratch memory. `backward`
+It leaves factors in ``ux``, ``tape`` and ``factor`` (B, H); ``room`` is scratch memory. `backward`
 turns them and ``d_after``, dL/d(after), into dL/d(W h) in ``ux`` and into ``d_before``: for h
 without the part through W h, which the layer adds; other states overwrite ``d_after``. dL/d(U x)
 equals dL/d(W h), except for a gate with a bias of its own: it overwrites ``d_after`` of h, and so
@@ -81,19 +81,19 @@ class Tanh(Cell):
 
     @staticmethod
     def slopes(
-        ux: Array, before: States, after: States, tape: Array, kept: Array, room: Array
+        ux: Array, before: States, after: States, tape: Array, factor: Array, room: Array
     ) -> None:
         h = after[0]
-        np.multiply(h, h, kept)
-        np.subtract(1, kept, kept)  # 1 - h(t)^2
+        np.multiply(h, h, factor)
+        np.subtract(1, factor, factor)  # 1 - h(t)^2
 
     @staticmethod
-    def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: States) -> None:
-        np.multiply(d_after[0], kept, d_after[0])  # dL/da(t)
+    def backward(d_after: States, ux: Array, tape: Array, factor: Array, d_before: States) -> None:
+        np.multiply(d_after[0], factor, d_after[0])  # dL/da(t)
 
 
 class Gru(Cell):
-    """A gated recurrent unit: a gate for how much of the past is read, one for how much is kept.
+    """A gated recurrent unit: a gate for how much of the past is read, one for how much is factor.
 
         r(t), z(t) = sigmoid of the first and second block of b + U x(t) + W h(t-1)
         n(t) = tanh(b + U x(t)  +  r(t) (d + W h(t-1)))            of the third
@@ -138,11 +138,11 @@ class Gru(Cell):
 
     @staticmethod
     def slopes(
-        ux: Array, before: States, after: States, tape: Array, kept: Array, room: Array
+        ux: Array, before: States, after: States, tape: Array, factor: Array, room: Array
     ) -> None:
         """Keep the factors of W h in place of r, z, n; of the last block of U x on the tape."""
         (r, z, n), h_before = ux, before[0]
-        np.copyto(kept, z)  # h(t-1): z
+        np.copyto(factor, z)  # h(t-1): z
         np.subtract(h_before, n, room)
         np.multiply(room, z, room)
         np.subtract(1, z, z)
@@ -157,9 +157,9 @@ class Gru(Cell):
         np.multiply(n, room, r)  # a_r: (1 - r) (d + W h)_n times the one before
 
     @staticmethod
-    def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: States) -> None:
+    def backward(d_after: States, ux: Array, tape: Array, factor: Array, d_before: States) -> None:
         d_h = d_after[0]
-        np.multiply(d_h, kept, d_before[0])
+        np.multiply(d_h, factor, d_before[0])
         np.multiply(ux, d_h, ux)
         np.multiply(d_h, tape, d_h)
 
@@ -214,7 +214,7 @@ class Lstm(Cell):
 
     @staticmethod
     def slopes(
-        ux: Array, before: States, after: States, tape: Array, kept: Array, room: Array
+        ux: Array, before: States, after: States, tape: Array, factor: Array, room: Array
     ) -> None:
         """Keep the factors of dL/dc in place of i, f, g; of dL/dh in place of o, and for dL/dc on
         the tape; f for c(t-1).
@@ -225,7 +225,7 @@ class Lstm(Cell):
         np.subtract(o, tanh_c, tanh_c)  # c: o (1 - tanh(c)^2)
         np.multiply(o, room, o)
         np.subtract(room, o, o)  # a_o: tanh(c) o (1 - o)
-        np.copyto(kept, f)
+        np.copyto(factor, f)
         np.subtract(1, f, room)
         np.multiply(f, room, f)
         np.multiply(f, before[1], f)  # a_f: c(t-1) f (1 - f)
@@ -236,13 +236,13 @@ class Lstm(Cell):
         np.subtract(room, i, i)  # a_i: g i (1 - i)
 
     @staticmethod
-    def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: States) -> None:
+    def backward(d_after: States, ux: Array, tape: Array, factor: Array, d_before: States) -> None:
         d_h, d_c = d_after
         np.multiply(d_h, tape, tape)
         np.add(d_c, tape, d_c)  # dL/dc
         np.multiply(ux[:3], d_c, ux[:3])
         np.multiply(ux[3], d_h, ux[3])
-        np.multiply(d_c, kept, d_c)  # dL/dc(t-1)
+        np.multiply(d_c, factor, d_c)  # dL/dc(t-1)
 
 
 class Output(Tanh):

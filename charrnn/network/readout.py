@@ -38,11 +38,8 @@ class Readout:
 
     def nats(self, p: Parameters, h: Array, y: Integers) -> Array:
         """Return L for each row: h (R, H), y (R,) -> (R,)."""
-        every = np.empty(len(y), h.dtype)
-        bounded = is_bounded(p, reach=1.0)
-        for rows in self._blocks(len(y)):
-            every[rows], _ = self._losses(p, h[rows], y[rows], bounded)
-        return every
+        bounded, blocks = is_bounded(p, reach=1.0), self._blocks(len(y))
+        return np.concatenate([self._losses(p, h[rows], y[rows], bounded)[0] for rows in blocks])
 
     def nats_and_gradient(
         self,
@@ -67,9 +64,9 @@ class Readout:
             d_o *= (weight / sums)[:, None]  # y_hat (10.11), weighted
             self.head.gradient(d_o, self.first[: len(d_o)] + y[rows], weight)  # (10.18)
             if idle is not None:
-                here = idle[(idle >= rows.start) & (idle < rows.stop)] - rows.start
-                d_o[here] = 0
-                losses[here] = 0
+                silent = idle[(idle >= rows.start) & (idle < rows.stop)] - rows.start
+                d_o[silent] = 0
+                losses[silent] = 0
             total += float(losses.sum(dtype=np.float64))
             np.matmul(d_o, V, out=d_h[rows])  # (10.19)
             d_V += d_o.T @ h[rows]  # (10.24)

@@ -84,15 +84,15 @@ class Network:
             ux += seen(name, count, self._dtype) @ self._C[name]
             count += COUNTS_BY[name]
         for layer, W in enumerate(self._W):
-            own = state[layer * many : (layer + 1) * many]
+            states = state[layer * many : (layer + 1) * many]
             if layer:
                 np.matmul(state[(layer - 1) * many], self._U[layer], out=ux)
                 np.add(ux, self._b[layer], out=ux)
-            np.matmul(own[0], W, out=wh)
+            np.matmul(states[0], W, out=wh)
             d = self._d[layer]
             if d is not None:
                 np.add(wh[:, -len(d) :], d, out=tape)
-            self._cell.forward(self._by_gate(ux), self._by_gate(wh), own, own, tape)
+            self._cell.forward(self._by_gate(ux), self._by_gate(wh), states, states, tape)
 
     def _by_gate(self, columns: Array64) -> Array64:
         """Return (B, G H) as the cell reads it: (G, B, H), or (B, H) for one gate."""

@@ -128,7 +128,7 @@ class Layer:
         self.ux_rows, self.d_wh_rows = self.ux.reshape(shape), self.d_wh.reshape(shape)
         self._remembers = cell.reads_h or len(cell.states) > 1
         self._many = max(1, min(steps, AT_HAND // (lanes * hidden * cell.gates)))
-        self._kept, self._spare, self._begun = (
+        self._factors, self._spare, self._begun = (
             np.empty((self._many * lanes, hidden), dtype) for _ in range(3)
         )
         self._there = Product(gates, lanes, hidden, hidden, dtype)
@@ -139,9 +139,9 @@ class Layer:
         # One object for one piece of memory: NumPy is slow with two that overlap.
         ux = h[1:] if one_gate else [self.ux[:, t] for t in range(steps)]
         d_wh = d if one_gate else [of[:, None] for of in ux]  # with an axis for panels
-        kept = [self._kept[t % self._many * lanes :][:lanes] for t in range(steps)]
+        factors = [self._factors[t % self._many * lanes :][:lanes] for t in range(steps)]
         self._forth = list(zip(h, ux, at, at[1:], self.tape, strict=False))
-        self._back_again = list(zip(d, ux, d_wh, self.tape, kept, strict=True))
+        self._back_again = list(zip(d, ux, d_wh, self.tape, factors, strict=True))
 
     def forward(self, starts: Starts, W: Array, own_bias: Array | None = None) -> None:
         """Fill the states after each step from ux and the states before the first step."""
@@ -172,7 +172,7 @@ class Layer:
             for t in range(len(starts) - 1, -1, -1):
                 if d_next is None or t % many == many - 1:
                     self._find_slopes(t - t % many, starts[t - t % many : t + 1])
-                d_h, ux, d_wh, tape, kept = self._back_again[t]
+                d_h, ux, d_wh, tape, factor = self._back_again[t]
                 if d_next is not None:  # the last step has no step after it
                     back = product(d_next, begun)  # (10.21)
                     for part in back if back.ndim > 2 else (back,):
@@ -182,7 +182,7 @@ class Layer:
                             d_state[lane] = 0
                     if reads_h:
                         np.add(d_h, d_before[0], d_h)
-                backward((d_h, *others), ux, tape, kept, d_before)
+                backward((d_h, *others), ux, tape, factor, d_before)
                 d_next, begun = d_wh, starts[t]
 
     def d_ux(self, steps: int) -> list[Array]:
@@ -193,14 +193,14 @@ class Layer:
     def _find_slopes(self, first: int, starts: Starts) -> None:
         """Fill the factors of the way back through these steps."""
         lanes, count = self.h.shape[1], len(starts)
-        rows, here = slice(first * lanes, (first + count) * lanes), slice(0, count * lanes)
+        rows, block = slice(first * lanes, (first + count) * lanes), slice(0, count * lanes)
         before: Sequence[Array] = [state[:-lanes][rows] for state in self._state_rows]
         after = [state[lanes:][rows] for state in self._state_rows]
         if self.cell.reads_h and any(starts):  # other states are zero there by now
-            begun = [t * lanes + lane for t, some in enumerate(starts) for lane in some]
+            begun = [t * lanes + lane for t, begins in enumerate(starts) for lane in begins]
             before = self._begun_afresh(before, begun)
         ux, tape = self._ux_blocks[..., rows, :], self._tape_rows[rows]
-        self.cell.slopes(ux, before, after, tape, self._kept[here], self._spare[here])
+        self.cell.slopes(ux, before, after, tape, self._factors[block], self._spare[block])
 
     def _begun_afresh(self, states: Sequence[Array], rows: Sequence[int]) -> Sequence[Array]:
         """Return the states with zeros in the rows where an example begins."""

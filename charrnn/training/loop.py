@@ -197,11 +197,11 @@ class Learner:
 def part_of(examples: Examples, most: int) -> Part:
     """Return evenly spaced examples with about that many symbols, or stretches of long ones."""
     total = len(examples.ids)
-    every = -(-total // most)
-    if len(examples) >= STRETCHES * every or total <= most:
+    step = -(-total // most)
+    if len(examples) >= STRETCHES * step or total <= most:
         if total > most:
             examples = Examples.cut(
-                np.concatenate([examples.nth(i) for i in range(0, len(examples), every)])
+                np.concatenate([examples.nth(i) for i in range(0, len(examples), step)])
             )
         return examples, np.ones(len(examples.ids), np.bool_)
     length = min(most, max(SHORTEST, most // STRETCHES))
