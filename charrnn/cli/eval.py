@@ -112,7 +112,7 @@ class Options(CommandOptions):
     @property
     def place_width(self) -> int:
         """The columns for the line of an example, and for its file if there are several."""
-        return 8 if len(self.sources) < 2 else 24
+        return 8 if len(self.sources) < 2 else 8 + min(16, max(map(len, self.sources)))
 
 
 def run(options: Options, console: Console) -> None:
@@ -307,7 +307,9 @@ def excerpt(text: str, nats: Any, room: int) -> Visible:
     size = max(4, room - len("......"))
     sums = np.convolve(nats[:-1], np.ones(size), "valid")
     begin = min(int(sums.argmax()), max(0, len(text) - size))
-    return Visible(f"...{visible_line(text[begin:])[:size]}...")
+    before, shown = "..." if begin else "", visible_line(text[begin:])
+    after = "..." if len(before + shown) > room else ""
+    return Visible(before + shown[: room - len(before + after)] + after)
 
 
 def write_characters(scored: Scored, options: Options, console: Console) -> None:

@@ -178,7 +178,8 @@ def learning_curve(history: list[dict[str, float]], output: Output) -> Iterator[
         if len(losses) < 2:
             continue
         low, high = min(losses), max(losses[1:])  # not the high start
-        points = losses[:: -(-len(losses) // room)]
+        size = min(len(losses), room)
+        points = [losses[i * len(losses) // size] for i in range(size)]
         heights = [(min(loss, high) - low) / ((high - low) or 1) for loss in points]
         picture = "".join(levels[min(7, int(8 * height))] for height in heights)
         yield Visible(f"{name}  {losses[0]:.3f} {picture} {losses[-1]:.3f}")
