@@ -219,9 +219,12 @@ def make_config(kind: type[Config], settings: Mapping[str, Any], *besides: str) 
     return kind(**settings)
 
 
-def value_in_words(value: object) -> str:
-    """Return a value as messages show it; None is the absence of a setting."""
-    return "none" if value is None else f"{value:.12g}" if isinstance(value, float) else str(value)
+def in_words(name: str, value: object) -> str:
+    """Return a setting as messages show it: hidden 64, clock, no clock."""
+    if value is None or value is False:
+        return f"no {name}"
+    shown = f"{value:.12g}" if isinstance(value, float) else str(value)
+    return name if value is True else f"{name} {shown}"
 
 
 def check_agreement(
@@ -238,12 +241,11 @@ def check_agreement(
         before = had[name]
         if value == before or (name in may_rise and before is not None and value > before):
             continue
-        what, has = f"{name} {value_in_words(value)}", value_in_words(before)
-        if isinstance(before, bool):
-            what, has = (name, f"no {name}") if value else (f"no {name}", name)
-        if name in may_rise:
-            hint, has = f"[{name}] may be raised, not lowered.", has.replace("none", "no limit")
-        raise error(f"{what} contradicts {holder}, which has {has}", hint, name)
+        has = in_words(name, before).removeprefix(f"{name} ")
+        what = f"{in_words(name, value)} contradicts {holder}, which has {has}"
+        raise error(
+            what, f"[{name}] may be raised, not lowered." if name in may_rise else hint, name
+        )
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def test_fault_25_resuming_makes_only_what_is_missing(tmp_path: Path) -> None:
     assert untimed(first) == untimed({name: again[name] for name in first})
     with pytest.raises(ResumeError, match=r"epochs 3 contradicts .* which has 2"):
         run(folder, material(epochs=3), (0,), resume=True)
-    with pytest.raises(ResumeError, match=r"clip 2 contradicts .* which has none"):
+    with pytest.raises(ResumeError, match=r"clip 2 contradicts .* which has no clip"):
         run(folder, material(clip=2), (0,), resume=True)
     other = material()
     other.record.__dict__["fingerprint"] = "b" * 64

@@ -30,13 +30,6 @@ def option_for(name: str) -> str:
     return OPTIONS.get(name, "--" + name.replace("_", "-"))
 
 
-def typed(name: str, value: object) -> str:
-    """Return a setting and its value as they are typed: "--epochs 5", "--clock"."""
-    from charrnn.settings import value_in_words
-
-    return option_for(name) + ("" if value is True else f" {value_in_words(value)}")
-
-
 def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
     """Return the message and the hint, with options in place of the names of settings."""
     what, name = error.what, error.setting

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options as shared
 from charrnn.cli.console import Console, Entry, check_not_input, clock, count, entries
-from charrnn.cli.errors import typed
+from charrnn.cli.errors import option_for
 from charrnn.cli.options import OUTPUT, CorpusOptions, File, exclusive, flag, group
 from charrnn.errors import CharrnnError, CorpusError, DivergedError, SettingError
 from charrnn.settings import LEARNING, CorpusConfig, Ending, Reading, TrainConfig, Whole, setting
@@ -346,6 +346,7 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     from tqdm.std import tqdm
 
     from charrnn import plan
+    from charrnn.settings import in_words
 
     run, c, speed, seconds = (
         training.run,
@@ -366,7 +367,7 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     shown = [item for item in settings.items() if item[1] is not None and item[1] is not False]
     losses = sorted(run.corpus.baselines.items(), key=lambda item: -item[1])
     rows = [
-        ("settings", " ".join(typed(*item) for item in shown)),
+        ("settings", " ".join(in_words(option_for(name), value) for name, value in shown)),
         ("symbols", f"{run.vocabulary.symbols:,}, with the end and the unknown character"),
         ("memory", f"about {decimal(planned.memory_bytes)}"),
         ("steps", f"{planned.steps_per_epoch:,} an epoch, of {c.batch} x {c.bptt} characters"),
@@ -453,7 +454,7 @@ def show_next(training: Training, options: Options, console: Console) -> None:
     if corpus.train.characters < SHORT * len(corpus.train):
         words = f"thirty good {corpus.examples_are}"
         lines = {options.line("sample", "-n", "30", "--best"): words}
-    stem = Path(training.run.corpus.sources[0]).name.partition(".")[0]
+    stem = Path((*training.run.corpus.sources, "-")[0]).name.partition(".")[0]
     page = f"{stem if stem.isidentifier() else options.model.stem}.html"
     lines[options.line("export", page)] = "a page for a friend"
     apart = training.differences.get("network")
