@@ -62,14 +62,9 @@ def test_nobody_is_asked_to_restore_a_corpus_of_the_package(program: Program) ->
     program.refuses("eval", "-m", "latin", what=what, hint="name a text")
 
 
-def test_a_file_of_that_name_comes_first_and_a_note_says_so(trained: Program) -> None:
+def test_a_file_of_that_name_comes_first(trained: Program) -> None:
     Path("model.npz").rename("latin")
-    drawn = trained.run("sample", "-m", "latin")
-    assert "latin is a file here, not the model of the package" in drawn.err
     assert charrnn.load("latin").vocabulary.symbols < 30
-    assert "a file here" not in trained.run("sample", "-m", "verses").err
-    told = trained.run("train", "names.txt", "--from", "latin", "--dry-run").err
-    assert "latin is a file here" in told
 
 
 def test_without_a_model_samples_come_from_given_names(program: Program) -> None:

@@ -85,14 +85,8 @@ def load(name: str) -> Command:
 
 
 def start(module: Any, options: Any) -> None:
-    """Run a command, after the notes and preparations that are common to all."""
-    console = Console(options.quiet)
-    named = getattr(options, "model", None), getattr(options, "start_from", None)
-    for path in (*named, *getattr(options, "models", ())):
-        if str(path) in system.MODELS and os.path.lexists(path):
-            console.note(f"{path} is a file here, not the model of the package")
     os.environ.update(system.ONE_THREAD)  # before numpy is imported
-    module.run(options, console)
+    module.run(options, Console(options.quiet))
 
 
 def program() -> Commands:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from charrnn import __version__, saving
 from charrnn.errors import SaveError, SettingError
+from charrnn.system import model_at
 from charrnn.text import Visible, encodable, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
@@ -218,7 +219,8 @@ def check_output(path: Path, option: str, *inputs: Path | str, force: bool) -> N
 
 def check_not_input(path: Path, option: str, *inputs: Path | str) -> None:
     """Raise SettingError if a file that is written would replace an input."""
-    if os.path.realpath(path) in map(os.path.realpath, inputs):
+    files = [*inputs, *map(model_at, inputs)]
+    if os.path.realpath(path) in map(os.path.realpath, files):
         raise SettingError(f"{option} would overwrite {path}", "Name another file.")
 
 

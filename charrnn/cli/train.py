@@ -59,7 +59,6 @@ DOUBTS = {  # why a list may be messy, or its loss misleading
 TABLE = "{count:,} of {of:,} lines look like rows of a table: add --column {column}"
 WARNINGS = 2  # on the screen; a dry run shows all
 SHORT = 40  # characters of an example: thirty of them fit on a screen
-EARLY = 0.75  # of the steps: after an earlier best check-up, more training hardly helps
 QUICK = 1 << 31  # multiplications, about a second: held-out text that is scored after a signal
 
 
@@ -93,12 +92,6 @@ class Options(CorpusOptions):
         usual = Path(os.environ.get("CHARRNN_MODEL") or shared.MODEL)
         model = [] if self.model == usual else ["-m", str(self.model)]
         return shlex.join(["charrnn", command, *arguments, *model])
-
-    def line_to_resume(self, *raised: str) -> str:
-        """Return the command that resumes the run; standard input is named again."""
-        sources = self.sources if "-" in self.sources else ()
-        metrics = () if self.metrics is None else ("--metrics", str(self.metrics))
-        return self.line("train", *sources, "--resume", *raised, *metrics)
 
 
 @dataclass
@@ -443,12 +436,15 @@ def show_summary(training: Training, options: Options, console: Console) -> None
 
 
 def show_next(training: Training, options: Options, console: Console) -> None:
-    """Show how to resume a run that was interrupted, or three commands to type next."""
+    """Show how to resume a run that was interrupted, or commands to type next."""
     from charrnn.predictor import MIXABLE_HEADS
 
     corpus, state, c = training.corpus, training.run.state, training.run.config
     if training.stopped == "interrupted":
-        console.note(f"saved at step {state.step:,}; to resume: {options.line_to_resume()}")
+        again = options.sources if "-" in options.sources else ()
+        metrics = () if options.metrics is None else ("--metrics", str(options.metrics))
+        line = options.line("train", *again, "--resume", *metrics)
+        console.note(f"saved at step {state.step:,}; to resume: {line}")
         return
     lines = {options.line("sample"): "a new text"}
     if corpus.train.characters < SHORT * len(corpus.train):
@@ -462,9 +458,6 @@ def show_next(training: Training, options: Options, console: Console) -> None:
     if is_near and not c.counts and c.ends in MIXABLE_HEADS and not options.resume:
         line = shlex.join(["charrnn", *sys.argv[1:], "--counts"])
         lines[line] = "lower loss, with counting"
-    elif state.best is not None and state.best.step > EARLY * state.step:
-        limit = f"{2 * getattr(c, training.stopped):.12g}"
-        lines[options.line_to_resume(f"--{training.stopped}", limit)] = "train for longer"
     width = max(map(len, lines)) + 2
     for label, (line, about) in zip(("next", "", ""), lines.items(), strict=False):
         fits = width + 40 < console.err.window
