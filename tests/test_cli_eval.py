@@ -136,6 +136,8 @@ def test_the_oddest_held_out_example_is_a_unit(made: Program) -> None:
         assert max(row["x_oddest"] for row in found) == pytest.approx(1)
     made.write("odd.txt", f"{WORDS[0]}\n{ODD}\n")
     line = ("odd.txt", "-m", "counts.npz", "--above", "1.5x")
+    silent = made.run("eval", *line[:3], "--above", "99x", "-q")
+    assert (silent.status, silent.out, silent.err) == (0, "", "")
     (total,) = rows(made, *line, status=3)
     assert (total["above"], total["above_count"]) == ("1.5x", 1)
     (row,) = rows(made, *line, "--per-example", status=3)

@@ -71,6 +71,12 @@ def test_what_is_held_out_is_a_share_or_a_file_or_nothing(program: Program) -> N
     assert "nothing is held out" in program.run("train", "--resume").out
 
 
+def test_a_difference_on_one_held_out_example_is_not_clear(program: Program) -> None:
+    program.write("one.txt", "anna\n")
+    ran = program.run("train", "names.txt", "--valid", "one.txt", *SIZE, "--epochs", "1")
+    assert ran.out.endswith(": no clear difference\n")
+
+
 def test_a_corpus_may_be_packed_piped_or_of_the_package(program: Program) -> None:
     text = (program / "names.txt").read_bytes()
     program.write("names.gz", gzip.compress(text))
