@@ -28,7 +28,7 @@ from charrnn.model import Model
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.plots import show_progress
-from charrnn.settings import CorpusConfig, TrainConfig, check_agreement, make_config
+from charrnn.settings import CorpusConfig, TrainConfig, check_agreement
 from charrnn.system import path_of
 from charrnn.training.loop import Done, Event, nats_of_best, note_oddest
 from charrnn.training.loop import train as learn
@@ -112,10 +112,7 @@ def train(
         if not isinstance(value, kind | None):
             what = f"{name} cannot be {type(value).__name__}"
             raise SettingError(what, f"Give a {kind.__name__}.", name)
-    if config is None:
-        config = make_config(TrainConfig, settings, "holdout", "start_from")
-    elif settings:
-        config = make_config(TrainConfig, {**vars(config), **settings})
+    config = replace(config or TrainConfig(), **settings)
     cutting, model = CorpusConfig(holdout=holdout), None
     if start_from is not None:
         model = start_from.language_model

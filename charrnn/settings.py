@@ -10,11 +10,10 @@ from __future__ import annotations
 import numbers
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import partial
 from operator import index
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, get_args
 
 from charrnn.errors import CharrnnError, ResumeError, SettingError
 
@@ -103,8 +102,6 @@ class OneOf(Values):
 
 class Flag(Values):
     """True or False."""
-
-    kind = bool
 
     def __init__(self) -> None:
         super().__init__("", "True or False")
@@ -203,20 +200,6 @@ class Checked:
             value = getattr(self, name)
             if value is not None or setting.default is not None:
                 object.__setattr__(self, name, check(name, value, setting.values))
-
-
-Config = TypeVar("Config", bound=Checked)
-
-
-def make_config(kind: type[Config], settings: Mapping[str, Any], *besides: str) -> Config:
-    """Return a configuration of settings by name; TypeError lists those that exist."""
-    known = [*besides, *settings_of(kind)]
-    for name in settings:
-        if name not in known:
-            near = get_close_matches(name, known, 1, 0.5)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            raise TypeError(f"there is no {name!r} here{meant}; there are {', '.join(known)}")
-    return kind(**settings)
 
 
 def in_words(name: str, value: object) -> str:
