@@ -13,6 +13,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from heapq import nlargest
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -105,38 +107,32 @@ def fill(predictor: Predictor, text: str, config: FillConfig | None = None) -> F
     beam = max(64, min(config.beam, OUTPUTS // pattern.symbols))
     after_state = cache(pattern.after)
     state, x = predictor.zeros(1), np.array([END])
-    states, log_p = [pattern.first], np.zeros(1)  # of the pattern, for each beginning
-    levels: list[tuple[Symbols, Symbols]] = []  # of each length: beginnings, symbols after them
-    ended: list[tuple[float, int, int]] = []  # log P, length and row of each whole text
-    dropped = [-math.inf]  # log P of the beginnings that were dropped
-    while len(x):
+    texts, states, log_p = [""], [pattern.first], np.zeros(1)  # of each beginning
+    whole: list[tuple[float, str]] = []  # log P of the likeliest whole texts, and these
+    log_total = log_left_out = -math.inf  # log P of all whole texts, and of dropped beginnings
+    while texts:
         reached = log_p[:, None] + log_p_of_next(predictor, pattern, x, state)  # (B, E)
-        ending = [row for row, places in enumerate(states) if places & pattern.final]
-        ended += [(float(reached[row, END]), len(levels), row) for row in ending]
+        ending = np.flatnonzero([bool(places & pattern.final) for places in states])
+        log_total = float(np.logaddexp.reduce([log_total, *reached[ending, END]]))
+        whole += [(float(reached[row, END]), texts[row]) for row in ending]
+        whole = nlargest(config.count, whole, key=itemgetter(0))
         after = [after_state(places) for places in states]
         reached[~np.array(after, bool)[:, pattern.class_of]] = -math.inf
         flat = reached.reshape(-1)
         chosen = np.flatnonzero(flat > -math.inf)
         if len(chosen) > beam:
             order = np.argpartition(-flat[chosen], beam)
-            dropped.append(float(np.logaddexp.reduce(flat[chosen[order[beam:]]])))
+            dropped = flat[chosen[order[beam:]]]
+            log_left_out = float(np.logaddexp.reduce([log_left_out, *dropped]))
             chosen = np.sort(chosen[order[:beam]])
         rows, x = np.divmod(chosen, pattern.symbols)
-        levels.append((rows, x))
-        pairs = zip(rows.tolist(), pattern.class_of[x].tolist(), strict=True)
-        states, log_p = [after[row][kind] for row, kind in pairs], reached[rows, x]
+        texts = [
+            texts[row] + pattern.characters[symbol] for row, symbol in zip(rows, x, strict=True)
+        ]
+        kinds = zip(rows, pattern.class_of[x], strict=True)
+        states, log_p = [after[row][kind] for row, kind in kinds], reached[rows, x]
         state = [h[rows] for h in state]
-
-    log_total = float(np.logaddexp.reduce([log for log, _, _ in ended]))
-    log_left_out = float(np.logaddexp.reduce(dropped))
-    ended.sort(key=lambda whole: -whole[0])
-    fillings = []
-    for log, length, row in ended[: config.count]:
-        characters = []
-        for rows, added in reversed(levels[:length]):
-            characters.append(pattern.characters[added[row]])
-            row = rows[row]
-        fillings.append(Filling("".join(reversed(characters)), math.exp(log - log_total)))
+    fillings = [Filling(ending, math.exp(log - log_total)) for log, ending in whole]
     left_out = math.exp(log_left_out - np.logaddexp(log_total, log_left_out))
     return Filled(text, fillings, left_out)
 

@@ -205,22 +205,31 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     bears = (WIDE / min(WIDE, max(NARROW, hidden))) ** 0.75
     hurry = bears * rule.steps / steps * min(1.0, targets / rule.targets)
     lr = max(LEAST_LR, share) * slower * min(HIGHEST_LR, rule.lr * max(1.0, hurry))
-    dropped = min(1.0, max(0.5, 1 - 0.5 * (rule.clear - counting) / HALVED))
-    dropped *= min(1.0, steps / SETTLED) if is_endless else 1.0
-    dropout = dropped * rule.dropout * max(0.0, 1 - rule.reuse / reuse)
-    if (dropconnect := config.dropconnect) is None:
-        fits = np.interp(math.log(reuse), np.log(rule.high_reuse), (0, 0.4))
-        dropconnect = round(dropped * float(fits), 2)
+    settled = min(1.0, steps / SETTLED) if is_endless else 1.0
     return {
         "hidden": hidden,
         "layers": layers,
         "passes": passes,
         "epochs": FOREVER if is_endless else max(1, round(passes)),
-        "dropout": round(dropout, 2),
-        "dropconnect": dropconnect,
-        "blank": round(rule.blank * min(0.4, dropconnect), 2),
         "lr": float(f"{lr:.2g}"),
+        **fit_noise(rule, config.dropconnect, reuse, counting, settled),
     }
+
+
+def fit_noise(
+    rule: Rule, dropconnect: float | None, reuse: float, counting: float, settled: float
+) -> dict[str, float]:
+    """Return the shares that are dropped. Weights that read a text more often need more.
+
+    Text that counting predicts needs less, and so does a run that ends before it has settled.
+    """
+    needed = settled * min(1.0, max(0.5, 1 - 0.5 * (rule.clear - counting) / HALVED))
+    dropout = needed * rule.dropout * max(0.0, 1 - rule.reuse / reuse)
+    if dropconnect is None:
+        fits = np.interp(math.log(reuse), np.log(rule.high_reuse), (0, 0.4))
+        dropconnect = round(needed * float(fits), 2)
+    blank = round(rule.blank * min(0.4, dropconnect), 2)
+    return {"dropout": round(dropout, 2), "dropconnect": dropconnect, "blank": blank}
 
 
 def usual_checks(corpus: Corpus, targets: int, steps: int) -> int:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from itertools import chain, islice, pairwise, repeat
 from operator import attrgetter
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,7 @@ class Sample(NamedTuple):
     number: int
     text: str
     nats: float  # the surprisal of its characters, and of END if it was drawn
-    ended: Literal["end", "limit"]
+    ended: str  # "end" or "limit"
 
     @property
     def nats_per_character(self) -> float:
@@ -119,7 +119,7 @@ class Sampler:
 
     def stream(self, number: int = 0) -> Iterator[str]:
         """Yield the characters of one sample as they are drawn, and "" if its END is drawn."""
-        for _, symbols, _ in self._draw([(number, 0)]):
+        for _, symbols, _ in self._draw([number], [0]):
             yield self.vocabulary.decode(symbols)
 
     def samples(
@@ -140,26 +140,23 @@ class Sampler:
 
     def draw_group(self, draws: Sequence[Draw]) -> list[Sample]:
         """Return the samples of these draws, drawn side by side."""
-        steps = zip(*self._draw(draws), strict=True)
+        numbers, attempts = zip(*draws, strict=True)
+        steps = zip(*self._draw(numbers, attempts), strict=True)
         rows, symbols, nats = (np.concatenate(part) for part in steps)
         totals = (self.prime_nats + np.bincount(rows, nats, len(draws))).tolist()
         order = np.argsort(rows, kind="stable")  # symbol by symbol within a sample
         stops = np.bincount(rows, minlength=len(draws)).cumsum()[:-1]
-        texts = np.split(symbols[order], stops)
-        return [
-            Sample(
-                number,
-                self.prime + self.vocabulary.decode(ids),
-                total,
-                "end" if ids[-1] == END else "limit",
-            )
-            for (number, _), ids, total in zip(draws, texts, totals, strict=True)
-        ]
+        parts = np.split(symbols[order], stops)
+        texts = [self.prime + self.vocabulary.decode(ids) for ids in parts]
+        ended = ["end" if ids[-1] == END else "limit" for ids in parts]
+        return list(map(Sample, numbers, texts, totals, ended))
 
-    def _draw(self, draws: Sequence[Draw]) -> Iterator[tuple[Integers, Integers, Array64]]:
+    def _draw(
+        self, numbers: Sequence[int], attempts: Sequence[int]
+    ) -> Iterator[tuple[Integers, Integers, Array64]]:
         """Yield, for each step, the rows of samples that go on, their symbols and their nats."""
-        streams = keys(self.seed, *zip(*draws, strict=True))
-        rows = np.arange(len(draws))
+        streams = keys(self.seed, numbers, attempts)
+        rows = np.arange(len(streams))
         if self._lengths is None:
             state = [np.repeat(h, len(rows), 0) for h in self._state]
         else:
