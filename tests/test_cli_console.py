@@ -41,11 +41,11 @@ def test_results_go_to_stdout_and_the_rest_to_stderr(capsys: Capture, quiet: boo
     console = Console(quiet=quiet)
     console.result("a result\x1b[2J\n")
     console.note("one\x1b[2J\ntwo")
-    console.warn("a warning")
     console.say(Visible("a line"))
+    console.warn("a warning")
     console.error("\x1b[2J", "\r")
-    notes = "one\\x1b[2J\\ntwo\ncharrnn: warning: a warning\na line\n"
-    errors = "charrnn: error: \\x1b[2J\n\\r\n"
+    notes = "one\\x1b[2J\\ntwo\na line\n"
+    errors = "charrnn: warning: a warning\ncharrnn: error: \\x1b[2J\n\\r\n"
     assert capsys.readouterr() == ("a result\x1b[2J\n", errors if quiet else notes + errors)
 
 

@@ -69,12 +69,12 @@ class Output:
     @property
     def takes_colour(self) -> bool:
         """Return True on a terminal with colours, unless NO_COLOR is set."""
-        return self.is_terminal and not os.environ.get("NO_COLOR") and not is_dumb()
+        return self.is_terminal and not os.environ.get("NO_COLOR") and not self.is_plain
 
     @property
     def is_plain(self) -> bool:
-        """Return True on a terminal whose pictures must be ASCII."""
-        return os.environ.get("TERM", "") in ("dumb", "unknown", "linux")
+        """Return True on a terminal that can neither draw nor colour."""
+        return os.environ.get("TERM", "") in ("", "dumb", "unknown") and os.name != "nt"
 
     def paint(self, text: Visible, style: str) -> Visible:
         """Return the text in a style; unchanged where colours are off."""
@@ -92,10 +92,6 @@ class Output:
     def width(self) -> int:
         """Return the columns to wrap text at."""
         return max(NARROW, min(self.window - 1, WIDE))
-
-
-def is_dumb() -> bool:
-    return os.environ.get("TERM", "") in ("", "dumb", "unknown") and os.name != "nt"
 
 
 class Console:
@@ -122,10 +118,6 @@ class Console:
         self.say(visible_line(text))
 
     def warn(self, text: str) -> None:
-        if not self.quiet:
-            self.alarm(text)
-
-    def alarm(self, text: str) -> None:
         """Write a warning to stderr, with --quiet too."""
         warning = visible_line(f"charrnn: warning: {text}")
         self._write_above_bar(self.err.paint(warning, YELLOW))
@@ -153,20 +145,14 @@ class Console:
         if "-" in sources and sys.stdin.isatty():
             self.note("waiting for text from the keyboard; Ctrl-D ends it")
 
-    @property
-    def is_animated(self) -> bool:
-        """Return True if a progress bar can be drawn."""
-        return not self.quiet and self.err.is_terminal and not is_dumb()
-
     def bar(self, **how: Any) -> tqdm[NoReturn]:
         """Return a progress bar that disappears when closed; ``how`` goes to tqdm."""
         from tqdm import tqdm
 
         tqdm.monitor_interval = 0  # starts no thread
+        disable = self.quiet or self.err.is_plain or not self.err.is_terminal
         columns = self.err.window - 1
-        return tqdm(
-            file=self.err.stream, leave=False, ncols=columns, disable=not self.is_animated, **how
-        )
+        return tqdm(file=self.err.stream, leave=False, ncols=columns, disable=disable, **how)
 
 
 def wrap(text: str, columns: int) -> list[Visible]:

@@ -149,7 +149,7 @@ def run(options: Options, console: Console) -> None:
         first_step = run.state.step
         kept = None if force else lambda old: console.note(f"the old model is {old} now")
         saver = runs.Saver(
-            options.model, run, is_saved=options.resume, alarm=console.alarm, kept=kept
+            options.model, run, is_saved=options.resume, alarm=console.warn, kept=kept
         )
         if options.metrics is not None:
             metrics = stack.enter_context(closing(progress.Metrics(options.metrics)))
