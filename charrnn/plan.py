@@ -291,7 +291,9 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     a = architecture_of(config, symbols)
     copies = COPIES + len(MOMENTS[config.optimizer]) + config.parts
     numbers = copies * a.parameter_count
-    numbers += rows * config.hidden * (config.layers * (a.cell.gates + 3) + 1)
+    gates = 0 if a.cell.gates == 1 else a.cell.gates  # one is stored in place of the state
+    stored = len(a.cell.states) + 1 + gates + a.cell.has_tape + bool(config.dropout)  # of a step
+    numbers += rows * config.hidden * (config.layers * stored + 1)
     numbers += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.parts
     text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes + 2 * corpus.train.starts.nbytes
     counting = ROWS + COUNTING * min(len(corpus.train.ids), COUNTED) if config.counts else 0
