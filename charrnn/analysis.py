@@ -91,8 +91,8 @@ def window_before(ids: Integers, ends: Integers, steps: int) -> Window:
     places = ends + np.arange(1 - steps, 1)[:, None]  # (T, B)  of the targets
     read = np.append(END, ids).astype(np.intp)
     x, y = read[places.clip(0)], ids[places.clip(0)].astype(np.intp)
-    clock, left = read_before(ids)[places.clip(0)], still_to_come(ids)[places.clip(0)]
-    return Window(x, y, x == END, clock=clock, left=left)
+    clock, to_come = read_before(ids)[places.clip(0)], still_to_come(ids)[places.clip(0)]
+    return Window(x, y, x == END, clock=clock, left=to_come)
 
 
 def norms_back(
@@ -122,11 +122,11 @@ def note_gradients(layer: Layer, steps: int) -> list[Array]:
 
     The first is the part of dL/dh from above; then comes the whole for each state.
     """
-    cell, left = layer.cell, reversed(range(steps))
+    cell, steps_left = layer.cell, reversed(range(steps))
     noted = [np.zeros((steps, *layer.h.shape[1:])) for _ in (None, *layer.states)]
 
     def backward(d_after: States, *factors: Any) -> None:
-        t = next(left)
+        t = next(steps_left)
         if t == steps - 1:
             noted[0][...] = layer.d[:steps]
         for of_state, d in zip(noted[1:], d_after, strict=True):

@@ -43,8 +43,8 @@ class Part:
     def filled(self, name: str, t: int, unit: int) -> str:
         """Return the equation of a value with the numbers of a unit."""
 
-        def number(found: re.Match[str]) -> str:
-            shown = f"{self.at(found[1], t, unit):.4g}"
+        def number(match: re.Match[str]) -> str:
+            shown = f"{self.at(match[1], t, unit):.4g}"
             return f"({shown})" if shown.startswith("-") else shown
 
         template = self.equations[name].partition("  ")[0]
@@ -108,29 +108,48 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
     if len(text) >= LONGEST:
         what = f"the text has {len(text):,} characters, and at most {LONGEST - 1} can be unfolded"
         raise SettingError(what, "Give a shorter text.")
-    vocabulary, head = model.vocabulary, model.architecture.head
-    own = Parameters(model.architecture, model.parameters.flat.astype(np.float64))
-    p, gradient = own.plain(), own.like()
+    vocabulary = model.vocabulary
+    stored = Parameters(model.architecture, model.parameters.flat.astype(np.float64))
+    p, gradient = stored.plain(), stored.like()
     of_plain = p.like()
     ids = np.append(vocabulary.encode(text), np.array(END, vocabulary.dtype))
-    steps = np.arange(len(ids))
     nats = score_ids(Predictor([model]), ids)[0]["network"]
     window = window_before(ids, np.array([len(ids) - 1]), len(ids))
     unfolded = Unfolded(p.architecture, len(ids), 1, np.float64)
     unfolded.read(p, window)
     for state in unfolded.states:
         state[0] = 0  # reading has moved it on
-    layers = [layer_at(index, own, p, unfolded, window) for index in range(len(unfolded.layers))]
+    layers = [layer_at(index, stored, p, unfolded, window) for index in range(len(unfolded.layers))]
     noted = [note_gradients(layer, len(ids)) for layer in unfolded.layers]
     unfolded.nats_and_gradient(p, window, of_plain)
-    own.gradient_from(of_plain, gradient)
+    stored.gradient_from(of_plain, gradient)
     for layer, part, (above, d_h, *_) in zip(unfolded.layers, layers, noted, strict=True):
         back, above_it = NAME.findall(part.equations.get("dL/dh", "{back}{above}"))
         part.values[back], part.values[above_it] = (d_h - above)[:, 0], above[:, 0]
         part.values["dL/dh"] = d_h[:, 0]
         part.values["dL/da"] = np.concatenate(layer.d_ux(len(ids)), 1)
 
-    o, y = layers[-1].values["h"] @ p["V"].T + own["c"], window.y[:, 0]
+    output, loss = output_and_loss(stored, p, layers[-1].values["h"], window.y[:, 0], nats)
+    rows: dict[str, Sequence[Any]] = {"reads": [None, *text], "target": [*text, None]}
+    rows["nats"] = nats.tolist()
+    for key, name in (("norm_h", "h"), ("norm_dh", "dL/dh")):
+        of_all = np.hstack([part.values[name] for part in layers])
+        rows[key] = np.linalg.norm(of_all, axis=1).tolist()
+    rows |= {name: getattr(window, name)[:, 0].tolist() for name in stored.architecture.inputs}
+    columns = [dict(zip(rows, column, strict=True)) for column in zip(*rows.values(), strict=True)]
+    if not backward:
+        layers, output = [part.without_gradients() for part in layers], output.without_gradients()
+    symbols, total = [None, chr(REPLACEMENT), *vocabulary.characters], float(nats.sum())
+    parts = layers, output, loss, gradient if backward else None
+    return Unfolding(text, total, symbols, window.y[:, 0].tolist(), columns, *parts)
+
+
+def output_and_loss(
+    stored: Parameters, p: Parameters, h: Array, y: Integers, nats: Array
+) -> tuple[Part, Part]:
+    """Return the values above the layers, from the states h (T, H) of the top layer."""
+    head, steps, c = stored.architecture.head, np.arange(len(y)), stored["c"]
+    o = h @ p["V"].T + c
     logits = o.copy()
     head.logits(logits)
     y_hat = softmax(logits)
@@ -138,7 +157,7 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
     head.gradient(d_o, steps * y_hat.shape[1] + y, 1.0)
     if head.lengths is not None:  # END costs what the length costs
         chance[-1:] = np.exp(-head.lengths.nats(p, steps[-1:]))
-    values = {"o": o, "c": own["c"][None], "V h(t)": o - own["c"], "y_hat": y_hat, "dL/do": d_o}
+    values = {"o": o, "c": c[None], "V h(t)": o - c, "y_hat": y_hat, "dL/do": d_o}
     values |= {"logit": logits, "log sum exp": np.logaddexp.reduce(logits, 1)[:, None]}
     values |= {"1 at y(t)": np.eye(y_hat.shape[1])[y]}
     equations = {
@@ -149,39 +168,27 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
     values = {"L": nats[:, None], "P(y(t))": chance[:, None]}
     values["room for unknown characters"] = (nats + np.log(chance))[:, None]
     loss = Part(values, {"L": "-log {P(y(t))} + {room for unknown characters}  (10.14)"})
-
-    rows: dict[str, Sequence[Any]] = {"reads": [None, *text], "target": [*text, None]}
-    rows["nats"] = nats.tolist()
-    for key, name in (("norm_h", "h"), ("norm_dh", "dL/dh")):
-        of_all = np.hstack([part.values[name] for part in layers])
-        rows[key] = np.linalg.norm(of_all, axis=1).tolist()
-    rows |= {name: getattr(window, name)[:, 0].tolist() for name in own.architecture.inputs}
-    columns = [dict(zip(rows, column, strict=True)) for column in zip(*rows.values(), strict=True)]
-    if not backward:
-        layers, output = [part.without_gradients() for part in layers], output.without_gradients()
-    symbols, total = [None, chr(REPLACEMENT), *vocabulary.characters], float(nats.sum())
-    parts = layers, output, loss, gradient if backward else None
-    return Unfolding(text, total, symbols, y.tolist(), columns, *parts)
+    return output, loss
 
 
 def layer_at(
-    index: int, own: Parameters, p: Parameters, unfolded: Unfolded, window: Window
+    index: int, stored: Parameters, p: Parameters, unfolded: Unfolded, window: Window
 ) -> Part:
     """Return the values of a layer that has read the window."""
-    layer, cell, number = unfolded.layers[index], own.architecture.cell, index + 1
+    layer, cell, number = unfolded.layers[index], stored.architecture.cell, index + 1
     equations, gates = dict(cell.equations), list(cell.equations)[: cell.gates]
     values: dict[str, Array] = {}
     for name, state in zip(cell.states, layer.states, strict=True):
         values |= {name: state[1:, 0].copy(), f"{name}(t-1)": state[:-1, 0].copy()}
-    b = own[f"b{number}"][None]
+    b = stored[f"b{number}"][None]
     wh = layer.h[:-1, 0] @ p[f"W{number}"].T + p[f"b{number}"] - b
     if index:
         ux: Array = unfolded.layers[index - 1].h[1:, 0] @ p[f"U{number}"].T
     else:
         x = window.x[:, 0]
-        ux = own["U1"][x]
+        ux = stored["U1"][x]
         wh += p["U1"][x] - ux  # of a network that reads the true y(t-1)
-        for name in own.architecture.inputs:
+        for name in stored.architecture.inputs:
             ux = ux + seen(name, getattr(window, name), np.float64)[:, 0] @ p[f"U1.{name}"].T
     terms = {"W": wh, "U": ux, "b": b}
     for i, gate in enumerate(gates):
@@ -190,7 +197,7 @@ def layer_at(
                 values[name] = np.split(terms[name[0]], cell.gates, 1)[i]
         values[gate] = wh + ux + b if cell.gates == 1 else layer.ux[i, :, 0].copy()
     if cell.own_bias:
-        values["d"] = own[f"d{number}"][None]
+        values["d"] = stored[f"d{number}"][None]
     if number < len(unfolded.layers) and "dL/dh" in equations:
         equations["dL/dh"] = equations["dL/dh"].replace("V' dL/do(t)", "U' dL/da(t) from above")
     return Part(values, equations)

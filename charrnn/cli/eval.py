@@ -257,7 +257,7 @@ def score_all(
 
     predictors, ranking = shared
     texts = [example.text for example in examples]
-    return examples, [score_group(one, texts, ranking=ranking) for one in predictors]
+    return examples, [score_group(predictor, texts, ranking=ranking) for predictor in predictors]
 
 
 def rows_of(
@@ -307,9 +307,9 @@ def excerpt(text: str, nats: Any, room: int) -> Visible:
     size = max(4, room - len("......"))
     sums = np.convolve(nats[:-1], np.ones(size), "valid")
     begin = min(int(sums.argmax()), max(0, len(text) - size))
-    before, shown = "..." if begin else "", visible_line(text[begin:])
-    after = "..." if len(before + shown) > room else ""
-    return Visible(before + shown[: room - len(before + after)] + after)
+    lead, shown = "..." if begin else "", visible_line(text[begin:])
+    tail = "..." if len(lead + shown) > room else ""
+    return Visible(lead + shown[: room - len(lead + tail)] + tail)
 
 
 def write_characters(scored: Scored, options: Options, console: Console) -> None:

@@ -264,5 +264,5 @@ def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
     unknown = vocabulary.unknown_in(prime)
     if unknown:
         names = " ".join(f"{character} (U+{ord(character):04X})" for character in unknown[:NAMED])
-        more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
-        console.note(f"not in the vocabulary, read as unknown: {names}{more}")
+        rest = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
+        console.note(f"not in the vocabulary, read as unknown: {names}{rest}")

@@ -92,33 +92,33 @@ def run(options: Options, console: Console) -> None:
     model = load(options.model)
     text = as_read(options.text, model.corpus.reading)
     note_prime(text, model.vocabulary, console)
-    found = unfold(model.language_model, text, backward=options.backward)
-    step, last = options.step or 1, len(found.steps)
+    unfolding = unfold(model.language_model, text, backward=options.backward)
+    step, last = options.step or 1, len(unfolding.steps)
     if step > last:
         raise SettingError(f"--step {step} is beyond the text", f"It has {count(last, 'step')}.")
     if options.output is not None:
         from charrnn.export.html import unfolded
 
         check_output(options.output, "--output", options.model, force=options.force)
-        write_output(options.output, unfolded(found))
+        write_output(options.output, unfolded(unfolding))
         console.note(f"page saved to {options.output}")
     elif options.as_json:
-        facts = found.as_json() | {"text": encodable(text)}
+        facts = unfolding.as_json() | {"text": encodable(text)}
         console.json("unfold", {"model": str(options.model), **facts})
     elif options.step is None:
-        console.out.write_lines(table(found, "dL/dh" if options.backward else "h", console.out))
+        console.out.write_lines(table(unfolding, "dL/dh" if options.backward else "h", console.out))
     else:
-        console.out.write_lines(equations(found, step - 1, console.out))
+        console.out.write_lines(equations(unfolding, step - 1, console.out))
 
 
-def table(found: Unfolding, value: str, output: Output) -> Iterator[Visible]:
+def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]:
     """Yield a row for each step, with the units of its top layer where they fit, and the sum."""
-    bands, room = found.layers[-1].bands(value), output.width - WIDTH - 3
+    bands, room = unfolding.layers[-1].bands(value), output.width - WIDTH - 3
     head = f"step  reads   likeliest target    loss{'     |h|  |dL/dh|' if room >= 0 else ''}"
     yield output.paint(Visible(f"{head}  {value}" if room >= FEWEST else head), CYAN)
-    for t, step in enumerate(found.steps):
-        best, chance = next(iter(found.chances(t).items()))
-        likeliest = f"{named(found.symbols[best])} {chance:.2f}"
+    for t, step in enumerate(unfolding.steps):
+        best, chance = next(iter(unfolding.chances(t).items()))
+        likeliest = f"{named(unfolding.symbols[best])} {chance:.2f}"
         row = f"{t + 1:4}{named(step['reads']):>7}{likeliest:>12}{named(step['target']):>7}"
         row += f"{step['nats']:8.3f}"
         if room >= 0:
@@ -127,7 +127,7 @@ def table(found: Unfolding, value: str, output: Output) -> Iterator[Visible]:
         yield Visible(row + units)
     yield from [
         Visible(""),
-        Visible(f"sum {found.nats:.3f} nats in {count(len(found.steps), 'step')}"),
+        Visible(f"sum {unfolding.nats:.3f} nats in {count(len(unfolding.steps), 'step')}"),
     ]
     if room >= FEWEST:
         about = f"units of the top layer: {marks(range(7), output)} from -1 to 1"
@@ -140,14 +140,14 @@ def marks(bands: Iterable[int], output: Output) -> Visible:
     return Visible("".join(output.paint(Visible(shown[band]), STYLES[band]) for band in bands))
 
 
-def equations(found: Unfolding, t: int, output: Output) -> Iterator[Visible]:
+def equations(unfolding: Unfolding, t: int, output: Output) -> Iterator[Visible]:
     """Yield the equations of a step, each with the numbers of some units."""
-    reads, target = named(found.steps[t]["reads"]), named(found.steps[t]["target"])
-    hidden = found.layers[0].values["h"].shape[1]
+    reads, target = named(unfolding.steps[t]["reads"]), named(unfolding.steps[t]["target"])
+    hidden = unfolding.layers[0].values["h"].shape[1]
     units: dict[int, str] = {i: f"unit {i + 1}" for i in range(min(UNITS, hidden))}
-    symbols: dict[int, str] = {k: named(found.symbols[k]) for k in found.chances(t)}
-    parts = [(f"layer {number}", part, units) for number, part in enumerate(found.layers, 1)]
-    parts += [("output", found.output, symbols), ("loss", found.loss, {0: target})]
+    symbols: dict[int, str] = {k: named(unfolding.symbols[k]) for k in unfolding.chances(t)}
+    parts = [(f"layer {number}", part, units) for number, part in enumerate(unfolding.layers, 1)]
+    parts += [("output", unfolding.output, symbols), ("loss", unfolding.loss, {0: target})]
     yield from wrap(f"step t = {t + 1} reads {reads} and predicts {target}", output.width)
     for name, part, shown in parts:
         yield from [Visible(""), output.paint(Visible(name), BOLD)]
