@@ -82,7 +82,7 @@ def open_executor(
     """Open workers that all get the shared value; they end with the block."""
     if scheduler is not None:
         return _open_dask(shared, scheduler)
-    if cores > 1:
+    if cores > 1 and os.name == "posix":  # elsewhere a process inherits no pipe
         return _open_pool(shared, cores)
     return nullcontext(Executor(partial(_work_at_once, shared), lambda _: 0))
 

@@ -145,18 +145,19 @@ class Folder:
 
     def check(self, material: Material, trials: Iterable[Trial]) -> None:
         """Raise ResumeError if a row belongs to another corpus, or has other settings."""
-        for row in [self.rows[trial.name] for trial in trials if trial.name in self.rows]:
+        for trial in trials:
+            if trial.name not in self.rows:
+                continue
+            row = self.rows[trial.name]
             had, wanted = row["corpus"][:12], material.record.fingerprint[:12]
             if had != wanted:
                 what = f"{self.path} learned from another corpus (SHA-256 {had}) than this one"
                 hint = "Give the same text, or begin a sweep in another folder."
                 raise ResumeError(f"{what} ({wanted})", hint)
-        for trial in trials:
             settings = {**material.reading, **material.learning, **trial.tried}
-            before = self.rows.get(trial.name, {"settings": settings})["settings"]
-            names = dict.fromkeys(sorted(before.keys() | settings.keys()))
+            unset = dict.fromkeys(sorted(row["settings"].keys() | settings.keys()))
             hint = "Give the same settings, or name another folder."
-            check_agreement(self.path, {**names, **before}, {**names, **settings}, hint)
+            check_agreement(self.path, {**unset, **row["settings"]}, {**unset, **settings}, hint)
 
 
 @contextmanager

@@ -255,9 +255,7 @@ def show_ranking(ranking: list[Row], path: Path, options: Options, console: Cons
 
 def show_table(ranking: list[Row], console: Console) -> None:
     """Show a row for each combination, cut to the width of a terminal."""
-    names = [
-        " ".join([row["settings"], *(f"({mark})" for mark in row["marks"])]) for row in ranking
-    ]
+    names = [" ".join([r["settings"], *(f"({mark})" for mark in r["marks"])]) for r in ranking]
     wide, out = max(map(len, names)), console.out
     head = f"held-out  difference  std error     time       size  {'settings':{wide}}  samples"
     room = out.window if out.is_terminal else None
