@@ -105,9 +105,7 @@ class Training:
     baselines: list[Baseline]  # [] if the run is resumed
     stopped: Ending = "interrupted"
     scores: dict[str, Score] = field(default_factory=dict)  # on all held-out text, by part
-    differences: dict[str, Difference | None] = field(
-        default_factory=dict
-    )  # from counting, by part
+    differences: dict[str, Difference | None] = field(default_factory=dict)  # from counting
 
     @property
     def loss(self) -> float | None:
@@ -216,14 +214,7 @@ def prepare(options: Options, console: Console) -> Training:
     if not options.resume:
         run = runs.begin(corpus, cutting, wanted, model, speed)
     training = Training(corpus, run, doubts, speed, [])
-    c = run.config
-    length = count(c.epochs, "epoch")
-    if c.epochs == plan.FOREVER:
-        length = count(c.minutes or 0, "minute")
-    words = f"{c.layers} x {c.hidden:,} {c.cell}, {planned.parameters:,} parameters, {length}"
-    words += f", resumed at step {run.state.step:,}" if options.resume else ""
-    words += f", about {clock(training.seconds_left)}" if training.seconds_left else ""
-    say([("network", words)], options, console)
+    say([network_entry(training, options)], options, console)
 
     if not options.resume:
         training.baselines = list(runs.compute_baselines(corpus, run.corpus))
@@ -331,6 +322,20 @@ def corpus_entries(
     if again and not corpus.valid:
         lines.append(f"{options.start_from} may know what is held out: add --valid FILE")
     yield from (("  !", line) for line in (lines if options.dry_run else lines[:WARNINGS]))
+
+
+def network_entry(training: Training, options: Options) -> Entry:
+    """Return a line about the network, and how long the run is going to be."""
+    from charrnn.plan import FOREVER
+
+    run, c = training.run, training.run.config
+    parameters = len(run.state.parameters.flat)
+    minutes = None if c.epochs != FOREVER else count(c.minutes or 0, "minute")
+    words = f"{c.layers} x {c.hidden:,} {c.cell}, {parameters:,} parameters, "
+    words += minutes or count(c.epochs, "epoch")
+    words += f", resumed at step {run.state.step:,}" if options.resume else ""
+    words += f", about {clock(training.seconds_left)}" if training.seconds_left else ""
+    return "network", words
 
 
 def show_dry_run(training: Training, options: Options, console: Console) -> None:
