@@ -207,22 +207,22 @@ def check(options: Options) -> None:
 
 
 def limits_of(model: Model, use: str, options: Options) -> tuple[float, float]:
-    """Return the nats per character of the oddest held-out example, and those of --above.
-
-    NaN stands for an oddest example that is not known.
-    """
+    """Return the nats per character of the oddest held-out example, or NaN, and of --above."""
     from charrnn.score import BITS
 
     is_comparable = options.examples in (None, model.corpus.config.examples)
     known = model.trained.oddest.get(use) if is_comparable else None
-    oddest, above = math.nan if known is None else known, options.above or "0"
-    if not above.endswith("x"):
-        return oddest, float(above) / BITS if options.above else -math.inf
+    oddest = math.nan if known is None else known
+    if options.above is None:
+        return oddest, -math.inf
+    number = float(options.above.removesuffix("x"))
+    if not options.above.endswith("x"):
+        return oddest, number / BITS
     if known is None:
-        what = f"--above {above}: the oddest held-out example is not known"
+        what = f"--above {options.above}: the oddest held-out example is not known"
         why = "That needs one model with 20 held-out examples, and texts cut as in training."
         raise ModelFileError(what, f"{why} Or name bits: --above 4.")
-    return oddest, float(above.removesuffix("x")) * oddest
+    return oddest, number * oddest
 
 
 def groups_of_examples(
@@ -399,8 +399,10 @@ def show(records: list[dict[str, Any]], options: Options, console: Console) -> N
         lines += [("without ends", first["without_end"])]
         lines += [("per byte", {"bits_per_character": first["bits_per_byte"]})]
         lines += [(f"  {part}", figures) for part, figures in first.get("parts", {}).items()]
-    lines += [(f"  {name}", figures) for name, figures in first.get("baselines", {}).items()]
-    is_compared = len(records) > 1 or "parts" in first or "baselines" in first
+    for name, figures in first.get("baselines", {}).items():
+        hidden = {} if len(records) == 1 else {"difference": None}  # it is not from the first model
+        lines.append((f"  {name}", figures | hidden))
+    is_compared = any("difference" in figures for _, figures in lines)
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="cyan")
     table.add_column(overflow="fold")
     for title in ("bits/char", "perplexity", *(("difference", "std error") if is_compared else ())):
@@ -408,7 +410,7 @@ def show(records: list[dict[str, Any]], options: Options, console: Console) -> N
     for name, figures in lines:
         bits, difference = figures["bits_per_character"], figures.get("difference")
         cells = [visible_line(name), f"{bits:.3f}", f"{2 ** min(bits, 1000):,.4g}"]
-        if difference and (figures in records or len(records) == 1):
+        if difference:
             apart = Difference(difference, figures["standard_error"])
             cells += [f"{BITS * difference:+.3f}", f"{BITS * apart.standard_error:.3f}"]
             cells.append("(=)" if apart.may_be_chance else "")
