@@ -15,7 +15,7 @@ from charrnn.checkpoint import Checkpoint, Trained
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.score import BITS, Mean, band_of
 from charrnn.text import visible
-from charrnn.training.loop import LOSSES, Checkup, Event
+from charrnn.training.loop import Checkup, Event
 from charrnn.training.state import progress
 
 if TYPE_CHECKING:
@@ -61,11 +61,9 @@ def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None)
         history, lead = model.trained.history, f"{name}, " if len(models) > 1 else ""
         steps, colour = [row["step"] for row in history], COLOURS[number % len(COLOURS)]
         held_out = [row["held_out"] for row in history if "held_out" in row]
-        loss = LOSSES[0] if all(LOSSES[0] in row for row in history) else LOSSES[1]
-        learning = [row[loss] for row in history]
+        learning = [row["train"] for row in history]
         if len(held_out) < len(history) or len(models) == 1:
-            label = f"{lead}training" if loss == LOSSES[0] else f"{lead}training with dropout"
-            ax.plot(steps, learning, ":", color=colour, lw=1.2, label=label)
+            ax.plot(steps, learning, ":", color=colour, lw=1.2, label=f"{lead}training")
             shown.append(learning[-1])
         if len(held_out) == len(history):
             ax.plot(steps, held_out, color=colour, lw=1.8, label=f"{lead}held out")

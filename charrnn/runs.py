@@ -28,9 +28,10 @@ from charrnn.model import Model
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.plots import show_progress
+from charrnn.score import oddest
 from charrnn.settings import CorpusConfig, TrainConfig, check_agreement
 from charrnn.system import path_of
-from charrnn.training.loop import Done, Event, nats_of_best, note_oddest
+from charrnn.training.loop import Done, Event, nats_of_best
 from charrnn.training.loop import train as learn
 from charrnn.training.state import check_patience, sizes_of, start, take_sizes
 
@@ -57,7 +58,7 @@ class Run(Iterator[Event]):
             if isinstance(event, Done):
                 run, corpus = self.checkpoint, self._corpus
                 costs = nats_of_best(run.state, corpus, run.counted)
-                note_oddest(run.oddest, corpus.held_out.ids, costs)
+                run.oddest = oddest(corpus.held_out.ids, costs)
             return event
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.counts import Baseline, places
+from charrnn.predictor import Use
 from charrnn.scorer import Scored
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
@@ -205,10 +206,12 @@ def difference_from(baseline: Baseline, ids: Ids, nats: NDArray[np.float64]) -> 
     return difference_of(ids[at], nats[at], baseline.nats)
 
 
-def oddest(ids: Ids, parts: Sequence[NDArray[np.float64]]) -> list[float] | None:
-    """Return the most nats per character of an example by each part; None for few examples."""
+def oddest(ids: Ids, costs: Mapping[Use, NDArray[np.float64]]) -> dict[str, float | None]:
+    """Return the most nats per character of an example by part; None for few examples."""
+    most: dict[str, float | None] = {"network": None, "counts": None, "both": None}
     stops = np.flatnonzero(ids == END) + 1
-    if len(stops) < ENOUGH:
-        return None
-    starts = np.append(0, stops[:-1])
-    return [float((np.add.reduceat(nats, starts) / (stops - starts)).max()) for nats in parts]
+    if len(stops) >= ENOUGH:
+        starts = np.append(0, stops[:-1])
+        for part, nats in costs.items():
+            most[part] = float((np.add.reduceat(nats, starts) / (stops - starts)).max())
+    return most

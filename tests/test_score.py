@@ -127,5 +127,6 @@ def test_a_long_example_is_cut_into_blocks_and_one_unit_has_no_error() -> None:
 def test_the_oddest_example_is_known_from_20_on() -> None:
     ids, nats = np.tile(np.array([2, 3, END], np.uint8), 20), np.ones(60)
     nats[30:33] = 4, 5, 6
-    assert oddest(ids, [nats, 2 * nats]) == [5, 10]
-    assert oddest(ids[3:], [nats[3:]]) is None
+    found = oddest(ids, {"network": nats, "both": 2 * nats})
+    assert found == {"network": 5, "counts": None, "both": 10}
+    assert not any(oddest(ids[3:], {"network": nats[3:]}).values())

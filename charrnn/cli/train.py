@@ -279,12 +279,12 @@ def learn(
 def measure(training: Training) -> None:
     """Score all held-out text by the best network and the counts, and compare with counting."""
     from charrnn import counts, score
-    from charrnn.training.loop import nats_of_best, note_oddest
+    from charrnn.training.loop import nats_of_best
 
     corpus, run = training.corpus, training.run
     ids = corpus.held_out.ids
     costs = nats_of_best(run.state, corpus, run.counted)
-    note_oddest(run.oddest, ids, costs)
+    run.oddest = score.oddest(ids, costs)
     if costs:
         known = training.baselines or counts.baselines(corpus.train.ids, ids, corpus.vocabulary)
         best = min(known, key=lambda baseline: baseline.nats_per_character)

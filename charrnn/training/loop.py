@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ from charrnn.network import Array64
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.unfolded import Window
 from charrnn.predictor import Predictor, Use
-from charrnn.score import Score, oddest, tally
+from charrnn.score import Score, tally
 from charrnn.scorer import score_ids
 from charrnn.settings import Ending, Fitted
 from charrnn.system import cores_for
@@ -45,11 +45,6 @@ SHORTEST = 1 << 8  # symbols of a stretch
 STRETCH = 1 << 9  # symbols counted in a lane of a check-up
 SETTLING = 1 << 5  # symbols of a stretch that do not count: their context was not read
 USUAL_LR = 0.002
-
-# The two losses on training text in the history of a run, and in all that shows or prints it.
-# "train" is measured like the held-out loss, so the two can be compared. "train_while_hidden" is
-# the mean of the training steps, with dropout and the like.
-LOSSES = ("train", "train_while_hidden")
 
 
 @dataclass(frozen=True)
@@ -172,7 +167,7 @@ class Learner:
         if is_best:
             state.best = Best(state.step, loss, state.parameters.flat.copy())
         row: dict[str, float] = {"step": state.step, "characters": state.characters}
-        row |= {LOSSES[0]: familiar, LOSSES[1]: hidden}
+        row |= {"train": familiar, "train_while_hidden": hidden}
         state.history.append(row if score is None else row | {"held_out": loss})
         state.nats, state.since = 0.0, 0
         return Checkup(state.step, score, familiar, is_best, hidden)
@@ -228,10 +223,3 @@ def nats_of_best(
     counts = None if counted is None else Ngrams(counted, corpus.vocabulary.symbols)
     predictor = Predictor([LanguageModel(best, corpus.vocabulary)], counts)
     return score_ids(predictor, corpus.held_out.ids)[0]
-
-
-def note_oddest(record: dict[str, float | None], ids: Ids, costs: Mapping[Use, Array64]) -> None:
-    """Record the most nats per character of a held-out example by part; None for too few."""
-    known = oddest(ids, [*costs.values()]) if costs else None
-    record.update(dict.fromkeys(record))
-    record.update(zip(costs, known or (), strict=False))
