@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from charrnn.checkpoint import Checkpoint, Trained
 from charrnn.errors import CharrnnError, SettingError
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 # The colours of Okabe and Ito, which colour-blind people can distinguish.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 SIZE: Final = (7.0, 4.2)  # inches
-# Without times and random names, the same figure gives the same bytes.
-METADATA: Final[dict[str, dict[str, Any]]] = {
-    "svg": {"Date": None, "Creator": "charrnn"},
-    "png": {"Software": "charrnn"},
-    "pdf": {"CreationDate": None, "Creator": "charrnn"},
-}
 
 
 class HasTrained(Protocol):
@@ -98,17 +92,17 @@ def names_of(models: Sequence[HasTrained]) -> list[str]:
 
 
 def figure(kind: str, model: HasTrained) -> bytes:
-    """Return a file of that kind, a key of METADATA, with the learning curve; without pyplot."""
+    """Return a file of that kind, such as svg, with the learning curve; without pyplot."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
         raise CharrnnError("matplotlib is not installed", "pip install matplotlib") from None
-    file, settings = io.BytesIO(), {"svg.hashsalt": "charrnn", "svg.fonttype": "none"}
-    with rc_context(settings):  # type: ignore[arg-type]
+    file = io.BytesIO()
+    with rc_context({"svg.fonttype": "none"}):
         drawn = Figure(figsize=SIZE, layout="constrained")
         plot(model, ax=drawn.add_subplot())
-        drawn.savefig(file, format=kind, dpi=160, metadata=METADATA[kind])
+        drawn.savefig(file, format=kind, dpi=160)
     return file.getvalue()
 
 

