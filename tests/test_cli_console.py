@@ -179,6 +179,12 @@ def test_fault_21_a_stdout_that_takes_nothing_is_said(trained: Program, line: st
     is_tidy(trained)
 
 
+def test_closed_streams_lead_nowhere(trained: Program) -> None:
+    by = ["/bin/sh", "-c", 'exec "$0" "$@" 0>&- 1>&- 2>&-', *CHARRNN]
+    assert trained.run("train", "names.txt", "--force", *SMALL, by=by).status == 0
+    assert charrnn.load(trained / "model.npz").trained.best is not None
+
+
 # 24: surroundings that change no result
 
 SURROUNDINGS: dict[str, dict[str, str | None]] = {

@@ -234,7 +234,10 @@ def finite(value: object) -> object:
 
 
 def prepare() -> None:
-    """Make stdout UTF-8 with plain newlines, in every locale."""
+    """Make stdout UTF-8 with plain newlines, in every locale; a closed stream leads nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")
 
