@@ -35,8 +35,11 @@ class Values:
 
     kind: type[Any] = str
 
-    def __init__(self, metavar: str = "TEXT", allowed: str = "a text") -> None:
+    def __init__(
+        self, metavar: str = "TEXT", allowed: str = "a text", names: Sequence[str] = ()
+    ) -> None:
         self.metavar, self.allowed = metavar, allowed  # for help and for errors
+        self.names = names  # that the shell completes
 
     def plain(self, value: Any) -> Any:
         """Return the plain Python value; ValueError or TypeError if it is not allowed."""
@@ -47,8 +50,8 @@ class Values:
         return self.kind(typed)
 
     def complete(self, incomplete: str) -> list[str]:
-        """Return values that begin so; nothing if the shell knows them itself."""
-        return []
+        """Return the names that begin so; nothing if the shell knows them itself."""
+        return [name for name in self.names if name.startswith(incomplete)]
 
 
 Text = Values
@@ -91,13 +94,10 @@ class OneOf(Values):
 
     def __init__(self, choices: Any) -> None:
         self.choices: Sequence[str] = get_args(choices) or choices  # of a Literal
-        super().__init__("|".join(self.choices), f"one of {', '.join(self.choices)}")
+        super().__init__("|".join(self.choices), f"one of {', '.join(self.choices)}", self.choices)
 
     def plain(self, value: Any) -> str:
         return self.choices[self.choices.index(str.__str__(value))]
-
-    def complete(self, incomplete: str) -> list[str]:
-        return [name for name in self.choices if name.startswith(incomplete)]
 
 
 class Flag(Values):

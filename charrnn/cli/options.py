@@ -77,17 +77,6 @@ def with_files(known: Iterable[str], incomplete: str) -> list[str]:
     return [*names, *(file for file in files if file not in names)] if names else []
 
 
-class Known(Text):
-    """A text that may begin with one of these names."""
-
-    def __init__(self, metavar: str, names: Callable[[], Iterable[str]]) -> None:
-        self.names = names
-        super().__init__(metavar)
-
-    def complete(self, incomplete: str) -> list[str]:
-        return [name for name in self.names() if name.startswith(incomplete)]
-
-
 def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
     return setting(Flag(), about, False, panel=panel, names=names)
 

@@ -29,13 +29,14 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import BOLD, CYAN, Console, clock
-from charrnn.cli.options import CorpusOptions, File, Known, exclusive, flag, group, not_one_of
+from charrnn.cli.options import CorpusOptions, File, exclusive, flag, group, not_one_of
 from charrnn.errors import CharrnnError, ClusterError, SettingError
 from charrnn.settings import (
     SEED,
     CorpusConfig,
     Flag,
     Reading,
+    Text,
     TrainConfig,
     Values,
     ensure,
@@ -89,7 +90,7 @@ class Options(CorpusOptions):
         "CORPUS", "Files to train on, as for charrnn train.", is_required=True
     )
     tried: tuple[str, ...] = setting(
-        Known("NAME=VALUE,VALUE", names=lambda: [f"{word}=" for word in words_to_try()]),
+        Text("NAME=VALUE,VALUE", names=[f"{word}=" for word in words_to_try()]),
         "Try these values of an option of train, such as hidden=64,128. Repeatable: every"
         " combination is run.",
         names=("--try",),
