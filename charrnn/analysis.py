@@ -163,9 +163,9 @@ def embed(model: LanguageModel, texts: Sequence[str]) -> Vectors:
         lanes = order[at : at + EMBEDDING_LANES]
         size, start = sizes[lanes], starts[lanes]
         state = network.zeros(len(lanes), left=size)
-        network.read(np.full(len(lanes), END), state)
+        network.step(np.full(len(lanes), END), state)
         for t in range(int(size[0])):
             longer = int(np.searchsorted(-size, -t))  # lanes with a symbol here
-            network.read(ids[start[:longer] + t], [h[:longer] for h in state])
+            network.step(ids[start[:longer] + t], [h[:longer] for h in state])
         vectors[lanes] = state[top]
     return vectors

@@ -192,18 +192,20 @@ class Model:
         """
         predictor = self.predictor(use)
         groups = groups_of(each_of(texts))
-        return sum((score_of(score_group(predictor, group)) for group in groups), Score())
+        return sum((score_of(score_group([predictor], group)[0]) for group in groups), Score())
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
         """Return the score of each text; all are read side by side."""
         predictor = self.predictor(use)
         groups = groups_of(each_of(texts))
-        return [score for group in groups for score in scores_of(score_group(predictor, group))]
+        return [
+            score for group in groups for score in scores_of(score_group([predictor], group)[0])
+        ]
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
         """Return the loss of each character of a text, and of its END."""
         text = check("text", text, Text())
-        scored = score_group(self.predictor(use), [text], ranking=True)
+        scored = score_group([self.predictor(use)], [text], ranking=True)[0]
         assert scored.ranks is not None
         return Surprisal(text, scored.nats.tolist(), scored.ranks.tolist())
 

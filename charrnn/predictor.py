@@ -55,11 +55,12 @@ class Predictor:
         self.networks = [Network(model.parameters, dtype) for model in used]
         self.is_bounded = all(network.is_bounded for network in self.networks)
         sizes = [len(network.zeros(1)) for network in self.networks]
+        self.logits: dict[Use, Array64] = {}
         self._slices = [slice(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
 
     @property
     def parts(self) -> tuple[Use, ...]:
-        """The names of what ``step_parts`` returns."""
+        """The names of what predicts: those of ``logits`` after a step."""
         return ("network", "counts", "both") if self.use == "both" else (self.use,)
 
     def zeros(self, lanes: int, clock: Count = 0, left: Count = 0) -> State:
@@ -72,12 +73,11 @@ class Predictor:
         return state
 
     def step(self, x: Integers, state: State) -> Array64:
-        """Read x (B,), move the state on, and return the logits (B, K), which may be changed."""
-        return self.step_parts(x, state)[self.use]
+        """Read x (B,), move the state on, and return the logits (B, K), which may be changed.
 
-    def step_parts(self, x: Integers, state: State) -> dict[Use, Array64]:
-        """Return the logits of each part that is in use, and of both."""
-        logits: dict[Use, Array64] = {}
+        ``logits`` has those of each part until the next step.
+        """
+        logits = self.logits
         if self.use != "counts":
             pairs = zip(self.networks, self._slices, strict=True)
             outputs = [network.step(x, state[arrays]) for network, arrays in pairs]
@@ -90,7 +90,7 @@ class Predictor:
             logits["counts"] = np.log(self.counts.probabilities(state[-1]))
         if self.use == "both":
             logits["both"] = mix(logits["network"], logits["counts"], self.mixture)
-        return logits
+        return logits[self.use]
 
 
 def check_mixable(head_name: str) -> None:

@@ -86,17 +86,22 @@ def join(groups: Sequence[Scored]) -> Scored:
     return Scored(texts, ids, first, parts, groups[0].use, None)
 
 
-def score_group(predictor: Predictor, texts: Sequence[str], *, ranking: bool = False) -> Scored:
-    """Score some texts, each from its beginning to its END."""
-    vocabulary = predictor.vocabulary
+def score_group(
+    predictors: Sequence[Predictor], texts: Sequence[str], *, ranking: bool = False
+) -> list[Scored]:
+    """Score some texts, each from its beginning to its END, by predictors with one vocabulary."""
+    vocabulary = predictors[0].vocabulary
     sizes = np.array([len(text) + 1 for text in texts], np.int64)
     stops = np.cumsum(sizes)
     ids = np.zeros(int(stops[-1]), vocabulary.dtype)
     is_end = np.zeros(len(ids), np.bool_)
     is_end[stops - 1] = True
     ids[~is_end] = vocabulary.encode("".join(texts))
-    parts, ranks = score_ids(predictor, ids, ranking=ranking)
-    return Scored(texts, ids, stops - sizes, parts, predictor.use, ranks)
+    results: list[Scored] = []
+    for predictor in predictors:
+        parts, ranks = score_ids(predictor, ids, ranking=ranking)
+        results.append(Scored(texts, ids, stops - sizes, parts, predictor.use, ranks))
+    return results
 
 
 def score_ids(
@@ -166,7 +171,8 @@ def _read(
             place, rows, warm = place[:lanes], rows[:lanes], warm[:lanes]
             state = [h[:lanes] for h in state]
         y = flat[place + 1]
-        for name, o in predictor.step_parts(flat[place], state).items():
+        predictor.step(flat[place], state)
+        for name, o in predictor.logits.items():
             if not predictor.is_bounded:
                 o -= o.max(1, keepdims=True)
             at_y = o[rows, y]

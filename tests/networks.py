@@ -225,4 +225,4 @@ def nats_of(model: LanguageModel, ids: Ids) -> Array64:
 
 def score_texts(model: LanguageModel, texts: Sequence[str]) -> Score:
     """Return the sums over texts that are an example each."""
-    return score_of(score_group(Predictor([model]), texts))
+    return score_of(score_group([Predictor([model])], texts)[0])

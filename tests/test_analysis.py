@@ -197,7 +197,7 @@ def last_state(model: LanguageModel, text: str) -> analysis.Vectors:
     network = Network(model.parameters)
     state = network.zeros(1)
     for x in [END, *model.vocabulary.encode(text).tolist()]:
-        network.read(np.array([x]), state)
+        network.step(np.array([x]), state)
     found: analysis.Vectors = state[-len(model.architecture.cell.states)][0].astype(np.float32)
     return found
 

@@ -65,7 +65,7 @@ def test_a_module_draws_and_scores_as_the_slim_file(size: dict[str, Any], tmp_pa
         each = f"Array.from({{ length: 40 }}, (_, number) => model.sample({options}))"
         drawn = small.sample(40, seed=seed, temperature=temperature, prime=prime)
         assert in_javascript(model, each) == drawn
-    scored = score_group(small.predictor(), ["abé?Ж"])
+    scored = score_group([small.predictor()], ["abé?Ж"])[0]
     np.testing.assert_allclose(in_javascript(model, "model.score('abé?Ж')"), scored.nats)
 
 

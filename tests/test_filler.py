@@ -38,7 +38,7 @@ def brute_force(model: LanguageModel, text: str) -> dict[str, float]:
     sizes = range(longest + 1)
     every = ["".join(string) for size in sizes for string in product(known, repeat=size)]
     every = [string for string in every if form.fullmatch(string)]
-    scored = score_group(Predictor([model]), every)
+    scored = score_group([Predictor([model])], every)[0]
     weights = np.exp(-scored.totals(scored.nats))
     return dict(zip(every, (weights / weights.sum()).tolist(), strict=True))
 

@@ -31,7 +31,8 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import groupby
+from functools import partial
+from itertools import groupby, tee
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,6 +143,7 @@ def run(options: Options, console: Console) -> None:
         groups = list(groups)  # else each appears as its lines come
         cores = min(len(groups), cores_for(options.cores))
     from charrnn.cluster import map_in_order, open_executor  # slow to import
+    from charrnn.scorer import score_group
 
     total, above_count = Score(), 0
     results: list[list[Scored]] = []
@@ -150,8 +152,11 @@ def run(options: Options, console: Console) -> None:
         head = f"{'line':>{options.place_width}}  bits/char  x oddest  text"
         console.out.write_lines([console.out.paint(Visible(head), CYAN)])
     used = [first] if options.shows_rows else [*predictors.values()]
-    with open_executor((used, options.per_char), cores, options.scheduler) as executor:
-        for examples, scored in map_in_order(executor, score_all, groups):
+    work = partial(score_group, ranking=options.per_char)
+    groups, again = tee(groups)
+    texts = ([example.text for example in group] for group in again)
+    with open_executor(used, cores, options.scheduler) as executor:
+        for examples, scored in zip(groups, map_in_order(executor, work, texts), strict=True):
             total += score_of(scored[0])
             if options.per_char:
                 write_characters(scored[0], options, console)
@@ -247,17 +252,6 @@ def groups_of_examples(
             raise CorpusError(f"{source} does not exist", hint)
     for examples in lists:
         yield from groups_of(examples, attrgetter("text"))
-
-
-def score_all(
-    shared: tuple[list[Predictor], bool], examples: list[Example]
-) -> tuple[list[Example], list[Scored]]:
-    """Return examples and their scores by each predictor; a worker calls this."""
-    from charrnn.scorer import score_group
-
-    predictors, ranking = shared
-    texts = [example.text for example in examples]
-    return examples, [score_group(predictor, texts, ranking=ranking) for predictor in predictors]
 
 
 def rows_of(

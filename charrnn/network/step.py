@@ -66,33 +66,29 @@ class Network:
 
     def step(self, x: Integers, state: State) -> Array64:
         """Read x (B,), move the state on, and return the logits (B, K), in a buffer."""
-        self.read(x, state)
-        a, o = self.architecture, self._o[: len(x)]
-        np.matmul(state[len(a.state_names) - len(self._cell.states)], self._V, out=o)
-        np.add(o, self._c, out=o)  # (10.10)
-        a.head.logits(o)
-        return o
-
-    def read(self, x: Integers, state: State) -> None:
-        """Read x (B,) and move the state on, without logits."""
         lanes, many = len(x), len(self._cell.states)
         if lanes > len(self._ux):
             self._make_room(lanes)
-        ux, wh, tape = self._ux[:lanes], self._wh[:lanes], self._tape[:lanes]
+        ux, wh, tape, o = (room[:lanes] for room in (self._ux, self._wh, self._tape, self._o))
         self._table.take(x, 0, ux, "clip")
         for name, count in zip(self._C, state[-len(self._C) :], strict=False):
             ux += seen(name, count, self._dtype) @ self._C[name]
             count += COUNTS_BY[name]
+        states = state[:many]  # of one layer
         for layer, W in enumerate(self._W):
-            states = state[layer * many : (layer + 1) * many]
             if layer:
-                np.matmul(state[(layer - 1) * many], self._U[layer], out=ux)
+                np.matmul(states[0], self._U[layer], out=ux)
                 np.add(ux, self._b[layer], out=ux)
+                states = state[layer * many : (layer + 1) * many]
             np.matmul(states[0], W, out=wh)
             d = self._d[layer]
             if d is not None:
                 np.add(wh[:, -len(d) :], d, out=tape)
             self._cell.forward(self._by_gate(ux), self._by_gate(wh), states, states, tape)
+        np.matmul(states[0], self._V, out=o)
+        np.add(o, self._c, out=o)  # (10.10)
+        self.architecture.head.logits(o)
+        return o
 
     def _by_gate(self, columns: Array64) -> Array64:
         """Return (B, G H) as the cell reads it: (G, B, H), or (B, H) for one gate."""
