@@ -233,8 +233,8 @@ class Sampler:
         return total
 
 
-RANGES: Final = 256  # of a single length, and as many wider ones
-FAR: Final = 1 << 40  # characters beyond the prime where the last range ends
+SINGLE, WIDER = 256, 512  # ranges of one length, and of more
+FAR: Final = 1 << 28  # characters beyond the prime where the last range ends
 RARE: Final = 1e-3  # of all texts
 
 
@@ -250,8 +250,8 @@ class LengthChoice:
         assert lengths is not None
         self._sampler, self._lengths = sampler, lengths
         self._p = sampler.predictor.model.parameters
-        wider = np.geomspace(RANGES, FAR, RANGES).astype(np.int64)
-        bounds = least + np.concatenate([np.arange(RANGES), wider])
+        wider = np.geomspace(SINGLE, FAR, WIDER).astype(np.int64)
+        bounds = least + np.concatenate([np.arange(SINGLE), wider])
         self._first, self._many = bounds[:-1], np.diff(bounds)  # (R,) the lengths of each range
         middle = self._first + (self._many - 1) // 2
         log_p = -self._read(middle)[1]  # of one length and the prime
