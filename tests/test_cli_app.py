@@ -46,6 +46,8 @@ def test_each_command_has_help_and_examples_that_can_be_typed(program: Program, 
     for example, words in examples:
         typed = words.partition("|")[0].partition(">")[0].replace('"', "").split()
         app.load(example).make_context(example, typed)
+    short = program.run(name, "-h", env={"COLUMNS": "80"}).out
+    assert len(short.strip().splitlines()) <= 30
     whole = program.run(name, "--help").out
     for option in options.options_of(import_module(f"charrnn.cli.{name}").Options):
         assert "[" not in option.setting.about + option.setting.default_in_words, "rich's markup"

@@ -70,6 +70,10 @@ of_choosing = partial(setting, panel=CHOOSING)
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
+    FIRST = (
+        *("count", "temperatures", "prime", "seed", "novel", "unique", "shortest", "longest"),
+        *("best", "models"),
+    )
     count: int = drawing(COUNT, "Draw this many samples.", default=1, names=("-n", "--count"))
     temperatures: tuple[float, ...] = drawing(
         TEMPERATURE,
