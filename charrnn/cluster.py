@@ -48,17 +48,32 @@ VERSIONS = f"charrnn {charrnn.__version__} and numpy {np.__version__}"
 _one_at_a_time = threading.Lock()  # a worker of Dask has threads, which share buffers and BLAS
 
 
+class Here(NamedTuple):
+    """This process as a place to work."""
+
+    shared: Any
+
+
 class Executor(NamedTuple):
-    """A place to work."""
+    """Other processes as a place to work."""
 
     submit: Callable[[Work, Any], Future[Any]]  # the work on a group
     watch: Callable[[list[Future[Any]]], int]  # wait a while for results; count the workers
 
 
 def map_in_order(
-    executor: Executor, function: Work, groups: Iterable[Any], *, in_order: bool = True
+    executor: Here | Executor, function: Work, groups: Iterable[Any], *, in_order: bool = True
 ) -> Iterator[Any]:
-    """Yield the results of all groups, in order or as they come; send a few groups ahead."""
+    """Return an iterator over the results of all groups, in order or as they come."""
+    if isinstance(executor, Here):
+        return map(partial(function, executor.shared), groups)
+    return _map_ahead(executor, function, groups, in_order)
+
+
+def _map_ahead(
+    executor: Executor, function: Work, groups: Iterable[Any], in_order: bool
+) -> Iterator[Any]:
+    """Yield the results of all groups, and send a few groups ahead."""
     ahead = AHEAD if in_order else 1  # or a worker has several long runs, another none
     pending: list[Future[Any]] = []
     groups = iter(groups)
@@ -78,19 +93,13 @@ def map_in_order(
 
 def open_executor(
     shared: Any, cores: int = 1, scheduler: str | None = None
-) -> AbstractContextManager[Executor]:
+) -> AbstractContextManager[Here | Executor]:
     """Open workers that all get the shared value; they end with the block."""
     if scheduler is not None:
         return _open_dask(shared, scheduler)
     if cores > 1 and os.name == "posix":  # elsewhere a process inherits no pipe
         return _open_pool(shared, cores)
-    return nullcontext(Executor(partial(_work_at_once, shared), lambda _: 0))
-
-
-def _work_at_once(shared: Any, function: Work, group: Any) -> Future[Any]:
-    future: Future[Any] = Future()
-    future.set_result(function(shared, group))
-    return future
+    return nullcontext(Here(shared))
 
 
 @contextmanager

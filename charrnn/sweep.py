@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.checkpoint import Checkpoint, CorpusRecord
-from charrnn.cluster import Executor, map_in_order
+from charrnn.cluster import Executor, Here, map_in_order
 from charrnn.corpus import Corpus
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError
@@ -116,7 +116,9 @@ class Folder:
     file: LineFile
     rows: dict[str, Row]  # by name
 
-    def run(self, executor: Executor, material: Material, trials: Iterable[Trial]) -> Iterator[Row]:
+    def run(
+        self, executor: Here | Executor, material: Material, trials: Iterable[Trial]
+    ) -> Iterator[Row]:
         """Make these runs, and yield each row as its run ends."""
         for row, run in map_in_order(executor, train_one, trials, in_order=False):
             try:
