@@ -48,24 +48,24 @@ class Part:
         self.number, self.memory = number, memory
         self.lanes = slice(lanes * number // parts, lanes * (number + 1) // parts)
         self.unfolded = Unfolded(size, steps, self.lanes.stop - self.lanes.start)
+        self.states = [state[0] for state in self.unfolded.states]
         self.scale = 1 / (steps * lanes)  # the mean loss over a full window
         self.p = Parameters(size, memory["p"])
         self.gradient = Parameters(size, memory["gradients"][number])
 
-    @np.errstate(all="ignore")  # overflow shows in the loss
-    def compute(self) -> None:
-        """Leave the gradient, the nats and the states of these lanes in the memory."""
+    def read(self) -> tuple[Any, ...]:
+        """Take the window and the states of these lanes from the memory; return what to compute."""
         memory, lanes, steps = self.memory, self.lanes, int(self.memory["steps"])
         x, y, clock, left = np.ascontiguousarray(memory["symbols"][:, :steps, lanes])
         begins, idle = memory["marks"][:, :steps, lanes]
         window = Window(x, y, begins, idle if idle.any() else None, clock=clock, left=left)
-        masks = list(memory["masks"][:, :, lanes]) or None
-        states = [state[0] for state in self.unfolded.states]
-        copy(memory["states"][:, lanes], states)
-        memory["nats"][self.number] = self.unfolded.nats_and_gradient(
-            self.p, window, self.gradient, self.scale, masks
-        )
-        copy(states, memory["states"][:, lanes])
+        copy(memory["states"][:, lanes], self.states)
+        return self.p, window, self.gradient, self.scale, list(memory["masks"][:, :, lanes]) or None
+
+    def write(self, nats: float) -> None:
+        """Leave the loss and the states of these lanes in the memory, beside the gradient."""
+        self.memory["nats"][self.number] = nats
+        copy(self.states, self.memory["states"][:, self.lanes])
 
 
 class Lanes:
@@ -103,27 +103,12 @@ class Lanes:
         copy([window.begins, window.idle], memory["marks"][:, :steps])
         copy(masks or [], memory["masks"])
         copy(states, memory["states"])
-        self.compute_parts()
-        for gradient in memory["gradients"][1:]:
-            memory["gradients"][0] += gradient
-        copy(memory["states"], states)
-        return float(sum(memory["nats"].tolist()))
-
-    def compute_parts(self) -> None:
-        """Compute all parts, together with the other processes once they are ready."""
-        if not self.are_ready and all(pipe.poll() for _, pipe in self.children):
-            try:
-                for _, pipe in self.children:
-                    pipe.recv_bytes()
-            except (EOFError, OSError):
-                self.close()  # one could not start
-            self.are_ready = True
-        pipes = [pipe for _, pipe in self.children] if self.are_ready else []
+        pipes = self.pipes_of_others()
         try:
             for pipe in pipes:
                 pipe.send_bytes(b".")
             for part in self.parts[:: len(pipes) + 1]:
-                part.compute()
+                part.write(part.unfolded.nats_and_gradient(*part.read()))
             for pipe in pipes:
                 pipe.recv_bytes()
         except (EOFError, OSError):
@@ -131,6 +116,21 @@ class Lanes:
             what = "a process of this training has ended, perhaps for lack of memory"
             hint = "Resume the run, with [cores] 1 if that happens again."
             raise CharrnnError(what, hint) from None
+        for gradient in memory["gradients"][1:]:
+            memory["gradients"][0] += gradient
+        copy(memory["states"], states)
+        return float(sum(memory["nats"].tolist()))
+
+    def pipes_of_others(self) -> list[Connection]:
+        """Return the pipes to the other processes once all are ready; until then, none."""
+        if not self.are_ready and all(pipe.poll() for _, pipe in self.children):
+            try:
+                for _, pipe in self.children:
+                    pipe.recv_bytes()
+            except (EOFError, OSError):
+                self.close()  # one could not start
+            self.are_ready = True
+        return [pipe for _, pipe in self.children] if self.are_ready else []
 
 
 def copy(arrays: Any, places: Any) -> None:
@@ -165,6 +165,7 @@ def memory_of(size: Architecture, sizes: list[int], file: int | None = None) -> 
     return np.frombuffer(mmap.mmap(file, kind.itemsize), kind).reshape(())
 
 
+@np.errstate(all="ignore")  # overflow shows in the loss
 def serve(pipe_file: int, memory_file: int) -> None:
     """Compute parts at each message from the process that has started this one, until it ends."""
     pipe = Connection(pipe_file)
@@ -176,4 +177,4 @@ def serve(pipe_file: int, memory_file: int) -> None:
             pipe.send_bytes(b".")  # ready, or done
             pipe.recv_bytes()
             for part in parts:
-                part.compute()
+                part.write(part.unfolded.nats_and_gradient(*part.read()))
