@@ -14,8 +14,9 @@ import pytest
 
 import charrnn
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.export import ExportOptions, export, js
+from charrnn.export import ExportOptions, export
 from charrnn.export.c_header import prefix_for
+from charrnn.export.html import asset
 from charrnn.model import Model
 from charrnn.scorer import score_group
 from tests.browser import ask, engine
@@ -144,7 +145,7 @@ def test_a_network_that_does_not_fit_is_refused(size: dict[str, Any], what: str)
 
 def test_the_engine_is_plain_ascii_and_closes_no_script() -> None:
     engine()
-    text = js.asset("engine.js")
+    text = asset("engine.js")
     assert text.isascii()
     assert "</script" not in text.lower()
 

@@ -125,7 +125,7 @@ def test_numpy_comes_with_the_work_and_not_with_the_options() -> None:
 
 
 # What a file for others or a figure needs, and nobody else
-SELDOM = {"charrnn.export.html", "charrnn.export.js", "matplotlib", "safetensors", "IPython"}
+SELDOM = {"charrnn.export.html", "matplotlib", "safetensors", "IPython"}
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def export_to(
 
 def export(trained: Trained, suffix: str, options: ExportOptions) -> bytes:
     """Return the content of a file of any kind but .npz."""
-    from charrnn.export import c_header, html, js, torch
+    from charrnn.export import c_header, html, torch
 
     size = trained.model.architecture
     for name, value, known in (("cell", size.cell_name, CELLS), ("ends", size.head_name, HEADS)):
@@ -90,7 +90,7 @@ def export(trained: Trained, suffix: str, options: ExportOptions) -> bytes:
         return html.export(small, options.name if options.title is None else options.title)
     if suffix == ".h":
         return c_header.export(small, options.name, options.prefix)
-    return js.export(small)
+    return html.module(small)
 
 
 def slim(trained: Trained, *, without_counts: bool = False) -> Trained:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from importlib.resources import files
 from typing import Final
 
 import numpy as np
 
 from charrnn.checkpoint import Trained
 from charrnn.errors import SettingError
-from charrnn.export.js import asset
 from charrnn.network.parameters import Parameters
 
 WIDTH: Final = 100  # columns of a line of numbers
@@ -71,7 +71,7 @@ def export(trained: Trained, name: str, prefix: str | None) -> bytes:
         "P": prefix.upper(),
         "p": prefix,
     }
-    text = asset("model.h")
+    text = files("charrnn.export").joinpath("assets", "model.h").read_text("utf-8")
     for name, value in values.items():
         text = text.replace(f"@{name}@", value)
     return re.sub(r"[ ]+$", "", text, flags=re.MULTILINE).replace("\n\n\n", "\n\n").encode()

@@ -7,15 +7,17 @@ page's own scripts and style, by their hashes, and forbids every request.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
+from importlib.resources import files
 from typing import Final
 
 from charrnn.checkpoint import Trained
-from charrnn.export.js import asset, encode, facts_of, in_base64, plain_json
+from charrnn.network.parameters import Parameters
 from charrnn.score import BITS, BOUNDS, band_names
 from charrnn.text import STEERING, visible
 from charrnn.unfold import Unfolding
@@ -44,7 +46,25 @@ DARK: Final = (
 )
 
 
+# What a module holds, for import model from "./names.mjs".
+MODULE = """\
+{engine}
+const facts = {facts};
+const model = new charrnn.Model(facts, charrnn.bytesOf("{numbers}"));
+export {{ charrnn }};
+export default model;
+"""
+
+
+def module(trained: Trained) -> bytes:
+    """Return a JavaScript module for a page of one's own: the engine of the page, and numbers."""
+    facts = plain_json(facts_of(trained))
+    numbers = in_base64(encode(trained.model.parameters))
+    return MODULE.format(engine=asset("engine.js"), facts=facts, numbers=numbers).encode()
+
+
 def export(trained: Trained, title: str) -> bytes:
+    """Return a page."""
     corpus = trained.corpus
     is_short = corpus.examples_are in ("lines", "texts")
     are_names = is_short and corpus.characters < LONG_NAME * max(1, corpus.examples)
@@ -89,6 +109,11 @@ def unfolded(unfolding: Unfolding) -> bytes:
         "script": script,
     }
     return fill(asset("page.html").partition("<header>")[0] + asset("unfold.html"), values).encode()
+
+
+def asset(name: str) -> str:
+    """Return the text of a file in assets."""
+    return files("charrnn.export").joinpath("assets", name).read_text("utf-8")
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
@@ -142,3 +167,34 @@ def about(trained: Trained) -> str:
     if best is not None:
         rows["Held-out loss"] = f"{best[1] * BITS:.2f} bits per character"
     return "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in rows.items())
+
+
+def facts_of(trained: Trained) -> dict[str, object]:
+    """Return the facts beside the numbers."""
+    architecture, vocabulary = trained.model.architecture, trained.model.vocabulary
+    return {
+        "symbols": architecture.symbols,
+        "hidden": architecture.hidden,
+        "layers": architecture.layers,
+        "cell": architecture.cell_name,
+        "head": architecture.head_name,
+        "codes": [ord(character) for character in vocabulary.characters],
+        "novelty": vocabulary.novelty,
+        "normalize": trained.corpus.reading.normalize,
+    }
+
+
+def in_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def plain_json(value: object) -> str:
+    """Return JSON in printable ASCII without characters that open or close markup."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def encode(p: Parameters) -> bytes:
+    """Return all parameters as bytes, little-endian: matrices in 16-bit floats, vectors in 32."""
+    kinds = {1: "<f4", 2: "<f2"}  # by the number of axes
+    return b"".join(array.astype(kinds[array.ndim]).tobytes() for array in p.values())
