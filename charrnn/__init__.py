@@ -59,8 +59,8 @@ __all__ = sorted(_MODULES)
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        found = globals()[name] = getattr(import_module(f"charrnn.{_MODULES[name]}"), name)
-        return found
+        value = globals()[name] = getattr(import_module(f"charrnn.{_MODULES[name]}"), name)
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -129,8 +129,8 @@ def heat_map(text: str, nats: Sequence[float]) -> str:
             words = f'<span style="{style}" title="{bits}">{words}</span>'
         parts.append(words)
     mean = Mean(math.fsum(nats), len(nats))
-    bits, each = f"{mean.nats * BITS:,.1f}", f"{mean.bits_per_character:.2f}"
-    sums = f"{len(text):,} characters and the end: {bits} bits, {each} for each.{rest}"
+    bits, rate = f"{mean.nats * BITS:,.1f}", f"{mean.bits_per_character:.2f}"
+    sums = f"{len(text):,} characters and the end: {bits} bits, {rate} for each.{rest}"
     style = "white-space:pre-wrap;overflow-wrap:anywhere"
     return f'<pre style="{style}">{"".join(parts)}</pre><p>{sums}</p>'
 

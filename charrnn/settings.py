@@ -221,10 +221,10 @@ def check_agreement(
 ) -> None:
     """Raise an error that names both values if a wanted setting is not what the holder has."""
     for name, value in wanted.items():
-        before = had[name]
-        if value == before or (name in may_rise and before is not None and value > before):
+        old = had[name]
+        if value == old or (name in may_rise and old is not None and value > old):
             continue
-        has = in_words(name, before).removeprefix(f"{name} ")
+        has = in_words(name, old).removeprefix(f"{name} ")
         what = f"{in_words(name, value)} contradicts {holder}, which has {has}"
         raise error(
             what, f"[{name}] may be raised, not lowered." if name in may_rise else hint, name

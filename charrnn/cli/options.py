@@ -175,7 +175,7 @@ def options_of(kind: type) -> Iterator[Option]:
         for name, of_group in settings_of(config).items():
             if not only or name in only:
                 options[name] = Option(name, replace(of_group, **changes), declared.name)
-    options = {name: one for name, one in options.items() if one.setting.names != ()}
+    options = {name: option for name, option in options.items() if option.setting.names != ()}
     for name in getattr(kind, "FIRST", ()) or tuple(options):
         option = options.pop(name)
         yield option._replace(setting=replace(option.setting, panel=""))
@@ -202,7 +202,7 @@ def with_options(kind: type, act: Callable[[Any], None]) -> Callable[..., None]:
 
     parameters = [parameter(option) for option in options]
     called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    called.__annotations__ = {item.name: item.annotation for item in parameters}
     return called
 
 

@@ -43,8 +43,8 @@ from charrnn.text import Visible, visible_line
 
 if TYPE_CHECKING:
     from charrnn.checkpoint import Checkpoint
+    from charrnn.cli.errors import Stop
     from charrnn.cli.progress import Metrics, Progress
-    from charrnn.cli.signals import Stop
     from charrnn.corpus import Corpus, Warned
     from charrnn.counts import Baseline
     from charrnn.runs import Saver
@@ -131,7 +131,7 @@ class Training:
 def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
     from charrnn import model_file, runs, saving
-    from charrnn.cli import progress, signals
+    from charrnn.cli import errors, progress
 
     check(options)
     with ExitStack() as stack:
@@ -153,7 +153,7 @@ def run(options: Options, console: Console) -> None:
             metrics = stack.enter_context(closing(progress.Metrics(options.metrics)))
             metrics.begin(run, is_resumed=options.resume)
             saver.before = metrics.sync
-        with signals.watched(console.quiet) as stop:
+        with errors.watched(console.quiet) as stop:
             symbols = len(training.corpus.train.ids)
             screen = progress.Progress(run, symbols, console, options.preview)
             training.stopped = learn(training, saver, metrics, screen, stop)
