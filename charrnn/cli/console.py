@@ -178,7 +178,7 @@ def clock(seconds: float) -> str:
     if not math.isfinite(seconds):
         return "?"
     if seconds < 59.5:
-        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+        return f"{max(seconds, 0.1):.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60:,}:{minutes % 60:02} h"
 
