@@ -18,7 +18,7 @@ HOUSE = Path(charrnn.__file__).parent
 
 # Each file or folder of charrnn/ imports those of its line and of the lines above.
 LAYERS = """
-    errors text vocabulary settings system
+    errors text vocabulary settings system signals
     network
     reading tidy corpus counts saving
     predictor score scorer
@@ -147,5 +147,5 @@ def test_what_is_not_needed_is_not_imported(
 ) -> None:
     timed = program.run("-X", "importtime", "-m", "charrnn", *line.split(), by=PYTHON).err
     imported = {row.rpartition("|")[2].strip() for row in timed.splitlines()}
-    assert "charrnn.cli.errors" in imported
+    assert "charrnn.cli.console" in imported
     assert not (unwanted | SELDOM) & imported

@@ -34,8 +34,7 @@ from charrnn.cli.console import (
     entries,
     write_output,
 )
-from charrnn.cli.errors import option_for
-from charrnn.cli.options import OUTPUT, CommandOptions, File, flag
+from charrnn.cli.options import OUTPUT, CommandOptions, File, flag, option_for
 from charrnn.errors import CorpusError
 from charrnn.settings import setting
 from charrnn.system import model_at

@@ -37,6 +37,13 @@ from charrnn.system import MODELS, NAMES, OURS
 
 OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")
+TYPED_AS = {
+    "temperature": "--temp",
+    "max_characters": "--max-chars",
+    "start_from": "--from",
+    "model": "-m",
+    "path": "-m",
+}
 
 
 class File(Values):
@@ -121,6 +128,11 @@ def cores() -> Any:
 def scheduler() -> Any:
     about = "Work on a Dask scheduler: its address, such as tcp://HOST:8786, or its file."
     return setting(Text("ADDRESS|FILE"), about, panel=WORKERS)
+
+
+def option_for(name: str) -> str:
+    """Return the option that is typed for a setting."""
+    return TYPED_AS.get(name, "--" + name.replace("_", "-"))
 
 
 def exclusive(first: str, second: str) -> SettingError:

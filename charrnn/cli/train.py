@@ -34,8 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options as shared
 from charrnn.cli.console import Console, Entry, check_not_input, clock, count, entries
-from charrnn.cli.errors import option_for
-from charrnn.cli.options import OUTPUT, CorpusOptions, File, exclusive, flag, group
+from charrnn.cli.options import OUTPUT, CorpusOptions, File, exclusive, flag, group, option_for
 from charrnn.errors import CharrnnError, CorpusError, DivergedError, SettingError
 from charrnn.settings import LEARNING, CorpusConfig, Ending, Reading, TrainConfig, Whole, setting
 from charrnn.system import NAMES, OURS, available
@@ -43,12 +42,12 @@ from charrnn.text import Visible, visible_line
 
 if TYPE_CHECKING:
     from charrnn.checkpoint import Checkpoint
-    from charrnn.cli.errors import Stop
     from charrnn.cli.progress import Metrics, Progress
     from charrnn.corpus import Corpus, Warned
     from charrnn.counts import Baseline
     from charrnn.runs import Saver
     from charrnn.score import Difference, Score
+    from charrnn.signals import Stop
 
 DOUBTS = {  # why a list may be messy, or its loss misleading
     "few examples": "only {count:,} to train on: see --examples",
@@ -131,7 +130,8 @@ class Training:
 def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
     from charrnn import model_file, runs, saving
-    from charrnn.cli import errors, progress
+    from charrnn.cli import progress
+    from charrnn.signals import watched
 
     check(options)
     with ExitStack() as stack:
@@ -153,7 +153,7 @@ def run(options: Options, console: Console) -> None:
             metrics = stack.enter_context(closing(progress.Metrics(options.metrics)))
             metrics.begin(run, is_resumed=options.resume)
             saver.before = metrics.sync
-        with errors.watched(console.quiet) as stop:
+        with watched(console.quiet) as stop:
             symbols = len(training.corpus.train.ids)
             screen = progress.Progress(run, symbols, console, options.preview)
             training.stopped = learn(training, saver, metrics, screen, stop)

@@ -14,8 +14,9 @@ import pytest
 
 import charrnn
 from charrnn import model_file
+from charrnn.__main__ import in_words_of_the_command_line
 from charrnn.cli import info
-from charrnn.cli.errors import in_words_of_the_command_line, option_for
+from charrnn.cli.options import option_for
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
 from charrnn.settings import TrainConfig
 from tests.program import Program
@@ -52,7 +53,7 @@ def recursing(*_: object) -> None:
         (raising(SettingError("lr is 0", "Take 1.")), 2, "charrnn: error: lr is 0\nTake 1.\n"),
         (
             raising(MemoryError("8 GB")),
-            *(1, "charrnn: error: not enough memory: 8 GB\nTry a smaller network, "),
+            *(1, "charrnn: error: not enough memory: 8 GB\nTry a smaller network "),
         ),
         (
             lambda *_: os.chdir("nowhere"),

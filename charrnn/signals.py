@@ -1,0 +1,75 @@
+"""Ctrl-C, SIGTERM and SIGHUP: the first requests a stop after the current step, the second stops.
+
+Outside of ``watched`` each signal raises Stopped, so that files are closed and removed on the way
+out. Signals that the parent process ignores (nohup, a shell's ``&``) stay ignored.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import NoReturn
+
+SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal that ends the program at once."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.status = 128 + number
+
+
+class Stop:
+    """Whether a signal has requested a stop, and the exit status for it."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self.status = 0
+
+
+def raise_stopped(number: int, _frame: FrameType | None) -> NoReturn:
+    raise Stopped(number)
+
+
+@contextmanager
+def handled(handler: Callable[[int, FrameType | None], None] = raise_stopped) -> Iterator[None]:
+    """Give the signals to a handler; the handlers from before come back at the end."""
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.getsignal(number) for number in SIGNALS}
+        handlers = {number: old for number, old in handlers.items() if old != signal.SIG_IGN}
+    try:
+        for number in handlers:
+            signal.signal(number, handler)
+        yield
+    finally:
+        for number, old in handlers.items():
+            signal.signal(number, old)
+
+
+@contextmanager
+def watched(quiet: bool) -> Iterator[Stop]:
+    """Yield a Stop that the first signal sets; the second signal raises Stopped."""
+    stop = Stop()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.requested:
+            if number != getattr(signal, "SIGHUP", None):  # a closing terminal sends it twice
+                raise_stopped(number, frame)
+            return
+        stop.requested, stop.status = True, 128 + number
+        if not quiet:
+            line = b"charrnn: saving after this step; Ctrl-C stops at once\n"
+            with suppress(OSError):  # not through sys.stderr, which may be in use; below the bar
+                os.write(2, b"\n" + line if os.isatty(2) else line)
+
+    with handled(handle):
+        yield stop
