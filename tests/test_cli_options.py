@@ -168,7 +168,7 @@ EVAL: list[Row] = [
     (2, "--per-char --baselines", "--per-char and --baselines exclude each other", ONE),
     (2, "--top 3 --per-char", "--per-char and --top exclude each other", ONE),
     (2, "--above 4 --per-char", "--per-char and --above exclude each other", ONE),
-    (2, "--held-out names.txt", "--held-out and names.txt exclude each other", ONE),
+    (2, "--held-out names.txt", "--held-out and TEXT exclude each other", ONE),
     (2, "--held-out --encoding utf-8", "--encoding needs TEXT", "as in training"),
     (2, "--held-out --examples lines", "--examples needs TEXT", "as in training"),
     (2, "- -", "standard input can be read only once", "Name one - at most."),

@@ -58,7 +58,7 @@ def test_folders_are_numbered_and_seeds_are_counted(program: Program) -> None:
     ("line", "what", "hint", "status"),
     [
         ("names.txt", "--try NAME=VALUE,VALUE is missing", "--try hidden=64,128, or seeds", 2),
-        ("names.txt --try hiden=2,3", "--try hiden: train has no", "Did you mean hidden?", 2),
+        ("names.txt --try hiden=2,3", "--try hiden: train has no", "Try 'charrnn sweep --help'", 2),
         ("names.txt --try hidden", "--try hidden: '' is not a whole number", "--help", 2),
         ("names.txt --try hidden=2,x", "--try hidden: 'x' is not a whole number", "--help", 2),
         ("names.txt --try counts=maybe", "--try counts: 'maybe' is not yes or no", "--help", 2),

@@ -25,6 +25,7 @@ from charrnn.text import Visible, encodable, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
+    from rich.table import Table
     from tqdm import tqdm
 
 # Exit statuses; 0 is success, and 128 + N a signal: 129 SIGHUP, 143 SIGTERM
@@ -37,7 +38,6 @@ READER_LEFT = 141  # the reader of stdout has left: 128 + SIGPIPE, as with cat a
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
 INDENT = 11  # columns of the names of entries
 Entry = tuple[str, str]
-NARROW, WIDE = 20, 100  # the least and the most columns of a text
 
 
 class Output:
@@ -63,8 +63,16 @@ class Output:
         """Return a console of Rich, for tables and colours; foreign text must be visible."""
         from rich.console import Console as RichConsole
 
-        off: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
-        return RichConsole(file=self.stream, width=self.width, **off)
+        return RichConsole(
+            file=self.stream, width=self.width, highlight=False, markup=False, emoji=False
+        )
+
+    def draw(self, table: Table) -> None:
+        """Write a table of Rich, without blanks at the ends of lines."""
+        rich = self.rich
+        with rich.capture() as drawn:
+            rich.print(table)
+        self.write_lines(Visible(line.rstrip()) for line in drawn.get().splitlines())
 
     @property
     def takes_colour(self) -> bool:
@@ -90,8 +98,8 @@ class Output:
 
     @property
     def width(self) -> int:
-        """Return the columns to wrap text at."""
-        return max(NARROW, min(self.window - 1, WIDE))
+        """Return the columns to wrap text at: 20 to 100."""
+        return max(20, min(self.window - 1, 100))
 
 
 class Console:
@@ -124,8 +132,9 @@ class Console:
 
     def error(self, what: str, hint: str = "") -> None:
         """Write an error and a hint to stderr, with --quiet too."""
-        lines = [self.err.paint(visible_line(f"charrnn: error: {what}"), RED)]
-        self._write_above_bar(*lines, *([visible_line(hint)] if hint else []))
+        self._write_above_bar(self.err.paint(visible_line(f"charrnn: error: {what}"), RED))
+        if hint:
+            self._write_above_bar(visible_line(hint))
 
     def _write_above_bar(self, *lines: Visible) -> None:
         text = "".join(f"{line}\n" for line in lines)

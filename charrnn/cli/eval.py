@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -39,10 +38,10 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import ABOVE, CYAN, Console, count, has_text, json_line
-from charrnn.cli.options import CommandOptions, exclusive, flag, group
+from charrnn.cli.options import CommandOptions, flag, group, only_one
 from charrnn.errors import CorpusError, ModelFileError, SettingError
 from charrnn.settings import CORPUS, COUNT, CorpusConfig, Reading, Values, ensure, setting
-from charrnn.system import NAMES, cores_for
+from charrnn.system import cores_for
 from charrnn.text import Visible, visible, visible_line
 
 if TYPE_CHECKING:
@@ -199,13 +198,9 @@ def check(options: Options) -> None:
         rows: options.per_example or options.top,
         "--above": options.above and options.per_char,
     }
-    typed = [name for name, value in flags.items() if value]
-    if len(typed) > 1:
-        raise exclusive(*typed[:2])
-    if options.cores is not None and options.scheduler is not None:
-        raise exclusive("--cores", "--scheduler")
-    if options.held_out and options.sources:
-        raise exclusive("--held-out", options.sources[0])
+    only_one(flags)
+    only_one({"--cores": options.cores, "--scheduler": options.scheduler})
+    only_one({"--held-out": options.held_out, "TEXT": options.sources})
     if not options.sources and (options.examples or options.reading):
         name = next(iter(options.reading), "examples")
         raise SettingError(f"--{name} needs TEXT", "Held-out text is read as in training.")
@@ -237,20 +232,14 @@ def groups_of_examples(
     from charrnn.scorer import groups_of
     from charrnn.texts import examples_in, held_out_examples
 
-    lists: Iterable[list[Example]]
     if corpus is not None and not options.sources:
-        lists = [held_out_examples(corpus)]
-    else:
-        kind: Any = options.examples or model.corpus.config.examples
-        warn = None if options.above else console.warn
-        is_live = options.per_example and not options.top
-        how = options.reading, kind, warn, is_live
-        lists = examples_in(model.corpus, options.sources, *how)
-    for source in options.sources:
-        if source.isalnum() and source not in NAMES and not os.path.lexists(source):
-            hint = f"To score a word: echo {source} | charrnn eval"
-            raise CorpusError(f"{source} does not exist", hint)
-    for examples in lists:
+        yield from groups_of(held_out_examples(corpus), attrgetter("text"))
+        return
+    kind: Any = options.examples or model.corpus.config.examples
+    warn = None if options.above else console.warn
+    is_live = options.per_example and not options.top
+    how = options.reading, kind, warn, is_live
+    for examples in examples_in(model.corpus, options.sources, *how):
         yield from groups_of(examples, attrgetter("text"))
 
 
@@ -318,13 +307,10 @@ def write_characters(scored: Scored, options: Options, console: Console) -> None
     lines: list[Visible] = []
     columns = zip(characters, scored.ids.tolist(), nats, scored.ranks.tolist(), strict=True)
     for character, symbol, cost, rank in columns:
-        if options.as_json:
-            shown = None if symbol == END else character
-            row = {"character": shown, "nats": cost, "rank": rank}
-            lines.append(json_line("eval.character", row))
-        else:
-            name = "END" if symbol == END else visible_line(character)
-            lines.append(Visible(f"{name}\t{cost:.3f}\t{rank}"))
+        shown = None if symbol == END else character
+        row = {"character": shown, "nats": cost, "rank": rank}
+        line = Visible(f"{visible_line(shown or 'END')}\t{cost:.3f}\t{rank}")
+        lines.append(json_line("eval.character", row) if options.as_json else line)
     console.out.write_lines(lines)
 
 
@@ -412,7 +398,7 @@ def show(records: list[dict[str, Any]], options: Options, console: Console) -> N
     unknown = f", {first['unknown']:,} of them not in the vocabulary" if first["unknown"] else ""
     size = f"{count(first['examples'], 'example')}, {count(first['characters'], 'character')}"
     console.out.write_lines([visible_line(f"{size}{unknown}"), Visible("")])
-    console.out.rich.print(table)
+    console.out.draw(table)
     if is_compared:
         names = ("the row", options.models[0]) if len(records) > 1 else ("the model", "the row")
         what = "difference: bits per character of {} less those of {}".format(*names)

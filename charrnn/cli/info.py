@@ -25,15 +25,7 @@ from typing import TYPE_CHECKING, Any
 from rich.filesize import decimal
 
 from charrnn.cli import options
-from charrnn.cli.console import (
-    Console,
-    Entry,
-    Output,
-    check_output,
-    count,
-    entries,
-    write_output,
-)
+from charrnn.cli.console import Console, Entry, Output, check_output, count, entries, write_output
 from charrnn.cli.options import OUTPUT, CommandOptions, File, flag, option_for
 from charrnn.errors import CorpusError
 from charrnn.settings import setting
@@ -119,8 +111,7 @@ def resume_of(model: Model) -> dict[str, Any]:
     from charrnn.texts import rebuild_corpus
 
     if model.trained.slim:
-        why = "the file has no training state (see charrnn export)"
-        return {"is_possible": False, "why": why}
+        return {"is_possible": False, "why": "the file has no training state (charrnn export)"}
     try:
         rebuild_corpus(model.corpus, model.vocabulary)
     except CorpusError as error:

@@ -135,9 +135,12 @@ def option_for(name: str) -> str:
     return TYPED_AS.get(name, "--" + name.replace("_", "-"))
 
 
-def exclusive(first: str, second: str) -> SettingError:
-    """Return the error for two options that cannot be typed together."""
-    return SettingError(f"{first} and {second} exclude each other", "Leave one of them out.")
+def only_one(options: dict[str, Any]) -> None:
+    """Raise SettingError if two of these options are typed."""
+    typed = [name for name, value in options.items() if value]
+    if len(typed) > 1:
+        what = f"{typed[0]} and {typed[1]} exclude each other"
+        raise SettingError(what, "Leave one of them out.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.options import MODEL, CommandOptions, Source, exclusive, flag, group
+from charrnn.cli.options import MODEL, CommandOptions, Source, flag, group, only_one
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.settings import (
     COUNT,
@@ -119,20 +119,13 @@ class Options(CommandOptions):
     cores: int | None = options.cores()
     scheduler: str | None = options.scheduler()
 
-    @property
-    def chooses(self) -> bool:
-        """Return whether some samples may not be shown."""
-        lengths = self.shortest or 0, self.longest
-        return self.novel or bool(self.not_in) or self.unique or self.best or lengths != (0, None)
-
 
 def run(options: Options, console: Console) -> None:
     from charrnn.predictor import combine
     from charrnn.runs import load
     from charrnn.sampler import Conditions, Sampler, choose, limit_length
 
-    if options.cores is not None and options.scheduler is not None:
-        raise exclusive("--cores", "--scheduler")
+    only_one({"--cores": options.cores, "--scheduler": options.scheduler})
     paths = options.models
     if not paths:
         paths = (MODEL if any(map(os.path.lexists, (MODEL, USUAL))) else USUAL,)
@@ -148,7 +141,8 @@ def run(options: Options, console: Console) -> None:
     known = known_texts(models, options, console)
     is_unique = options.unique or options.best
     conditions = Conditions(known, is_unique, options.shortest, options.longest)
-    is_streamed = options.count == 1 and not (options.as_json or options.chooses)
+    has_conditions = known or is_unique or options.shortest or options.longest
+    is_streamed = options.count == 1 and not (options.as_json or has_conditions)
     # For few samples, processes would take longer to start than to draw.
     cores = 1 if options.cores is None and options.count < MANY else cores_for(options.cores)
     may_be_empty, has_newlines = options.shortest == 0, "\n" in predictor.vocabulary.characters
@@ -254,19 +248,15 @@ def note_copies(samples: Sequence[str], models: Sequence[Model], console: Consol
 
 def as_read(text: str, reading: Reading) -> str:
     """Return a text of the command line, decoded and normalised as a corpus would be."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # bytes that the locale cannot decode may be UTF-8
-        with suppress(UnicodeDecodeError):
-            text = os.fsencode(text).decode()
+    with suppress(UnicodeError):  # bytes that the locale cannot decode may be UTF-8
+        text = os.fsencode(text).decode()
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text if reading.normalize == "none" else unicodedata.normalize(reading.normalize, text)
 
 
 def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
     """Note unknown characters of a prime."""
-    unknown = vocabulary.unknown_in(prime)
-    if unknown:
-        names = " ".join(f"{character} (U+{ord(character):04X})" for character in unknown[:NAMED])
-        rest = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
-        console.note(f"not in the vocabulary, read as unknown: {names}{rest}")
+    if unknown := vocabulary.unknown_in(prime):
+        names = [f"{character} (U+{ord(character):04X})" for character in unknown[:NAMED]]
+        names += ["..."] if len(unknown) > NAMED else []
+        console.note(f"not in the vocabulary, read as unknown: {' '.join(names)}")

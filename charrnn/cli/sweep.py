@@ -23,13 +23,12 @@ import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import BOLD, CYAN, Console, clock
-from charrnn.cli.options import CorpusOptions, File, exclusive, flag, group, not_one_of
+from charrnn.cli.options import CorpusOptions, File, flag, group, not_one_of, only_one
 from charrnn.errors import CharrnnError, ClusterError, SettingError
 from charrnn.settings import (
     SEED,
@@ -50,7 +49,7 @@ from charrnn.text import Visible, visible_line
 if TYPE_CHECKING:
     from charrnn.sweep import Material, Row
 
-FLAGS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+FLAGS = {"yes": True, "no": False}
 MOST_SEEDS = 1 << 16
 SEE_HELP = "Try 'charrnn sweep --help'."
 PANEL = "Sweep"
@@ -123,10 +122,8 @@ class Options(CorpusOptions):
 
 def check(options: Options) -> dict[str, tuple[Any, ...]]:
     """Return the values to try by setting. Raise SettingError if options exclude or need others."""
-    if options.valid and "holdout" in options.cutting:
-        raise exclusive("--valid", "--holdout")
-    if options.cores is not None and options.scheduler is not None:
-        raise exclusive("--cores", "--scheduler")
+    only_one({"--valid": options.valid, "--holdout": "holdout" in options.cutting})
+    only_one({"--cores": options.cores, "--scheduler": options.scheduler})
     if not options.tried and not options.seeds:
         hint = "Name values, such as --try hidden=64,128, or seeds, such as --seeds 3."
         raise SettingError("--try NAME=VALUE,VALUE is missing", hint)
@@ -135,12 +132,10 @@ def check(options: Options) -> dict[str, tuple[Any, ...]]:
         word, _, values = text.partition("=")
         word = word.strip().lstrip("-").replace("_", "-")
         if word not in known:
-            near = get_close_matches(word, known, 1)
-            hint = f"Did you mean {near[0]}?" if near else SEE_HELP
-            raise SettingError(f"--try {word}: train has no such option that can be tried", hint)
+            what = f"--try {word}: train has no such option that can be tried"
+            raise SettingError(what, SEE_HELP)
         name = known[word]
-        if name in options.learning:
-            raise exclusive(f"--{word}", f"--try {text}")
+        only_one({f"--{word}": name in options.learning, f"--try {text}": True})
         allowed = settings_of(TrainConfig)[name].values
         read = [value_of(word, allowed, value.strip()) for value in values.split(",")]
         tried[name] = tuple(dict.fromkeys([*tried.get(name, ()), *read]))
@@ -151,7 +146,7 @@ def value_of(word: str, values: Values, typed: str) -> Any:
     """Return the value of an option that is typed. Raise SettingError if it is not allowed."""
     is_flag = isinstance(values, Flag)
     with suppress(ValueError, KeyError):
-        return FLAGS[typed.lower()] if is_flag else values.plain(values.read(typed))
+        return FLAGS[typed] if is_flag else values.plain(values.read(typed))
     allowed = "yes or no" if is_flag else values.allowed
     raise SettingError(f"--try {word}: {not_one_of(typed, allowed)}", SEE_HELP)
 
@@ -262,14 +257,11 @@ def show_table(ranking: list[Row], console: Console) -> None:
     room = out.window if out.is_terminal else None
     lines = [out.paint(Visible(head[:room]), CYAN)]
     for row, name in zip(ranking, names, strict=True):
-        loss, difference, error = f"{row['nats_per_character']:8.3f}", "", ""
-        if abs(row["difference"]) > 0:  # not NaN
-            difference = f"{row['difference']:+.3f}"
-        if row["standard_error"] > 0:
-            error = f"{row['standard_error']:.3f}"
-        time, size = "", ""
-        if row["model"]:
-            time, size = clock(row["seconds"]), f"{row['parameters']:,}"
+        loss = f"{row['nats_per_character']:8.3f}"
+        difference = f"{row['difference']:+.3f}" if abs(row["difference"]) > 0 else ""  # not NaN
+        error = f"{row['standard_error']:.3f}" if row["standard_error"] > 0 else ""
+        time = clock(row["seconds"]) if row["model"] else ""
+        size = f"{row['parameters']:,}" if row["model"] else ""
         line = f"{loss}  {difference:>10}  {error:>9}  {time:>7}  {size:>9}  {name:{wide}}"
         shown = Visible(visible_line("  ".join([line, *row["samples"]]))[:room].rstrip())
         lines.append(out.paint(shown, BOLD) if "best" in row["marks"] else shown)

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options as shared
 from charrnn.cli.console import Console, Entry, check_not_input, clock, count, entries
-from charrnn.cli.options import OUTPUT, CorpusOptions, File, exclusive, flag, group, option_for
+from charrnn.cli.options import OUTPUT, CorpusOptions, File, flag, group, only_one, option_for
 from charrnn.errors import CharrnnError, CorpusError, DivergedError, SettingError
 from charrnn.settings import LEARNING, CorpusConfig, Ending, Reading, TrainConfig, Whole, setting
 from charrnn.system import NAMES, OURS, available
@@ -177,10 +177,9 @@ def check(options: Options) -> None:
     if not options.sources and not options.resume:
         hint = f"Name a file, - or one of {', '.join(NAMES)}; see --help."
         raise SettingError("CORPUS is missing", hint)
-    if options.valid and "holdout" in options.cutting:
-        raise exclusive("--valid", "--holdout")
-    if options.resume and (options.force or options.start_from):
-        raise exclusive("--resume", "--force" if options.force else "--from")
+    only_one({"--valid": options.valid, "--holdout": "holdout" in options.cutting})
+    if options.resume:
+        only_one({"--resume": True, "--force": options.force, "--from": options.start_from})
     inputs = (*options.sources, *options.valid)
     check_not_input(options.model, "-m", *inputs)
     if options.metrics is not None:

@@ -45,7 +45,7 @@ from charrnn.cli.console import (
     wrap,
     write_output,
 )
-from charrnn.cli.options import OUTPUT, CommandOptions, File, exclusive, flag
+from charrnn.cli.options import OUTPUT, CommandOptions, File, flag, only_one
 from charrnn.cli.reach import three_digits
 from charrnn.errors import SettingError
 from charrnn.settings import COUNT, Text, setting
@@ -86,9 +86,7 @@ def run(options: Options, console: Console) -> None:
     from charrnn.unfold import unfold
 
     flags = {"--step": options.step, "--output": options.output, "--json": options.as_json}
-    typed = [name for name, value in flags.items() if value]
-    if len(typed) > 1:
-        raise exclusive(*typed[:2])
+    only_one(flags)
     model = load(options.model)
     text = as_read(options.text, model.corpus.reading)
     note_prime(text, model.vocabulary, console)
@@ -125,13 +123,11 @@ def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]
             row += f"{three_digits(step['norm_h']):>8}{three_digits(step['norm_dh']):>9}"
         units = "  " + marks(bands[t][:room], output) if room >= FEWEST else ""
         yield Visible(row + units)
-    yield from [
-        Visible(""),
-        Visible(f"sum {unfolding.nats:.3f} nats in {count(len(unfolding.steps), 'step')}"),
-    ]
+    steps = count(len(unfolding.steps), "step")
+    yield Visible(f"\nsum {unfolding.nats:.3f} nats in {steps}")
     if room >= FEWEST:
-        about = f"units of the top layer: {marks(range(7), output)} from -1 to 1"
-        yield from [Visible(about), Visible("a gradient ten times smaller has the next mark")]
+        yield Visible(f"units of the top layer: {marks(range(7), output)} from -1 to 1")
+        yield Visible("a gradient ten times smaller has the next mark")
 
 
 def marks(bands: Iterable[int], output: Output) -> Visible:
