@@ -86,6 +86,7 @@ def test_parts_and_baselines(made: Program) -> None:
     assert alone["nats_per_character"] == pytest.approx(expected)
     out = made.run("eval", "-m", "counts.npz", "--baselines").out
     assert out.index("both") < out.index("uniform") < out.index("markov-6")
+    assert not any(line.endswith(" ") for line in out.splitlines())
 
 
 def test_several_models_are_a_row_each_after_their_mixture(made: Program) -> None:

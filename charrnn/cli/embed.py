@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
     sources: tuple[str, ...] = options.sources(
-        "TEXT",
-        "Files to read, or - for standard input. Default: the held-out part of the corpus.",
+        "TEXT", "Files to read, or - for standard input. Default: the held-out part of the corpus."
     )
     examples: str | None = options.like(CorpusConfig, "examples", default_in_words="as in training")
     model: Path = options.model()
@@ -78,11 +77,10 @@ def texts_to_read(model: Model, sources: tuple[str, ...], examples: Any = None) 
     """Return the examples of texts, or of the held-out text if none is named."""
     from charrnn.texts import held_out_examples, rebuild_corpus, texts_like
 
-    if sources:
-        texts = texts_like(model.corpus, sources, examples)
-    else:
+    if not sources:
         corpus = rebuild_corpus(model.corpus, model.vocabulary)
-        texts = [example.text for example in held_out_examples(corpus)]
+        return [example.text for example in held_out_examples(corpus)]
+    texts = texts_like(model.corpus, sources, examples)
     if not texts:
         raise CorpusError("the text has no examples", "Name a text that is not empty.")
     return texts
