@@ -10,10 +10,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import charrnn
 from charrnn.errors import CharrnnError
+from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import initial
+from charrnn.network.unfolded import Window
 from charrnn.settings import TrainConfig
 from charrnn.training.lanes import Lanes, usual_parts
 from tests.child import NOTHING, Child, going, is_running, wait_until
@@ -95,6 +99,21 @@ def test_without_other_processes_this_one_does_the_same(
         name = {"no program": "", "other program": "/bin/false"}[fault]
         monkeypatch.setattr(sys, "executable", name)
     assert trained(tmp_path, 2, parts=2) == whole
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_the_gradient_is_the_sum_over_the_parts(cores: int) -> None:
+    size, rng = Architecture(7, 5, 1), np.random.default_rng(0)
+    x, y = rng.integers(0, 7, (2, 6, 9))
+    gradients, losses = [], []
+    for parts in (1, 3):
+        lanes, states = Lanes(size, [6, 9, parts, 0], cores), [np.zeros((9, 5), np.float32)]
+        lanes.p.flat[...] = initial(size, np.zeros(7), np.random.default_rng(1)).flat
+        losses.append(lanes.nats_and_gradient(Window(x, y), states, None))
+        gradients.append(lanes.gradient.flat.copy())
+        lanes.close()
+    assert losses[1] == pytest.approx(losses[0], rel=1e-6)
+    np.testing.assert_allclose(gradients[1], gradients[0], rtol=1e-4, atol=1e-7)
 
 
 def test_fault_26_a_process_that_is_killed_ends_the_training(tmp_path: Path, soon: None) -> None:

@@ -32,8 +32,8 @@ from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
 from charrnn.training.lanes import Lanes
 from charrnn.training.noise import OwnInputs, Regularization
-from charrnn.training.optimizers import Optimizer, clip
-from charrnn.training.state import Best, TrainState, find_ending, is_due, progress, rate
+from charrnn.training.optimizers import Optimizer, clip, rate
+from charrnn.training.state import Best, TrainState, find_ending, is_due, progress
 from charrnn.vocabulary import Ids
 
 SHARE = 0.1  # symbols scored at a check-up for each one trained on since the last

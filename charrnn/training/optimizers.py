@@ -1,4 +1,4 @@
-"""Gradient clipping and four textbook optimisers, in place on flat arrays.
+"""Gradient clipping, the schedule of the rate, and four optimisers, in place on flat arrays.
 
     sgd       m = 0.9 m + g;                                       p -= lr m
     adagrad   v = v + g^2;                                         p -= lr g / (sqrt v + e)
@@ -17,7 +17,7 @@ import numpy as np
 
 from charrnn.network import Array
 from charrnn.network.parameters import Parameters
-from charrnn.settings import Rule
+from charrnn.settings import Rule, Schedule
 
 MOMENTS: dict[Rule, str] = {"adam": "mv", "rmsprop": "v", "adagrad": "v", "sgd": "m"}
 Moments = dict[str, Array]
@@ -26,10 +26,21 @@ BETA1, BETA2 = 0.9, 0.999  # Adam's memory of past gradients and squares
 FORGET = 0.99  # RMSprop's memory of past squares
 MOMENTUM = 0.9
 TINY = 1e-8
+FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
 
 
 def initial_moments(rule: Rule, p: Parameters) -> Moments:
     return {name: np.zeros_like(p.flat) for name in MOMENTS[rule]}
+
+
+def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
+    """Return the factor of the learning rate at a step, counted from 0: a rise, then a fall."""
+    rising = min(1.0, (step + 1) / (warmup + 1))
+    left = 1.0 - progress
+    if schedule == "constant":
+        return rising
+    falling = left if schedule == "linear" else (1 - math.cos(math.pi * left)) / 2
+    return rising * (FLOOR + (1 - FLOOR) * falling)
 
 
 def clip(gradient: Array, longest: float) -> float:

@@ -6,7 +6,6 @@ that starts from a model has the model's sizes and predicts as the model does.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -22,7 +21,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.unfolded import State, Unfolded
 from charrnn.predictor import check_mixable
-from charrnn.settings import Ending, Fitted, Schedule, TrainConfig, check_agreement
+from charrnn.settings import Ending, Fitted, TrainConfig, check_agreement
 from charrnn.system import WEIGHTS
 from charrnn.training.batches import Epoch
 from charrnn.training.optimizers import Moments, initial_moments
@@ -30,7 +29,6 @@ from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 MEASURED = 1 << 13  # symbols read to measure how likely new characters are
 ROUNDS = 4  # of such a measurement
-FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
 
 
 class Best(NamedTuple):
@@ -196,13 +194,3 @@ def progress(state: TrainState, config: Fitted, symbols: int) -> float:
     seen = state.characters / (config.epochs * symbols)
     used = 0.0 if config.minutes is None else state.minutes / config.minutes
     return min(1.0, max(seen, used))
-
-
-def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
-    """Return the factor of the learning rate at a step, counted from 0: a rise, then a fall."""
-    rising = min(1.0, (step + 1) / (warmup + 1))
-    left = 1.0 - progress
-    if schedule == "constant":
-        return rising
-    falling = left if schedule == "linear" else (1 - math.cos(math.pi * left)) / 2
-    return rising * (FLOOR + (1 - FLOOR) * falling)
