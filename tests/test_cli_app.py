@@ -90,6 +90,7 @@ def test_help_is_coloured_on_a_terminal_only(program: Program) -> None:
         ("train --hidden 3.0", "'3.0' is not a whole number"),
         ("train --lr inf", "'inf' is not a number"),
         ("train --lr nan", "'nan' is not a number"),
+        ("train --cell tanh,gru", "'charrnn sweep --try' compares several"),
         ("train --cell tan", "'tan' is not one of tanh, gru, lstm, output"),
         ("unfold", "TEXT"),
         ("unfold a b", "unexpected extra argument"),

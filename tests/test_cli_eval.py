@@ -197,6 +197,12 @@ def test_an_empty_pipe_is_not_the_held_out_text(
     assert ("standard input is empty; --held-out scores" in ran.err) == bool(status)
 
 
+def test_a_word_in_place_of_a_file(made: Program) -> None:
+    hint = "echo Tyrannosaurus | charrnn eval"
+    made.refuses("eval", "Tyrannosaurus", what="Tyrannosaurus does not exist", hint=hint)
+    assert rows(made, stdin=b"Tyrannosaurus\n")[0]["characters"] == 13
+
+
 def test_rows_appear_as_lines_come(made: Program) -> None:
     line = [sys.executable, "-m", "charrnn", "eval", "-", "--per-example", "-q"]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

@@ -58,11 +58,12 @@ def test_folders_are_numbered_and_seeds_are_counted(program: Program) -> None:
     ("line", "what", "hint", "status"),
     [
         ("names.txt", "--try NAME=VALUE,VALUE is missing", "--try hidden=64,128, or seeds", 2),
-        ("names.txt --try hiden=2,3", "--try hiden: train has no", "Try 'charrnn sweep --help'", 2),
+        ("names.txt --try hiden=2,3", "--try hiden: train has no", "mean hidden?", 2),
         ("names.txt --try hidden", "--try hidden: '' is not a whole number", "--help", 2),
         ("names.txt --try hidden=2,x", "--try hidden: 'x' is not a whole number", "--help", 2),
         ("names.txt --try counts=maybe", "--try counts: 'maybe' is not yes or no", "--help", 2),
         ("names.txt --try hidden=2 --hidden 3", "--hidden and --try hidden=2 exclude", "Leave", 2),
+        ("names.txt --try size=3,4", "no such option that can be tried", "mean hidden?", 2),
         ("names.txt --try holdout=0.1,0.2", "no such option that can be tried", "--help", 2),
         ("names.txt --seeds 2 --holdout 0", "nothing is held out", "--holdout or --valid", 2),
         ("names.txt --seeds 2 --cores 2 --scheduler x", "exclude each other", "Leave one", 2),

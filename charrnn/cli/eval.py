@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -41,7 +42,7 @@ from charrnn.cli.console import ABOVE, CYAN, Console, count, has_text, json_line
 from charrnn.cli.options import CommandOptions, flag, group, only_one
 from charrnn.errors import CorpusError, ModelFileError, SettingError
 from charrnn.settings import CORPUS, COUNT, CorpusConfig, Reading, Values, ensure, setting
-from charrnn.system import cores_for
+from charrnn.system import NAMES, cores_for
 from charrnn.text import Visible, visible, visible_line
 
 if TYPE_CHECKING:
@@ -235,6 +236,10 @@ def groups_of_examples(
     if corpus is not None and not options.sources:
         yield from groups_of(held_out_examples(corpus), attrgetter("text"))
         return
+    for source in options.sources:
+        if source.isalnum() and source not in NAMES and not os.path.lexists(source):
+            hint = f"To score a word: echo {source} | charrnn eval"
+            raise CorpusError(f"{source} does not exist", hint)
     kind: Any = options.examples or model.corpus.config.examples
     warn = None if options.above else console.warn
     is_live = options.per_example and not options.top

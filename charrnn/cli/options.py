@@ -252,7 +252,8 @@ def parser_of(values: Values) -> Callable[[Any], Any]:
     def parse(typed: Any) -> Any:
         with suppress(ValueError):
             return values.plain(values.read(typed))
-        raise typer.BadParameter(not_one_of(typed, values.allowed))
+        several = "; 'charrnn sweep --try' compares several" if "," in str(typed) else ""
+        raise typer.BadParameter(not_one_of(typed, values.allowed) + several)
 
     return parse
 

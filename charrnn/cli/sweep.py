@@ -23,6 +23,7 @@ import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,8 +133,13 @@ def check(options: Options) -> dict[str, tuple[Any, ...]]:
         word, _, values = text.partition("=")
         word = word.strip().lstrip("-").replace("_", "-")
         if word not in known:
+            near = (
+                "hidden"
+                if word in ("size", "units")
+                else "".join(get_close_matches(word, known, 1))
+            )
             what = f"--try {word}: train has no such option that can be tried"
-            raise SettingError(what, SEE_HELP)
+            raise SettingError(what, f"Did you mean {near}?" if near else SEE_HELP)
         name = known[word]
         only_one({f"--{word}": name in options.learning, f"--try {text}": True})
         allowed = settings_of(TrainConfig)[name].values
