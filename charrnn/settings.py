@@ -67,8 +67,9 @@ class Whole(Values):
         super().__init__("N", f"a whole number from {least:,} to {most:,}")
 
     def plain(self, value: Any) -> int:
+        ensure(not is_flag(value))
         whole = index(value)
-        ensure(self.least <= whole <= self.most and not is_flag(value))
+        ensure(self.least <= whole <= self.most)
         return whole
 
 
