@@ -38,10 +38,6 @@ def raising(error: BaseException) -> Callable[..., NoReturn]:
     return fail
 
 
-def recursing(*_: object) -> None:
-    recursing()
-
-
 @pytest.mark.parametrize(
     ("fail", "status", "said"),
     [
@@ -82,12 +78,9 @@ def test_an_error_is_told_and_has_its_status(
     assert (shown.status, "Traceback" in shown.err) == (status, status != 7)
 
 
-@pytest.mark.parametrize("fail", [raising(ValueError("a bug")), recursing])
-def test_a_bug_keeps_its_traceback(
-    program: Program, monkeypatch: pytest.MonkeyPatch, fail: Callable[..., None]
-) -> None:
-    monkeypatch.setattr(info, "run", fail)
-    with pytest.raises((ValueError, RecursionError)):
+def test_a_bug_keeps_its_traceback(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(info, "run", raising(ValueError("a bug")))
+    with pytest.raises(ValueError, match="a bug"):
         program.run("info")
 
 
