@@ -24,10 +24,9 @@ from unittest import mock
 
 import pytest
 
-from charrnn import __main__ as main
 from charrnn import model_file
 from charrnn.checkpoint import Checkpoint
-from charrnn.cli import app
+from charrnn.cli import app, console
 from tests import child as children
 from tests.child import CHARRNN, NOTHING, Arg, Changes, Child, Result
 
@@ -145,7 +144,7 @@ def in_this_process(
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         end = stack.enter_context(pytest.raises(SystemExit))
-        stack.enter_context(main.report_errors())
+        stack.enter_context(console.report_errors())
         app.main([os.fsdecode(arg) for arg in args])
     assert isinstance(end.value.code, int)
     return end.value.code

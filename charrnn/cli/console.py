@@ -1,7 +1,11 @@
-"""All output: results on stdout, everything else on stderr; and the exit statuses.
+"""All output: results on stdout, everything else on stderr; and how the program ends.
 
 A result reaches a file or a pipe unchanged. On a terminal its control characters are made visible.
 stdout is UTF-8 with plain newlines in every locale.
+
+An error is one red line, with an exit status. A bug keeps its traceback; CHARRNN_DEBUG=1 shows the
+traceback of every error. Where the library names a setting, such as ``max_characters``, the command
+line shows the option, ``--max-chars``.
 """
 
 from __future__ import annotations
@@ -14,12 +18,13 @@ import select
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from charrnn import __version__, saving
-from charrnn.errors import SaveError, SettingError
+from charrnn.errors import CharrnnError, SaveError, SettingError
+from charrnn.signals import handled
 from charrnn.system import model_at
 from charrnn.text import Visible, encodable, visible, visible_json, visible_line
 
@@ -269,3 +274,71 @@ def has_text(console: Console) -> bool:
     if os.name != "nt" and not select.select([sys.stdin], [], [], 1.0)[0]:  # seconds
         console.note("waiting for text from standard input")
     return True
+
+
+@contextmanager
+def report_errors() -> Iterator[None]:
+    """Run the program inside; show an error that is not a bug, and raise SystemExit in any case."""
+    try:
+        try:
+            prepare()
+            with handled():
+                yield
+        finally:
+            finish()
+    except BaseException as error:
+        explained = explain(error)
+        if explained is None:
+            raise
+        if os.environ.get("CHARRNN_DEBUG") and not isinstance(error, SystemExit):
+            import traceback
+
+            traceback.print_exception(error)
+        status, what, hint = explained
+        if what:
+            Console().error(what, hint)
+        elif status == INTERRUPTED and sys.stderr.isatty():
+            sys.stderr.write("\n")  # the shell's prompt goes below the ^C
+        raise SystemExit(status) from None
+    raise SystemExit(0)
+
+
+def explain(error: BaseException) -> tuple[int, str, str] | None:
+    """Return the exit status, the message and the hint for an error; None for a bug."""
+    match error:
+        case SettingError():
+            return USAGE, *in_words_of_the_command_line(error)
+        case CharrnnError():
+            return FAILURE, *in_words_of_the_command_line(error)
+        case SystemExit():
+            return error.code if isinstance(error.code, int) else bool(error.code), "", ""
+        case KeyboardInterrupt():
+            return getattr(error, "status", INTERRUPTED), "", ""
+        case BrokenPipeError():
+            return READER_LEFT, "", ""
+        case FileNotFoundError(filename=None):  # only the current folder has no name
+            return FAILURE, "the current folder is gone", "Change to a folder that exists."
+        case OSError():
+            place = f"{error.filename}: " if error.filename is not None else ""
+            return FAILURE, f"{place}{error.strerror or error}", ""
+        case MemoryError():
+            what = f"not enough memory: {error}" if str(error) else "not enough memory"
+            return (
+                FAILURE,
+                what,
+                "Try a smaller network or batch, or shorter windows.",
+            )
+    return None
+
+
+def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
+    """Return the message and the hint, with options in place of the names of settings."""
+    from charrnn.cli.options import option_for  # Typer is slow to import
+
+    what, name = error.what, error.setting
+    if name and what.startswith(f"{name} "):
+        what = option_for(name) + what.removeprefix(name)
+    hint = error.hint_with(option_for)
+    for note in getattr(error, "__notes__", ()):
+        hint = f"{hint[:1].upper()}{hint[1:].rstrip('.')}. {note}"
+    return what, hint

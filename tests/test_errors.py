@@ -14,8 +14,8 @@ import pytest
 
 import charrnn
 from charrnn import model_file
-from charrnn.__main__ import in_words_of_the_command_line
 from charrnn.cli import info
+from charrnn.cli.console import in_words_of_the_command_line
 from charrnn.cli.options import option_for
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
 from charrnn.settings import TrainConfig
