@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 
 class CharrnnError(Exception):
@@ -54,3 +55,32 @@ class DivergedError(CharrnnError):
 
 class ClusterError(CharrnnError):
     """A cluster that cannot be used, or is lost."""
+
+
+def in_words(name: str, value: object) -> str:
+    """Return a setting as messages show it: hidden 64, clock, no clock."""
+    if value is None or value is False:
+        return f"no {name}"
+    shown = f"{value:.12g}" if isinstance(value, float) else str(value)
+    return name if value is True else f"{name} {shown}"
+
+
+def check_agreement(
+    holder: object,
+    had: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    hint: str,
+    *,
+    may_rise: Collection[str] = (),  # None is the highest
+    error: type[CharrnnError] = ResumeError,
+) -> None:
+    """Raise an error that names both values if a wanted setting is not what the holder has."""
+    for name, value in wanted.items():
+        old = had[name]
+        if value == old or (name in may_rise and old is not None and value > old):
+            continue
+        has = in_words(name, old).removeprefix(f"{name} ")
+        what = f"{in_words(name, value)} contradicts {holder}, which has {has}"
+        raise error(
+            what, f"[{name}] may be raised, not lowered." if name in may_rise else hint, name
+        )

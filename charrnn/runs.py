@@ -23,13 +23,13 @@ from charrnn import checkpoint, model_file, saving
 from charrnn.checkpoint import Checkpoint, CorpusRecord, record_of
 from charrnn.corpus import Corpus, Texts, corpus_of
 from charrnn.counts import Baseline, baselines, sample_of
-from charrnn.errors import ResumeError, SaveError, SettingError
+from charrnn.errors import ResumeError, SaveError, SettingError, check_agreement
 from charrnn.model import Model
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.plots import show_progress
 from charrnn.score import oddest
-from charrnn.settings import CorpusConfig, TrainConfig, check_agreement
+from charrnn.settings import CorpusConfig, TrainConfig
 from charrnn.system import path_of
 from charrnn.training.loop import Done, Event, nats_of_best
 from charrnn.training.loop import train as learn

@@ -8,14 +8,14 @@ A Checked dataclass checks itself by these fields, and the command line makes it
 from __future__ import annotations
 
 import numbers
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import index
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from charrnn.errors import CharrnnError, ResumeError, SettingError
+from charrnn.errors import SettingError
 
 Kind = Literal["auto", "lines", "paragraphs", "files"]
 Normalization = Literal["none", "NFC", "NFKC"]
@@ -201,35 +201,6 @@ class Checked:
             value = getattr(self, name)
             if value is not None or setting.default is not None:
                 object.__setattr__(self, name, check(name, value, setting.values))
-
-
-def in_words(name: str, value: object) -> str:
-    """Return a setting as messages show it: hidden 64, clock, no clock."""
-    if value is None or value is False:
-        return f"no {name}"
-    shown = f"{value:.12g}" if isinstance(value, float) else str(value)
-    return name if value is True else f"{name} {shown}"
-
-
-def check_agreement(
-    holder: object,
-    had: Mapping[str, Any],
-    wanted: Mapping[str, Any],
-    hint: str,
-    *,
-    may_rise: Collection[str] = (),  # None is the highest
-    error: type[CharrnnError] = ResumeError,
-) -> None:
-    """Raise an error that names both values if a wanted setting is not what the holder has."""
-    for name, value in wanted.items():
-        old = had[name]
-        if value == old or (name in may_rise and old is not None and value > old):
-            continue
-        has = in_words(name, old).removeprefix(f"{name} ")
-        what = f"{in_words(name, value)} contradicts {holder}, which has {has}"
-        raise error(
-            what, f"[{name}] may be raised, not lowered." if name in may_rise else hint, name
-        )
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,12 @@ from charrnn.checkpoint import Checkpoint, CorpusRecord
 from charrnn.cluster import Executor, Here, map_in_order
 from charrnn.corpus import Corpus
 from charrnn.counts import Baseline
-from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError
+from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, check_agreement
 from charrnn.model_file import save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import Run, begin, configure
 from charrnn.saving import locked, remedy
-from charrnn.settings import CorpusConfig, check_agreement, option_of
+from charrnn.settings import CorpusConfig, option_of
 from charrnn.system import LineFile, parse_line
 from charrnn.training.loop import Done, nats_of_best
 

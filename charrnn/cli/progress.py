@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,14 @@ from rich.cells import cell_len, set_cell_size
 
 from charrnn.checkpoint import Checkpoint
 from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, Console
+from charrnn.corpus import Corpus, Warned
+from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampler import SampleConfig, Sampler
 from charrnn.saving import remedy
+from charrnn.score import Difference, Score
+from charrnn.settings import Ending
 from charrnn.system import LineFile, parse_line
 from charrnn.text import Visible, visible_line
 from charrnn.training.loop import Checkup, Done, Event, Step
@@ -37,12 +41,47 @@ BEGINNING = b'{"schema": "charrnn.'
 MAY_CHANGE = ("epochs", "minutes", "patience", "cores")  # settings that do not make another run
 
 
+@dataclass
+class Training:
+    """A run on its corpus, and what came of it."""
+
+    corpus: Corpus
+    run: Checkpoint
+    warnings: list[Warned]  # about the corpus
+    speed: float  # characters a second, in a short trial
+    baselines: list[Baseline]  # [] if the run is resumed
+    stopped: Ending = "interrupted"
+    scores: dict[str, Score] = field(default_factory=dict)  # on all held-out text, by part
+    differences: dict[str, Difference | None] = field(default_factory=dict)  # from counting
+
+    @property
+    def loss(self) -> float | None:
+        """The held-out loss of the best network in nats; None if it is not known."""
+        best = self.run.state.best
+        if best is None or not self.run.corpus.held_out_characters:
+            return None
+        exact = self.scores.get("network")
+        return best.nats_per_character if exact is None else exact.nats_per_character
+
+    @property
+    def seconds_left(self) -> float:
+        """The time that the run is going to take."""
+        c, state = self.run.config, self.run.state
+        if self.run.ended is not None:
+            return 0.0
+        seconds = (c.epochs * len(self.corpus.train.ids) - state.characters) / max(self.speed, 1e-9)
+        if c.minutes is not None:
+            seconds = min(seconds, 60 * (c.minutes - state.minutes))
+        return max(0.0, seconds)
+
+
 class Progress:
     """The view of a training run, and its speed."""
 
-    def __init__(self, run: Checkpoint, symbols: int, console: Console, samples: int) -> None:
-        """``symbols`` are those of an epoch; ``samples`` are shown at each row."""
-        self.run, self.symbols, self.console, self.samples = run, symbols, console, samples
+    def __init__(self, run: Checkpoint, corpus: Corpus, console: Console, samples: int) -> None:
+        """``samples`` are shown at each row."""
+        self.run, self.console, self.samples = run, console, samples
+        self.symbols = len(corpus.train.ids)  # of an epoch
         self.seconds, self.characters = 0.0, 0  # of this part of the run
         self._began = time.monotonic()
         self._next_row = self.share  # of the run that is done when the next row is shown

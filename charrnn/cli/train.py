@@ -13,9 +13,6 @@ charrnn sample -n 30 --best
 # train on a book for twenty minutes
 charrnn train book.txt.gz -m book.npz --minutes 20
 
-# resume after Ctrl-C, or train for longer
-charrnn train --resume --epochs 200
-
 # fine-tune a model of many names on your own names
 charrnn train mine.txt --from given-names -m mine.npz
 """
@@ -28,7 +25,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +39,9 @@ from charrnn.text import Visible, visible_line
 
 if TYPE_CHECKING:
     from charrnn.checkpoint import Checkpoint
-    from charrnn.cli.progress import Metrics, Progress
+    from charrnn.cli.progress import Metrics, Progress, Training
     from charrnn.corpus import Corpus, Warned
-    from charrnn.counts import Baseline
     from charrnn.runs import Saver
-    from charrnn.score import Difference, Score
     from charrnn.signals import Stop
 
 DOUBTS = {  # why a list may be messy, or its loss misleading
@@ -93,40 +88,6 @@ class Options(CorpusOptions):
         return shlex.join(["charrnn", command, *arguments, *model])
 
 
-@dataclass
-class Training:
-    """A run on its corpus, and what came of it."""
-
-    corpus: Corpus
-    run: Checkpoint
-    warnings: list[Warned]  # about the corpus
-    speed: float  # characters a second, in a short trial
-    baselines: list[Baseline]  # [] if the run is resumed
-    stopped: Ending = "interrupted"
-    scores: dict[str, Score] = field(default_factory=dict)  # on all held-out text, by part
-    differences: dict[str, Difference | None] = field(default_factory=dict)  # from counting
-
-    @property
-    def loss(self) -> float | None:
-        """The held-out loss of the best network in nats; None if it is not known."""
-        best = self.run.state.best
-        if best is None or not self.run.corpus.held_out_characters:
-            return None
-        exact = self.scores.get("network")
-        return best.nats_per_character if exact is None else exact.nats_per_character
-
-    @property
-    def seconds_left(self) -> float:
-        """The time that the run is going to take."""
-        c, state = self.run.config, self.run.state
-        if self.run.ended is not None:
-            return 0.0
-        seconds = (c.epochs * len(self.corpus.train.ids) - state.characters) / max(self.speed, 1e-9)
-        if c.minutes is not None:
-            seconds = min(seconds, 60 * (c.minutes - state.minutes))
-        return max(0.0, seconds)
-
-
 def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
     from charrnn import model_file, runs, saving
@@ -154,8 +115,7 @@ def run(options: Options, console: Console) -> None:
             metrics.begin(run, is_resumed=options.resume)
             saver.before = metrics.sync
         with watched(console.quiet) as stop:
-            symbols = len(training.corpus.train.ids)
-            screen = progress.Progress(run, symbols, console, options.preview)
+            screen = progress.Progress(run, training.corpus, console, options.preview)
             training.stopped = learn(training, saver, metrics, screen, stop)
             work = len(training.corpus.held_out.ids) * len(run.state.parameters.flat)
             if not stop.requested or work <= QUICK:
@@ -190,6 +150,7 @@ def prepare(options: Options, console: Console) -> Training:
     """Begin or resume a run and show its plan. Raise an error if memory or disk are too small."""
     from charrnn import corpus as corpora
     from charrnn import model_file, plan, runs
+    from charrnn.cli.progress import Training
 
     start = None if options.start_from is None else model_file.load_trained(options.start_from)
     model = None if start is None else start.model
@@ -266,11 +227,9 @@ def learn(
                     break
             saver.save()
     except CharrnnError as error:
-        note = ""
         if isinstance(error, DivergedError):
             saver.save_diverged()
-            note = " charrnn reach measures its gradients."
-        error.add_note(saver.file_in_words() + note)
+        error.add_note(saver.file_in_words())
         raise
     return why
 
@@ -343,24 +302,21 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     from tqdm.std import tqdm
 
     from charrnn import plan
-    from charrnn.settings import in_words
+    from charrnn.errors import in_words
 
-    run, c, speed, seconds = (
-        training.run,
-        training.run.config,
-        training.speed,
-        training.seconds_left,
-    )
+    run, c, seconds = training.run, training.run.config, training.seconds_left
     planned = plan.plan(c, training.corpus)
     settings = asdict(c) | ({"epochs": None} if c.epochs == plan.FOREVER else {})
     del settings["cores"]  # on which no figure depends
     if options.as_json:
         numbers = ("memory_bytes", "steps_per_epoch", "steps")
         facts = facts_of(training, options) | {name: getattr(planned, name) for name in numbers}
-        facts |= {"seconds": seconds, "characters_per_second": speed, "settings": settings}
+        facts |= {"seconds": seconds, "characters_per_second": training.speed}
+        facts["settings"] = settings
         console.json("plan", facts)
         return
     del settings["parts"]
+    speed = tqdm.format_sizeof(training.speed)
     shown = [item for item in settings.items() if item[1] is not None and item[1] is not False]
     losses = sorted(run.corpus.baselines.items(), key=lambda item: -item[1])
     rows = [
@@ -368,7 +324,7 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
         ("symbols", f"{run.vocabulary.symbols:,}, with the end and the unknown character"),
         ("memory", f"about {decimal(planned.memory_bytes)}"),
         ("steps", f"{planned.steps_per_epoch:,} an epoch, of {c.batch} x {c.bptt} characters"),
-        ("time", f"about {clock(seconds)}, at {tqdm.format_sizeof(speed)} characters a second"),
+        ("time", f"about {clock(seconds)}, at {speed} characters a second"),
         ("counting", ", ".join(f"{name} {nats:.3f}" for name, nats in losses)),
     ]
     say(rows, options, console)

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from charrnn.corpus import Corpus
-from charrnn.errors import SettingError
+from charrnn.errors import SettingError, check_agreement
 from charrnn.network import Array
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.unfolded import State, Unfolded
 from charrnn.predictor import check_mixable
-from charrnn.settings import Ending, Fitted, TrainConfig, check_agreement
+from charrnn.settings import Ending, Fitted, TrainConfig
 from charrnn.system import WEIGHTS
 from charrnn.training.batches import Epoch
 from charrnn.training.optimizers import Moments, initial_moments
