@@ -158,7 +158,7 @@ def test_the_command_writes_each_kind_and_keeps_what_is_there(trained: Program) 
         assert b"names.txt" not in content or suffix == "npz"
         there = f"page.{suffix} already exists"
         trained.refuses("export", f"page.{suffix}", what=there, hint="--force")
-    trained.refuses("export", "a.onnx", what="unknown format: .onnx", hint=".html", status=2)
+    trained.refuses("export", "a.pt", what="unknown format: .pt", hint=".html", status=2)
     wrong = ("export", "a.h", "--title", "A")
     trained.refuses(*wrong, what="--title does not apply to .h", hint="Leave it out", status=2)
 
