@@ -159,7 +159,8 @@ def serve(file: int) -> None:
         except Exception as error:
             if not isinstance(error, CharrnnError):
                 error.add_note(traceback.format_exc())  # a pipe drops tracebacks
-            pipe.send((None, error))
+            with suppress(OSError):  # the parent has ended, and read() ends this process
+                pipe.send((None, error))
 
 
 @contextmanager
