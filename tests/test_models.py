@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import charrnn
+from charrnn import system
 from charrnn.system import MODELS, model_at
 from tests import make_models
 from tests.pages import HOME
@@ -101,9 +102,16 @@ def test_training_and_a_sweep_start_from_a_model_by_its_name(program: Program) -
 
 
 @pytest.mark.parametrize("name", ["out.npz", "out.html"])
-def test_no_model_of_the_package_is_written_over(program: Program, name: str) -> None:
+def test_no_model_of_the_package_is_written_over(
+    program: Program, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tried on a copy, lest a fault costs us the model."""
+    copy = program / "home/models/reber.npz"
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes(Path(model_at("reber")).read_bytes())
+    monkeypatch.setattr(system, "HOMES", [program / "home"])
     link = program / name
-    link.symlink_to(model_at("reber"))  # a link, lest a fault costs us the model
+    link.symlink_to(copy)
     what = f"FILE would overwrite {link.name}"
     hint = "Name another file."
     program.refuses("export", link.name, "-m", "reber", "--force", what=what, hint=hint, status=2)

@@ -69,7 +69,12 @@ class Output:
         from rich.console import Console as RichConsole
 
         return RichConsole(
-            file=self.stream, width=self.width, highlight=False, markup=False, emoji=False
+            file=self.stream,
+            width=self.width,
+            height=self.width,  # with both, Rich does not read COLUMNS itself
+            highlight=False,
+            markup=False,
+            emoji=False,
         )
 
     def draw(self, table: Table) -> None:
