@@ -195,6 +195,10 @@ def begun(p: Parameters, h0: State) -> Unfolded:
     return unfolded
 
 
+def loss_of(p: Parameters, w: Window, h0: State, m: Masks | None, gradient: Parameters) -> float:
+    return begun(p, h0).nats_and_gradient(p, w, gradient, 1.0, m)
+
+
 def slopes(p: Parameters, loss: Callable[[Array], float]) -> Slopes:
     """Measure central differences of the loss along one random direction an array."""
     rng = np.random.default_rng(4)
