@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from charrnn.filler import Filling as Filling
     from charrnn.model import Model as Model
     from charrnn.model import Surprisal as Surprisal
+    from charrnn.model import load as load
     from charrnn.plots import plot as plot
     from charrnn.runs import Run as Run
     from charrnn.runs import fit as fit
-    from charrnn.runs import load as load
     from charrnn.runs import resume as resume
     from charrnn.runs import train as train
     from charrnn.score import Score as Score
@@ -46,9 +46,9 @@ if "numpy" not in sys.modules:  # its matrix library reads these once: see syste
 _NAMES = {
     "errors": "CharrnnError",
     "filler": "Filled Filling",
-    "model": "Model Surprisal",
+    "model": "Model Surprisal load",
     "plots": "plot",
-    "runs": "Run fit load resume train",
+    "runs": "Run fit resume train",
     "score": "Score",
     "settings": "SampleConfig TrainConfig",
     "training.loop": "Checkup Done Step",

@@ -286,6 +286,15 @@ class Model:
             model_file.save_slim(path, self.trained)
 
 
+def load(path: str | PathLike[str] = "model.npz") -> Model:
+    """Return the model in a file, or one that comes with charrnn.
+
+    path: The name of the file, or one of the names dinosaurs, given-names, latin, reber and verses;
+        default: model.npz.
+    """
+    return Model(model_file.load_trained(path))
+
+
 def each_of(texts: Iterable[str]) -> list[str]:
     """Return the texts to score; a str alone is one text."""
     return [texts] if isinstance(texts, str) else check_texts(texts)

@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 
 from charrnn import errors, saving
 from charrnn.checkpoint import Checkpoint, Counters, Trained
-from charrnn.network.architecture import Architecture
+from charrnn.network.architecture import Architecture, architecture_of
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.settings import Fitted
 from charrnn.system import MODELS, OURS, model_at
 from charrnn.text import question
 from charrnn.training.optimizers import MOMENTS
-from charrnn.training.state import Best, TrainState, architecture_of
+from charrnn.training.state import Best, TrainState
 from charrnn.vocabulary import Vocabulary
 
 Path = str | os.PathLike[str]

@@ -15,7 +15,7 @@ import numpy as np
 from charrnn.corpus import Corpus
 from charrnn.counts import COUNTED, baselines
 from charrnn.errors import CorpusError, DivergedError, SettingError
-from charrnn.network.architecture import Architecture
+from charrnn.network.architecture import Architecture, architecture_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.settings import LARGEST, Fitted, TrainConfig
 from charrnn.system import cores_for
@@ -23,7 +23,7 @@ from charrnn.training.batches import Epoch
 from charrnn.training.lanes import usual_parts
 from charrnn.training.loop import Step, train
 from charrnn.training.optimizers import MOMENTS
-from charrnn.training.state import architecture_of, start
+from charrnn.training.state import start
 
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST = 8  # with fewer check-ups, each scores a part of the held-out text

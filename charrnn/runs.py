@@ -236,15 +236,6 @@ def fit(
     return Model(checkpoint.copy_best(run.checkpoint), run.checkpoint)
 
 
-def load(path: str | PathLike[str] = "model.npz") -> Model:
-    """Return the model in a file, or one that comes with charrnn.
-
-    path: The name of the file, or one of the names dinosaurs, given-names, latin, reber and verses;
-        default: model.npz.
-    """
-    return Model(model_file.load_trained(path))
-
-
 class Saver:
     """Keeps the model file of a run up to date."""
 

@@ -15,7 +15,7 @@ import pytest
 from charrnn.checkpoint import Trained
 from charrnn.export import ExportOptions, export
 from charrnn.export.html import asset
-from charrnn.runs import load
+from charrnn.model import load
 from charrnn.text import STEERING
 from tests.browser import Reading, ask
 from tests.networks import model_of

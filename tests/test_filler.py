@@ -11,9 +11,9 @@ import pytest
 
 from charrnn.errors import SettingError
 from charrnn.filler import FillConfig, Filled, fill
+from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
 from charrnn.predictor import Predictor
-from charrnn.runs import load
 from charrnn.scorer import score_group
 from tests.networks import END, babbler, drawing_lengths, independent, markov, model_of
 

@@ -54,7 +54,7 @@ class Options(CommandOptions):
 def run(options: Options, console: Console) -> None:
     import numpy as np
 
-    from charrnn.runs import load
+    from charrnn.model import load
 
     path, model = options.output, load(options.model)
     if path is not None:

@@ -121,8 +121,8 @@ def run(options: Options, console: Console) -> None:
     if not options.held_out and not options.sources and has_text(console):
         options = replace(options, sources=("-",))
     check(options)
+    from charrnn.model import load
     from charrnn.predictor import combine
-    from charrnn.runs import load
     from charrnn.score import Score, score_of
     from charrnn.texts import rebuild_corpus
 

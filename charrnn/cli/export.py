@@ -63,7 +63,7 @@ class Options(CommandOptions):
 
 
 def run(options: Options, console: Console) -> None:
-    from charrnn.runs import load
+    from charrnn.model import load
 
     path, about = options.out, ExportOptions(**options.about)
     suffix = about.suffix_for(path)

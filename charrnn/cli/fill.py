@@ -50,7 +50,7 @@ class Options(CommandOptions):
 def run(options: Options, console: Console) -> None:
     from charrnn.cli.sample import note_prime
     from charrnn.filler import BLANK, GAP, fill
-    from charrnn.runs import load
+    from charrnn.model import load
 
     config = FillConfig(**options.filling)
     console.note_if_waiting(options.texts)

@@ -54,7 +54,7 @@ class Options(CommandOptions):
 
 
 def run(options: Options, console: Console) -> None:
-    from charrnn.runs import load
+    from charrnn.model import load
 
     model = load(options.model)
     if options.plot is not None:

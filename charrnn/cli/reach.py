@@ -49,7 +49,7 @@ def run(options: Options, console: Console) -> None:
     import numpy as np
 
     from charrnn.analysis import reach_of
-    from charrnn.runs import load
+    from charrnn.model import load
     from charrnn.vocabulary import END
 
     model = load(options.model)

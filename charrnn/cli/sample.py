@@ -121,8 +121,8 @@ class Options(CommandOptions):
 
 
 def run(options: Options, console: Console) -> None:
+    from charrnn.model import load
     from charrnn.predictor import combine
-    from charrnn.runs import load
     from charrnn.sampler import Conditions, Sampler, choose, limit_length
 
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})

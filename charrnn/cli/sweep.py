@@ -232,7 +232,7 @@ def show_runs(rows: Iterable[Row], total: int, console: Console) -> None:
 
 def show_ranking(ranking: list[Row], path: Path, options: Options, console: Console) -> None:
     """Show a row for each combination, with marks and samples, and a command to copy the best."""
-    from charrnn.runs import load
+    from charrnn.model import load
 
     for row in ranking:
         row |= {"parameters": None, "samples": [], "marks": []}

@@ -82,7 +82,7 @@ class Options(CommandOptions):
 def run(options: Options, console: Console) -> None:
     """Unfold the text, and show the table, the equations, the JSON or the figure."""
     from charrnn.cli.sample import as_read, note_prime
-    from charrnn.runs import load
+    from charrnn.model import load
     from charrnn.unfold import unfold
 
     flags = {"--step": options.step, "--output": options.output, "--json": options.as_json}

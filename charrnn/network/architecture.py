@@ -23,6 +23,7 @@ from numpy.typing import DTypeLike, NDArray
 from charrnn.network import Array, Integers
 from charrnn.network.cells import CELLS, Cell, Forced
 from charrnn.network.heads import HEADS, Head
+from charrnn.settings import Fitted
 from charrnn.vocabulary import END
 
 Counts = NDArray[np.int64]
@@ -125,3 +126,10 @@ class Architecture:
         """The names of the states by layers: 1, 2 for h alone; 1, 1.c, 2, 2.c for h and c."""
         endings = ["", *(f".{name}" for name in self.cell.states[1:])]
         return [f"{layer}{end}" for layer in range(1, self.layers + 1) for end in endings]
+
+
+def architecture_of(config: Fitted, symbols: int) -> Architecture:
+    """Return the network that these settings describe, for a vocabulary of that size."""
+    sizes = symbols, config.hidden, config.layers, config.cell, config.ends
+    requested = ("clock",) if config.clock else ()
+    return Architecture(*sizes, forced=config.teacher_forcing, requested=requested)

@@ -17,7 +17,7 @@ import numpy as np
 from charrnn.corpus import Corpus
 from charrnn.errors import SettingError, check_agreement
 from charrnn.network import Array
-from charrnn.network.architecture import Architecture
+from charrnn.network.architecture import architecture_of
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.unfolded import State, Unfolded
 from charrnn.predictor import check_mixable
@@ -77,13 +77,6 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
     shape = config.batch, config.hidden
     lanes: State = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
     return TrainState(p, initial_moments(config.optimizer, p), lanes)
-
-
-def architecture_of(config: Fitted, symbols: int) -> Architecture:
-    """Return the network that these settings describe, for a vocabulary of that size."""
-    sizes = symbols, config.hidden, config.layers, config.cell, config.ends
-    requested = ("clock",) if config.clock else ()
-    return Architecture(*sizes, forced=config.teacher_forcing, requested=requested)
 
 
 def check_patience(patience: int | None, corpus: Corpus) -> None:
