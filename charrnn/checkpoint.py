@@ -4,31 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypedDict
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
 
 from charrnn.corpus import Corpus
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.settings import CorpusConfig, Ending, Fitted, Reading
 from charrnn.system import path_of
-from charrnn.training.state import TrainState, ending
+from charrnn.training.state import Counters, TrainState, ending
 from charrnn.vocabulary import Ids, Vocabulary
 
 Row = dict[str, float]
 USES: Final = ("network", "counts", "both")  # of a model, each with its oddest held-out example
-
-
-class Counters(TypedDict):
-    """The progress of a run: see TrainState."""
-
-    step: int
-    epoch: int
-    window: int
-    characters: int
-    since: int
-    nats: float
-    minutes: float
 
 
 @dataclass(frozen=True)
@@ -64,31 +51,32 @@ class CorpusRecord:
         sources, valid = tuple(map(rename, self.sources)), tuple(map(rename, self.valid))
         return replace(self, sources=sources, valid=valid)
 
-    def seen_from(self, folder: str | None) -> CorpusRecord:
-        """Return the record for a file in a folder; None leaves the names of files alone."""
+    def seen_from(self, folder: str) -> CorpusRecord:
+        """Return the record for a file in a folder."""
 
-        def relative(name: str) -> str:
+        def rename(name: str) -> str:
             if name == "-" or name.startswith("/dev/"):
                 return "-"  # neither can be read again
-            with suppress(ValueError, OSError):  # another drive; no current folder
-                if folder is not None and path_of(name) == name:
-                    return os.path.relpath(name, folder)
-            return name
+            return relative(name, folder) if path_of(name) == name else name
 
-        return self.renamed(relative)
+        return self.renamed(rename)
 
     def beside(self, file: str) -> CorpusRecord:
         """Return the record in a file, its files as seen from the current folder."""
 
-        def relative(name: str) -> str:
+        def rename(name: str) -> str:
             path = os.path.join(os.path.dirname(file), name)
-            if name == "-" or not os.path.exists(path):
-                return name
-            with suppress(OSError, ValueError):  # no current folder; another drive
-                return os.path.relpath(path)
-            return path
+            return relative(path, os.curdir) if name != "-" and os.path.exists(path) else name
 
-        return self.renamed(relative)
+        return self.renamed(rename)
+
+
+def relative(path: str, folder: str) -> str:
+    """Return a path as seen from a folder, if it can be."""
+    try:
+        return os.path.relpath(path, folder)
+    except (OSError, ValueError):  # no current folder; another drive
+        return path
 
 
 def record_of(corpus: Corpus, config: CorpusConfig) -> CorpusRecord:
@@ -128,7 +116,7 @@ class Trained:
     def ended(self) -> Ending | None:
         """The reason why the run is over; None if it can go on."""
         counters = self.counters
-        return ending(self.config, counters["epoch"], counters["minutes"], self.best, self.history)
+        return ending(self.config, counters.epoch, counters.minutes, self.best, self.history)
 
 
 @dataclass
@@ -156,13 +144,13 @@ class Checkpoint:
     def trained(self) -> Trained:
         """The model with the best parameters so far; it shares them with the run."""
         state, p = self.state, self.state.parameters
-        counters: Any = {name: getattr(state, name) for name in Counters.__annotations__}
+        counters = {field.name: getattr(state, field.name) for field in fields(Counters)}
         best = p if state.best is None else Parameters(p.architecture, state.best.flat)
         return Trained(
             LanguageModel(best, self.vocabulary),
             self.config,
             self.corpus,
-            counters,
+            Counters(**counters),
             None if state.best is None else (state.best.step, state.best.nats_per_character),
             [dict(row) for row in state.history],
             *(self.counted, self.oddest, self.mixture),

@@ -5,8 +5,8 @@ the moments, ``lane.1`` and so on the states, ``counted`` the text for n-gram co
 holds the best parameters alone, with matrices of 16-bit floats.
 
 The file is what ``numpy.savez`` would write, with charrnn.json as its first member. A load
-unpickles and decompresses nothing, and compares sizes and headers with the settings and the file
-before it allocates anything. zipfile compares the CRC-32 of each member.
+unpickles nothing, and compares sizes and headers with the settings and the file before it
+allocates anything.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ import stat
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, is_dataclass, replace
 from difflib import get_close_matches
+from io import BytesIO
 from types import UnionType
-from typing import Any, Final, Literal, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from charrnn import errors, saving
-from charrnn.checkpoint import Checkpoint, Counters, Trained
+from charrnn.checkpoint import Checkpoint, Trained
 from charrnn.network.architecture import Architecture, architecture_of
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.settings import Fitted
@@ -39,7 +40,7 @@ from charrnn.vocabulary import Vocabulary
 
 Path = str | os.PathLike[str]
 Arrays = dict[str, NDArray[Any]]
-Specs = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
+Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 FORMAT: Final = 4
 JSON_MEMBER: Final = "charrnn.json"
@@ -50,12 +51,9 @@ TOO_LARGE: Final = 1e20  # a parameter that no training leads to; its square is 
 def built(kind: Any, value: Any) -> Any:
     """Return a value of JSON as an annotation says; an exception if it is of another kind."""
     origin, inner = get_origin(kind), get_args(kind)
-    if is_dataclass(kind) or is_typeddict(kind):
+    if isinstance(kind, type) and is_dataclass(kind):
         hints = get_type_hints(kind)
-        items = {name: built(hints[name], item) for name, item in value.items()}
-        if is_typeddict(kind) and items.keys() != hints.keys():
-            raise ValueError("numbers are missing")
-        return kind(**items)
+        return kind(**{name: built(hints[name], item) for name, item in value.items()})
     if origin is UnionType:  # X | None
         return None if value is None else built(inner[0], value)
     if origin is dict:
@@ -72,11 +70,11 @@ def built(kind: Any, value: Any) -> Any:
     return value
 
 
-def specs(config: Fitted, architecture: Architecture, counted: int | None, slim: bool) -> Specs:
+def layout(config: Fitted, architecture: Architecture, counted: int | None, slim: bool) -> Layout:
     """Return the shape and the type of each array in a file with these facts."""
-    single = np.dtype(np.float32)
-    matrix = np.dtype(np.float16) if slim else single
-    arrays: Specs = {
+    single = np.dtype("<f4")
+    matrix = np.dtype("<f2") if slim else single
+    arrays: Layout = {
         name: (shape, matrix if len(shape) == 2 else single)
         for name, shape in architecture.shapes.items()
     }
@@ -86,7 +84,7 @@ def specs(config: Fitted, architecture: Architecture, counted: int | None, slim:
         arrays |= dict.fromkeys(["last", *moments], ((architecture.parameter_count,), single))
         arrays |= dict.fromkeys(lanes, ((config.batch, config.hidden), single))
     if counted is not None:  # the number K is a break between two pieces of text
-        arrays["counted"] = (counted,), np.min_scalar_type(architecture.symbols)
+        arrays["counted"] = (counted,), np.min_scalar_type(architecture.symbols).newbyteorder("<")
     return arrays
 
 
@@ -95,12 +93,12 @@ def specs(config: Fitted, architecture: Architecture, counted: int | None, slim:
 
 def load_trained(path: Path) -> Trained:
     """Return the part of a file that sampling and scoring need."""
-    return load_all(path)[0]
+    return read(path)[0]
 
 
 def load(path: Path) -> Checkpoint:
     """Return the run in a file."""
-    trained, arrays = load_all(path)
+    trained, arrays = read(path)
     if trained.slim:
         what = f"{os.fspath(path)} is slim: it can sample and score, but holds no run to resume"
         hint = "Resume the file that it was made from, or train a new model."
@@ -112,32 +110,31 @@ def load(path: Path) -> Checkpoint:
         [arrays[f"lane.{name}"] for name in model.architecture.state_names],
         best=None if trained.best is None else Best(*trained.best, model.parameters.flat),
         history=trained.history,
-        **trained.counters,
+        **asdict(trained.counters),
     )
-    rest = trained.corpus, state, trained.counted, trained.oddest, trained.mixture
-    return Checkpoint(model.vocabulary, trained.config, *rest)
+    facts = trained.corpus, state, trained.counted, trained.oddest, trained.mixture
+    return Checkpoint(model.vocabulary, trained.config, *facts)
 
 
-def load_all(path: Path) -> tuple[Trained, Arrays]:
+def read(path: Path) -> tuple[Trained, Arrays]:
     """Return what a file holds. Raise ModelFileError for a file that cannot be used."""
-    name = os.fspath(path)
+    name, file = os.fspath(path), model_at(path)
     try:
-        if not is_model(model_at(path)):
+        if not is_model(file):
             raise errors.ModelFileError(f"{name} is not a model of charrnn", "Name another.")
-        with zipfile.ZipFile(model_at(path)) as archive:
-            return read(path, archive)
-    except FileNotFoundError as error:
-        near = question(get_close_matches(name, MODELS))
-        hint = f"{near}Train one first, or name another with [model]: a file, or {OURS}."
-        raise errors.ModelFileError(f"there is no model {name}", hint) from error
-    except OSError as error:
-        what = f"{name} cannot be read: {error.strerror or error}"
-        raise errors.ModelFileError(what, "Name another model with [model].") from error
+        with zipfile.ZipFile(file) as archive:
+            return read_archive(archive, name)
     except (errors.ModelFileError, MemoryError):
         raise
     except Exception as error:  # whatever a stranger's file leads to
         what = f"{name} is not a model of charrnn, or is damaged: {str(error)!a:.200}"
         hint = "Restore it from a copy, or train it again."
+        if isinstance(error, FileNotFoundError):
+            what, near = f"there is no model {name}", question(get_close_matches(name, MODELS))
+            hint = f"{near}Train one first, or name another with [model]: a file, or {OURS}."
+        elif isinstance(error, OSError):
+            what = f"{name} cannot be read: {error.strerror or error}"
+            hint = "Name another model with [model]."
         raise errors.ModelFileError(what, hint) from error
 
 
@@ -149,27 +146,25 @@ def is_model(path: Path) -> bool:
         return file.read(30 + len(JSON_MEMBER))[30:] == JSON_MEMBER.encode()
 
 
-def read(path: Path, archive: zipfile.ZipFile) -> tuple[Trained, Arrays]:
+def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     """Return what an open file holds."""
-    members = archive.infolist()
-    if any(member.compress_type for member in members):
-        raise ValueError("a member is compressed")
-    if sum(member.file_size for member in members) > os.path.getsize(model_at(path)):
-        raise ValueError("its members are larger than the file")
+    members, file = archive.infolist(), os.path.abspath(str(archive.filename))
+    is_packed = any(member.compress_type for member in members)
+    if is_packed or sum(member.file_size for member in members) > os.path.getsize(file):
+        raise ValueError("its members are compressed, or larger than the file")
     document = json.loads(archive.read(JSON_MEMBER).decode("ascii"))
     version = built(int, document["format"])
     if version != FORMAT:
         newer = f"a newer charrnn: format {version} is unknown"
         age = newer if version > FORMAT else "charrnn 0.2 or older; train again"
-        raise errors.ModelFileError(f"{os.fspath(path)} was written by {age}")
-    facts = document["facts"]
+        raise errors.ModelFileError(f"{name} was written by {age}")
+    facts, hints = document["facts"], get_type_hints(Trained)
     vocabulary = built(Vocabulary, facts.pop("vocabulary"))
     config = built(Fitted, facts.pop("settings"))
-    architecture = architecture_of(config, vocabulary.symbols)
-    counted_size = built(int | None, facts.pop("counted"))
-    hints = get_type_hints(Trained)
+    size = built(int | None, facts.pop("counted"))
     values = {name: built(hints[name], value) for name, value in facts.items()}
-    shapes = specs(config, architecture, counted_size, values["slim"])
+    architecture = architecture_of(config, vocabulary.symbols)
+    shapes = layout(config, architecture, size, values["slim"])
     arrays = {name: read_array(archive, name, *shapes[name]) for name in shapes}
     counted = arrays.pop("counted", None)
     if counted is not None and int(counted.max(initial=0)) > vocabulary.symbols:
@@ -177,7 +172,7 @@ def read(path: Path, archive: zipfile.ZipFile) -> tuple[Trained, Arrays]:
     best = np.concatenate([arrays[name].reshape(-1) for name in architecture.shapes], dtype="f4")
     model = LanguageModel(Parameters(architecture, best), vocabulary)
     if not values["slim"]:
-        values["corpus"] = values["corpus"].beside(os.path.abspath(model_at(path)))
+        values["corpus"] = values["corpus"].beside(file)
     return Trained(model, config, counted=counted, **values), arrays
 
 
@@ -185,14 +180,11 @@ def read_array(
     archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> NDArray[Any]:
     """Return an array of finite numbers. Look at its header before it is allocated."""
-    little = dtype.newbyteorder("<")
-    member: Any
-    with archive.open(f"{name}.npy") as member:
-        if npy.read_magic(member) != (1, 0):
-            raise ValueError(f"{name} has another version of .npy")
-        if npy.read_array_header_1_0(member) != (shape, False, little):
-            raise ValueError(f"{name} is not {shape} {dtype}")
-        array = np.frombuffer(member.read(), little).reshape(shape).astype(dtype)
+    member = BytesIO(archive.read(f"{name}.npy"))
+    header = npy.read_magic(member) == (1, 0) and npy.read_array_header_1_0(member)
+    if header != (shape, False, dtype):
+        raise ValueError(f"{name} is not {shape} {dtype}")
+    array = np.frombuffer(member.read(), dtype).reshape(shape).astype(dtype.newbyteorder("="))
     if not are_usable(array):
         raise ValueError(f"{name} holds a number that is not finite, or too large")
     return array
@@ -209,51 +201,43 @@ def are_usable(array: NDArray[Any]) -> bool:
 def save(path: Path, run: Checkpoint) -> None:
     """Write the run whole, or raise SaveError and leave the old file."""
     state, p = run.state, run.state.parameters
-    arrays: Arrays = {**run.trained.model.parameters, "last": p.flat}
+    arrays: Arrays = {"last": p.flat}
     arrays |= {f"{run.config.optimizer}.{name}": m for name, m in state.moments.items()}
     names = p.architecture.state_names
     arrays |= {f"lane.{name}": h for name, h in zip(names, state.lanes, strict=True)}
-    write(path, run.trained, arrays)
+    record = run.corpus.seen_from(os.path.dirname(os.path.abspath(path)))
+    write(path, replace(run.trained, corpus=record), arrays)
 
 
 def save_slim(path: Path, trained: Trained) -> None:
     """Write the model without its run, and without the folders of its corpus."""
-    counters: Counters = {**trained.counters, "window": 0, "nats": 0.0, "since": 0}
-    corpus = trained.corpus.renamed(os.path.basename)
-    trained = replace(trained, counters=counters, corpus=corpus, history=[], slim=True)
-    with np.errstate(over="ignore"):  # write refuses infinity
-        arrays = {
-            name: array.astype(np.float16) if array.ndim == 2 else array
-            for name, array in trained.model.parameters.items()
-        }
-    write(path, trained, arrays)
+    counters = replace(trained.counters, window=0, nats=0.0, since=0)
+    record = trained.corpus.renamed(os.path.basename)
+    write(path, replace(trained, counters=counters, corpus=record, history=[], slim=True), {})
 
 
 def write(path: Path, trained: Trained, arrays: Arrays) -> None:
     """Write a file. Equal content gives equal bytes: each member has the date 1980-01-01."""
+    model, counted = trained.model, trained.counted
+    size = None if counted is None else len(counted)
+    arrays = {**arrays, **model.parameters} | ({} if counted is None else {"counted": counted})
+    types = layout(trained.config, model.architecture, size, trained.slim)
+    with np.errstate(over="ignore"):
+        arrays = {name: np.asarray(arrays[name], types[name][1], "C") for name in sorted(types)}
     for name, array in arrays.items():
         if not are_usable(array):
             what = f"{os.fspath(path)} was not saved: {name} holds a number that is not finite"
             raise errors.SaveError(what, "The last save is untouched. Try a smaller [lr].")
-    names = [field.name for field in fields(trained) if field.name not in ("model", "config")]
-    facts = {name: getattr(trained, name) for name in names}
-    facts["vocabulary"] = asdict(trained.model.vocabulary)
-    facts["settings"] = asdict(trained.config)
-    del facts["settings"]["cores"]  # any number of processes writes the same bytes
-    folder = None if trained.slim else os.path.dirname(os.path.abspath(path))
-    facts["corpus"] = asdict(trained.corpus.seen_from(folder))
-    if trained.counted is not None:
-        facts["counted"] = len(trained.counted)
-        kind = np.min_scalar_type(trained.model.vocabulary.symbols)
-        arrays["counted"] = trained.counted.astype(kind, copy=False)
-    document = {"facts": facts, "format": FORMAT}
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    facts = vars(trained) | {"counted": size, "vocabulary": model.vocabulary}
+    facts["settings"] = asdict(facts.pop("config"))
+    del facts["model"], facts["settings"]["cores"]  # any number of processes writes the same bytes
+    document, compact = {"facts": facts, "format": FORMAT}, (",", ":")
+    text = json.dumps(document, sort_keys=True, separators=compact, allow_nan=False, default=asdict)
     with saving.replaced(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr(zipfile.ZipInfo(JSON_MEMBER), text)
-        for name in sorted(arrays):
+        for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                little = np.asarray(arrays[name], arrays[name].dtype.newbyteorder("<"), order="C")
-                npy.write_array(member, little, (1, 0), allow_pickle=False)
+                npy.write_array(member, array, (1, 0), allow_pickle=False)
 
 
 @contextmanager

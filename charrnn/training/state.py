@@ -39,13 +39,10 @@ class Best(NamedTuple):
     flat: Array
 
 
-@dataclass
-class TrainState:
-    """Everything that changes in a run. It belongs to ``train`` while that is running."""
+@dataclass(kw_only=True)
+class Counters:
+    """The progress of a run."""
 
-    parameters: Parameters
-    moments: Moments
-    lanes: State  # (B, H) for each state: where the next window starts from
     step: int = 0
     epoch: int = 0
     window: int = 0  # of the epoch: how many have been read
@@ -53,6 +50,15 @@ class TrainState:
     nats: float = 0.0  # of the targets since the last check-up
     since: int = 0  # the number of those targets
     minutes: float = 0.0  # used so far; counted only if minutes limit the run
+
+
+@dataclass
+class TrainState(Counters):
+    """Everything that changes in a run. It belongs to ``train`` while that is running."""
+
+    parameters: Parameters
+    moments: Moments
+    lanes: State  # (B, H) for each state: where the next window starts from
     best: Best | None = None
     history: list[dict[str, float]] = field(default_factory=list)  # a row a check-up
 
