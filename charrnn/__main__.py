@@ -5,14 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during imports leaves no traceback
-
-from charrnn.cli.console import report_errors, show_version
-
 
 def run() -> None:
     """Run the command line and exit with its status."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during imports leaves no traceback
+    from charrnn.cli.console import report_errors, show_version
+
     with report_errors():
         if sys.argv[1:2] == ["--version"]:
             show_version()

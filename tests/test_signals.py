@@ -18,6 +18,7 @@ from charrnn import model_file
 from tests.child import (
     PYTHON,
     Child,
+    answer,
     children_of,
     is_running,
     needs_strace,
@@ -38,6 +39,11 @@ MARK = [signal.SIGINT, signal.SIGTERM, seldom(signal.SIGHUP)]
 def program_with(code: str) -> list[str]:
     """Return the program after some lines of Python that change it."""
     return [*PYTHON, "-c", f"{code}\nfrom charrnn.__main__ import run\nrun()"]
+
+
+def test_only_the_program_changes_what_ctrl_c_does() -> None:
+    imported = "import signal; before = signal.getsignal(2); import charrnn.__main__; "
+    assert answer(f"{imported}print(signal.getsignal(2) is before)") == "True\n"
 
 
 @pytest.mark.parametrize("number", MARK, ids=lambda number: number.name)
