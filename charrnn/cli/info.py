@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from rich.filesize import decimal
 
 from charrnn.cli import options
-from charrnn.cli.console import Console, Entry, Output, check_output, count, entries, write_output
+from charrnn.cli.console import Console, Output, check_output, count, entries, write_output
 from charrnn.cli.options import OUTPUT, CommandOptions, File, flag, option_for
 from charrnn.errors import CorpusError
 from charrnn.settings import setting
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 MOST = 60  # characters of a vocabulary that are shown
 BLOCKS, LETTERS = "▁▂▃▄▅▆▇█", "_.-:=+*#"  # of a learning curve, from low to high
+Row = tuple[str, str, dict[str, Any]]  # a name and words for people, and facts for JSON
 NAMES = {" ": "space", "\n": "newline", "\t": "tab", "\r": "return"}
 IN_NETWORK = ("cell", "hidden", "layers", "parts")  # settings that have a line of their own
 
@@ -63,96 +64,90 @@ def run(options: Options, console: Console) -> None:
         check_output(options.plot, "--plot", options.model, force=options.force)
         write_output(options.plot, figure(options.plot.suffix[1:].lower(), model))
         console.note(f"figure saved to {options.plot}")
-    facts = facts_of(options.model, model)
+    rows = [*contents(options.model, model), *training(model)]
     if options.as_json:
-        console.json("info", facts)
+        console.json("info", {name: value for *_, facts in rows for name, value in facts.items()})
         return
-    console.out.write_lines(entries(in_words(facts), console.out))
-    console.out.write_lines(learning_curve(facts["history"], console.out))
+    lines = [(name, words) for name, words, _ in rows if words]
+    console.out.write_lines(entries(lines, console.out))
+    console.out.write_lines(learning_curve(model.trained.history, console.out))
 
 
-def facts_of(path: Path, model: Model) -> dict[str, Any]:
-    """Return all facts, as JSON has them."""
+def row(name: str, words: str, **facts: Any) -> Row:
+    """Return a line for people, and the same facts for JSON."""
+    return name, words, facts
+
+
+def contents(path: Path, model: Model) -> Iterator[Row]:
+    """Yield rows about the file, the network, the vocabulary and the corpus."""
+    c, vocabulary, corpus = model.config, model.vocabulary, model.corpus
+    size, parameters = os.path.getsize(model_at(path)), model.parameters.flat.size
+    yield row("model", f"{path}, {decimal(size)}", model=str(path), bytes=size)
+    network = f"{c.layers} x {c.hidden:,} {c.cell}, {parameters:,} parameters"
+    yield row("network", network, parameters=parameters, hidden=c.hidden, layers=c.layers)
+    symbols, characters = vocabulary.symbols, list(vocabulary.characters)
+    yield row("vocabulary", f"{symbols:,} symbols: end, unknown, and", symbols=symbols)
+    names = "  ".join(NAMES.get(symbol) or visible_line(symbol) for symbol in characters[:MOST])
+    if len(characters) > MOST:
+        names += f"  and {len(characters) - MOST:,} more"
+    yield row("", names, vocabulary=characters, novelty=vocabulary.novelty)
+    facts = asdict(corpus)
+    baselines, _ = facts.pop("baselines"), facts.pop("known")
+    facts |= facts.pop("reading") | {"symbols": symbols}
+    yield row("corpus", ", ".join(corpus.sources) or "texts passed from Python", corpus=facts)
+    examples = count(corpus.examples, "example", are=corpus.examples_are)
+    held_out = f"{corpus.held_out_examples:,} more are held out"
+    yield row("", f"{examples}, {corpus.characters:,} characters; {held_out}", baselines=baselines)
+
+
+def training(model: Model) -> Iterator[Row]:
+    """Yield rows about the settings, the losses, and whether the training can be resumed."""
     from charrnn.plan import FOREVER
     from charrnn.score import Mean
 
-    config, trained, corpus = model.config, model.trained, asdict(model.corpus)
-    corpus |= corpus.pop("reading") | {"symbols": model.vocabulary.symbols}
-    baselines, _ = corpus.pop("baselines"), corpus.pop("known")
-    settings = asdict(config) | ({"epochs": None} if config.epochs == FOREVER else {})
+    trained, counters, baselines = model.trained, model.trained.counters, model.corpus.baselines
+    holds_corpus, best = trained.counted is not None, trained.best
+    words = "the file holds the training text (--counts)" if holds_corpus else ""
+    yield row("counts", words, holds_corpus=holds_corpus)
+    settings = asdict(model.config)
     del settings["cores"]  # which no result depends on
-    best = None
-    if trained.best is not None and model.corpus.held_out_characters:
-        best = {"step": trained.best[0], **Mean(trained.best[1], 1).loss()}
-    return {
-        "model": str(path),
-        "bytes": os.path.getsize(model_at(path)),
-        "parameters": model.parameters.flat.size,
-        "hidden": config.hidden,
-        "layers": config.layers,
-        "symbols": model.vocabulary.symbols,
-        "vocabulary": list(model.vocabulary.characters),
-        "novelty": model.vocabulary.novelty,
-        "settings": settings,
-        "corpus": corpus,
-        "holds_corpus": trained.counted is not None,
-        "steps": trained.counters.step,
-        "epochs": trained.counters.epoch,
-        "characters_seen": trained.counters.characters,
-        "best": best,
-        "baselines": baselines,
-        "history": trained.history,
-        "resume": resume_of(model),
-    }
-
-
-def resume_of(model: Model) -> dict[str, Any]:
-    """Return whether the training can be resumed, and why."""
-    from charrnn.texts import rebuild_corpus
-
-    if model.trained.slim:
-        return {"is_possible": False, "why": "the file has no training state (charrnn export)"}
-    try:
-        rebuild_corpus(model.corpus, model.vocabulary)
-    except CorpusError as error:
-        return {"is_possible": False, "why": error.what}
-    why, ended = "the corpus is there, unchanged", model.trained.ended
-    if ended in ("epochs", "minutes", "patience"):
-        why += f"; it ended by --{ended}: give a larger one"
-    return {"is_possible": True, "why": why}
-
-
-def in_words(facts: dict[str, Any]) -> Iterator[Entry]:
-    """Yield what people read."""
-    settings, corpus, best = facts["settings"], facts["corpus"], facts["best"]
-    yield "model", f"{facts['model']}, {decimal(facts['bytes'])}"
-    network = f"{facts['layers']} x {facts['hidden']:,} {settings['cell']}"
-    yield "network", f"{network}, {facts['parameters']:,} parameters"
-    yield "vocabulary", f"{facts['symbols']:,} symbols: end, unknown, and"
-    shown, rest = facts["vocabulary"][:MOST], len(facts["vocabulary"]) - MOST
-    names = "  ".join(NAMES.get(symbol) or visible_line(symbol) for symbol in shown)
-    yield "", names + (f"  and {rest:,} more" if rest > 0 else "")
-    yield "corpus", ", ".join(corpus["sources"]) or "texts passed from Python"
-    size = f"{count(corpus['examples'], 'example', are=corpus['examples_are'])}, "
-    size += f"{corpus['characters']:,} characters"
-    yield "", f"{size}; {corpus['held_out_examples']:,} more are held out"
-    if facts["holds_corpus"]:
-        yield "counts", "the file holds the training text (--counts)"
+    settings |= {"epochs": None} if settings["epochs"] == FOREVER else {}
     typed = [
         f"{option_for(name)} {value}".removesuffix(" True")
         for name, value in settings.items()
         if name not in IN_NETWORK and value not in (None, False)
     ]
-    yield "settings", " ".join(typed)
-    yield "trained", f"{count(facts['steps'], 'step')}, {count(facts['epochs'], 'epoch')}"
-    if best is not None:
-        loss = in_both_units(best["nats_per_character"])
-        yield "best", f"{loss} per held-out character at step {best['step']:,}"
-        if facts["baselines"]:
-            nats, name = min((nats, name) for name, nats in facts["baselines"].items())
-            yield "", f"{name}, the best baseline: {in_both_units(nats)}"
-    can = "possible" if facts["resume"]["is_possible"] else "not possible"
-    yield "resume", f"{can}: {facts['resume']['why']}"
+    yield row("settings", " ".join(typed), settings=settings)
+    steps, epochs, seen = counters.step, counters.epoch, counters.characters
+    words = f"{count(steps, 'step')}, {count(epochs, 'epoch')}"
+    yield row("trained", words, steps=steps, epochs=epochs, characters_seen=seen)
+    if best is None or not model.corpus.held_out_characters:
+        yield row("best", "", best=None)
+    else:
+        words = f"{in_both_units(best[1])} per held-out character at step {best[0]:,}"
+        yield row("best", words, best={"step": best[0], **Mean(best[1], 1).loss()})
+        if baselines:
+            nats, name = min((nats, name) for name, nats in baselines.items())
+            yield row("", f"{name}, the best baseline: {in_both_units(nats)}")
+    is_possible, why = can_be_resumed(model)
+    words = f"{'possible' if is_possible else 'not possible'}: {why}"
+    facts = {"is_possible": is_possible, "why": why}
+    yield row("resume", words, history=trained.history, resume=facts)
+
+
+def can_be_resumed(model: Model) -> tuple[bool, str]:
+    """Return whether the training can be resumed, and why."""
+    from charrnn.texts import rebuild_corpus
+
+    if model.trained.slim:
+        return False, "the file has no training state (charrnn export)"
+    try:
+        rebuild_corpus(model.corpus, model.vocabulary)
+    except CorpusError as error:
+        return False, error.what
+    ended = model.trained.ended
+    hint = "" if ended in (None, "interrupted") else f"; it ended by --{ended}: give a larger one"
+    return True, f"the corpus is there, unchanged{hint}"
 
 
 def in_both_units(nats: float) -> str:
