@@ -49,10 +49,6 @@ class Values:
         """Return the value of typed text, or ValueError; a value stays as it is."""
         return self.kind(typed)
 
-    def complete(self, incomplete: str) -> list[str]:
-        """Return the names that begin so; nothing if the shell knows them itself."""
-        return [name for name in self.names if name.startswith(incomplete)]
-
 
 Text = Values
 

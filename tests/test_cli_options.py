@@ -52,14 +52,12 @@ TRAIN: list[Row] = [
     (2, "x --valid y --holdout 0.5", "--valid and --holdout exclude each other", ONE),
     (2, "- --valid -", "standard input can be read only once", "Name one - at most."),
     # What would be overwritten
-    (2, "x -m a.npz --metrics a.npz", "--metrics would overwrite a.npz", "Name another file."),
-    (2, "x --metrics ./x", "--metrics would overwrite x", "Name another file."),
     (2, "names.txt -m ./names.txt", "-m would overwrite names.txt", "Name another file."),
     (2, "names.txt -m names.txt --dry-run", "-m would overwrite names.txt", "Name another file."),
     (2, "x --valid names.txt -m names.txt", "-m would overwrite names.txt", "Name another file."),
     (2, "names.txt -m names.txt --resume", "-m would overwrite names.txt", "Name another file."),
     (2, "verses -m verses", "-m would overwrite verses", "Name another file."),
-    (2, "verses --metrics verses", "--metrics would overwrite verses", "Name another file."),
+    (1, "names.txt -m x --metrics ./names.txt", "names.txt holds lines that", "Name another file"),
     # Networks
     (2, "names.txt --cell rnn", "--cell: 'rnn' is not one of tanh, gru, lstm", "--help"),
     (

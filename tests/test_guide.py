@@ -13,7 +13,7 @@ import pytest
 
 from charrnn.cli.app import COMMANDS
 from charrnn.cli.guide import TOPICS, Options
-from charrnn.cli.options import options_of
+from charrnn.cli.options import completer_of, options_of
 from charrnn.settings import settings_of
 from tests.child import CHARRNN
 from tests.make_pages import notebook, options_page, python_page
@@ -192,9 +192,9 @@ def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(progra
 
 
 def test_topics_are_completed() -> None:
-    topic = settings_of(Options)["topic"].values
-    assert topic.complete("s") == ["sampling", "scoring"]
-    assert topic.complete("x") == []
+    complete = completer_of(settings_of(Options)["topic"].values)
+    assert complete("s") == ["sampling", "scoring"]
+    assert complete("x") == []
 
 
 def test_the_notebook_of_the_book_runs_from_top_to_bottom(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -20,6 +21,7 @@ import typer
 from charrnn.errors import SettingError
 from charrnn.settings import (
     CORPUS,
+    LEARNING,
     CorpusConfig,
     Flag,
     OneOf,
@@ -46,13 +48,16 @@ TYPED_AS = {
 }
 
 
+Source = partial(Text, names=NAMES)  # the name of a text: a file, a corpus of the package, or "-"
+
+
 class File(Values):
     """Paths, with one of these suffixes, if any; "-" is not a path."""
 
-    def __init__(self, metavar: str = "PATH", *suffixes: str) -> None:
+    def __init__(self, metavar: str = "PATH", *suffixes: str, names: Sequence[str] = ()) -> None:
         self.suffixes = suffixes
         kinds = " or ".join(", ".join(suffixes).rsplit(", ", 1))
-        super().__init__(metavar, f"a file name that ends in {kinds}" if kinds else "a path")
+        super().__init__(metavar, f"a file name that ends in {kinds}" if kinds else "a path", names)
 
     def plain(self, value: Any) -> Path:
         ensure(not self.suffixes or value.suffix.lower() in self.suffixes)
@@ -61,27 +66,6 @@ class File(Values):
     def read(self, typed: Any) -> Path:
         ensure(str(typed) not in ("", "-"))
         return Path(typed)
-
-
-class ModelFile(File):
-    """A model to read: a file, or a model of the package."""
-
-    def complete(self, incomplete: str) -> list[str]:
-        return with_files(MODELS, incomplete)
-
-
-class Source(Text):
-    """The name of a text: a file, a corpus of the package, or "-"."""
-
-    def complete(self, incomplete: str) -> list[str]:
-        return with_files(NAMES, incomplete)
-
-
-def with_files(known: Iterable[str], incomplete: str) -> list[str]:
-    """Return the names and files that begin so; nothing if the shell can do it alone."""
-    names = [name for name in known if name.startswith(incomplete)]
-    files = sorted(glob.glob(glob.escape(incomplete) + "*"))
-    return [*names, *(file for file in files if file not in names)] if names else []
 
 
 def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
@@ -105,7 +89,7 @@ def sources(metavar: str, about: str, *, is_required: bool = False) -> Any:
 
 
 def model(about: str = f"The model: a file, or {OURS}.", **details: Any) -> Any:
-    details = {"values": ModelFile(), "panel": OUTPUT, "default": MODEL, **details}
+    details = {"values": File(names=MODELS), "panel": OUTPUT, "default": MODEL, **details}
     return setting(about=about, names=("-m", "--model"), variable="CHARRNN_MODEL", **details)
 
 
@@ -165,6 +149,13 @@ class CorpusOptions(CommandOptions):
         "Measure the held-out loss on this file. Repeatable.",
         default_in_words="a part of CORPUS",
         repeated=True,
+    )
+    start_from: Path | None = setting(
+        File("MODEL", names=MODELS),
+        "Start from the parameters of this model, to fine-tune it or after the corpus has grown:"
+        f" a file, or {OURS}.",
+        panel=LEARNING,
+        names=("--from",),
     )
     cutting: dict[str, Any] = group(CorpusConfig)
     reading: dict[str, Any] = group(Reading)
@@ -231,7 +222,7 @@ def parameter(option: Option) -> Parameter:
         about += rf" [dim]\[default: {setting.default_in_words}][/dim]"
     what: dict[str, Any] = {"help": about, "metavar": values.metavar, "show_default": False}
     if not isinstance(values, Flag):
-        what |= {"parser": parser_of(values), "autocompletion": values.complete}
+        what |= {"parser": parser_of(values), "autocompletion": completer_of(values)}
     if names[0].startswith("-"):
         info = typer.Option(*names, rich_help_panel=setting.panel or None, **what)
     else:
@@ -262,3 +253,16 @@ def not_one_of(typed: Any, allowed: str) -> str:
     shown = repr(typed)
     shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
     return f"{shown} is not {allowed}"
+
+
+def completer_of(values: Values) -> Callable[[str], list[str]]:
+    """Return a function for the shell: the names that begin so, with files beside ours."""
+
+    def complete(incomplete: str) -> list[str]:
+        names = [name for name in values.names if name.startswith(incomplete)]
+        if names and values.names in (NAMES, MODELS):
+            files = sorted(glob.glob(glob.escape(incomplete) + "*"))
+            names += [file for file in files if file not in names]
+        return names  # if there are none, the shell completes files
+
+    return complete

@@ -10,7 +10,7 @@ import json
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -24,13 +24,14 @@ from charrnn.corpus import Corpus, Warned
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import LanguageModel
+from charrnn.runs import MAY_RISE
 from charrnn.sampler import SampleConfig, Sampler
 from charrnn.saving import remedy
 from charrnn.score import Difference, Score
 from charrnn.settings import Ending
 from charrnn.system import LineFile, parse_line
 from charrnn.text import Visible, visible_line
-from charrnn.training.loop import Checkup, Done, Event, Step
+from charrnn.training.loop import Checkup, Event, Step
 from charrnn.training.state import progress
 
 ROWS = 10  # in a run, and one more for its end
@@ -38,7 +39,6 @@ LONGEST = 60  # columns of a sample: a Chinese character takes two
 WIDE = 72  # columns of a bar with the speed
 RUN, STEP, CHECKUP = "charrnn.run/2", "charrnn.step/2", "charrnn.checkup/2"
 BEGINNING = b'{"schema": "charrnn.'
-MAY_CHANGE = ("epochs", "minutes", "patience", "cores")  # settings that do not make another run
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Training:
     run: Checkpoint
     warnings: list[Warned]  # about the corpus
     speed: float  # characters a second, in a short trial
-    baselines: list[Baseline]  # [] if the run is resumed
+    baselines: list[Baseline] = field(default_factory=list)  # none if the run is resumed
     stopped: Ending = "interrupted"
     scores: dict[str, Score] = field(default_factory=dict)  # on all held-out text, by part
     differences: dict[str, Difference | None] = field(default_factory=dict)  # from counting
@@ -106,21 +106,18 @@ class Progress:
 
     def show(self, event: Event) -> None:
         self.seconds = time.monotonic() - self._began
-        if isinstance(event, Done):
-            self.finish()
-            return
         if isinstance(event, Checkup):
             self._hidden = event
             if self.share >= self._next_row:
                 self.finish()
-            return
-        self.characters += event.characters
-        loss, best = f"training {event.nats_per_character:.3f}, ", self.run.state.best
-        if best is not None and self.run.corpus.held_out_characters:
-            loss = f"held-out {best.nats_per_character:.3f} (best), "
-        self._bar.total = self.run.state.characters / self.share
-        self._bar.set_description_str(loss, refresh=False)
-        self._bar.update(event.characters)
+        elif isinstance(event, Step):
+            self.characters += event.characters
+            loss, best = f"training {event.nats_per_character:.3f}, ", self.run.state.best
+            if best is not None and self.run.corpus.held_out_characters:
+                loss = f"held-out {best.nats_per_character:.3f} (best), "
+            self._bar.total = self.run.state.characters / self.share
+            self._bar.set_description_str(loss, refresh=False)
+            self._bar.update(event.characters)
 
     def finish(self) -> None:
         """Show the last check-up, if it has no row yet: its losses, and samples beside them."""
@@ -162,46 +159,35 @@ def preview(model: LanguageModel, count: int, seed: int, columns: int) -> Iterat
 class Metrics:
     """The file of --metrics. After a kill it is ahead of the model; a resumed run cuts it back."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with self._explained():
-            self._file = LineFile(path)
-
-    def close(self) -> None:
-        self._file.close()
-
-    def begin(self, run: Checkpoint, *, is_resumed: bool) -> None:
+    def __init__(self, path: Path, run: Checkpoint, *, is_resumed: bool) -> None:
         """Go on below the lines of a resumed run, or add a line for a new one."""
-        state, corpus, config = run.state, run.corpus.fingerprint, asdict(run.config)
-        settings = {name: config[name] for name in config if name not in MAY_CHANGE}
-        text = json.dumps([corpus, settings], sort_keys=True)
+        self._path, state, config = path, run.state, asdict(run.config)
+        settings = {name: config[name] for name in config if name not in (*MAY_RISE, "cores")}
+        text = json.dumps([run.corpus.fingerprint, settings], sort_keys=True)
         name = sha256(text.encode()).hexdigest()[:16]
         has_check_up = bool(state.history) and state.history[-1]["step"] == state.step
         with self._explained():
+            self._file = LineFile(path)
             if not self._cut_back(name if is_resumed else None, (state.step, has_check_up)):
                 row = {"schema": RUN, "run": name, "step": state.step, "seed": run.config.seed}
-                self._file.append({**row, "corpus": corpus})
+                self._file.append({**row, "corpus": run.corpus.fingerprint})
+        self.sync, self.close = self._file.sync, self._file.close
 
     def add(self, event: Event) -> None:
-        row: dict[str, Any] = {}
-        match event:
-            case Step():
-                row = {"schema": STEP, **asdict(event)}
-                row["train_while_hidden"] = row.pop("nats_per_character")
-            case Checkup():
-                score = event.score
-                row = {"schema": CHECKUP, "step": event.step}
-                row["train"] = event.train_nats_per_character
-                row["train_while_hidden"] = event.train_while_hidden_nats_per_character
-                row["held_out"] = None if score is None else score.nats_per_character
-                row["best"] = event.is_best
-        if row:
-            with self._explained():
-                self._file.append(row)
-
-    def sync(self) -> None:
-        """Make the lines outlast a power cut."""
-        self._file.sync()
+        """Add a line for a step or a check-up."""
+        if isinstance(event, Step):
+            row = {"schema": STEP, **asdict(event)}
+            row["train_while_hidden"] = row.pop("nats_per_character")
+        elif isinstance(event, Checkup):
+            row = {"schema": CHECKUP, "step": event.step}
+            row["train"] = event.train_nats_per_character
+            row["train_while_hidden"] = event.train_while_hidden_nats_per_character
+            row["held_out"] = None if event.score is None else event.score.nats_per_character
+            row["best"] = event.is_best
+        else:
+            return
+        with self._explained():
+            self._file.append(row)
 
     def _cut_back(self, name: str | None, place: tuple[int, bool]) -> bool:
         """Cut off lines that come again. Return True if the file ends with the run of this name."""
@@ -210,19 +196,18 @@ class Metrics:
         for line in self._file.lines():
             if not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)]):  # torn
                 break
-            row: dict[str, Any] = {}
-            with suppress(ValueError):
+            try:
                 row = parse_line(line)
-            if row.get("schema") not in (RUN, STEP, CHECKUP) or type(row.get("step")) is not int:
-                hint = "Name another file with --metrics."
-                raise CharrnnError(
-                    f"{self._path} holds lines that are not metrics of charrnn", hint
-                )
-            at = (row["step"], row["schema"] == CHECKUP)
-            if row["schema"] == RUN:
-                is_this_run = row.get("run") == name and at <= place
+                kind, step = row["schema"], int(row["step"])
+            except (ValueError, KeyError, TypeError) as error:
+                self._file.close()
+                what = f"{self._path} holds lines that are not metrics of charrnn"
+                raise CharrnnError(what, "Name another file with --metrics.") from error
+            is_ahead = (step, kind == CHECKUP) > place
+            if kind == RUN:
+                is_this_run = row.get("run") == name and not is_ahead
             size += len(line)
-            if not is_this_run or at <= place:
+            if not (is_this_run and is_ahead):
                 keep = size
         self._file.cut(keep)
         return is_this_run

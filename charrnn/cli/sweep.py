@@ -24,6 +24,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +44,8 @@ from charrnn.settings import (
     setting,
     settings_of,
 )
-from charrnn.settings import learning as of_learning
 from charrnn.system import cores_for
-from charrnn.text import Visible, visible_line
+from charrnn.text import Visible, question, visible_line
 
 if TYPE_CHECKING:
     from charrnn.sweep import Material, Row
@@ -84,7 +84,10 @@ def words_to_try() -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
-    FIRST = ("sources", "tried", "seeds", "output", "resume", "cores", "scheduler", "dry_run")
+    FIRST = (
+        *("sources", "tried", "seeds", "start_from", "output", "resume", "cores", "scheduler"),
+        "dry_run",
+    )
 
     sources: tuple[str, ...] = options.sources(
         "CORPUS", "Files to train on, as for charrnn train.", is_required=True
@@ -109,11 +112,6 @@ class Options(CorpusOptions):
     )
     resume: bool = flag("Make only the runs that are missing in the folder.", panel=PANEL)
     learning: dict[str, Any] = group(TrainConfig, *words_to_try().values())
-    start_from: Path | None = of_learning(
-        options.ModelFile("MODEL"),
-        "Start each run from the parameters of this model.",
-        names=("--from",),
-    )
     cores: int | None = options.like(
         TrainConfig, "cores", about="Make this many runs at once.", panel=PANEL
     )
@@ -130,26 +128,22 @@ def check(options: Options) -> dict[str, tuple[Any, ...]]:
         raise SettingError("--try NAME=VALUE,VALUE is missing", hint)
     known, tried = words_to_try(), dict[str, tuple[Any, ...]]()
     for text in options.tried:
-        word, _, values = text.partition("=")
+        word, _, typed = text.partition("=")
         word = word.strip().lstrip("-").replace("_", "-")
         if word not in known:
-            near = (
-                "hidden"
-                if word in ("size", "units")
-                else "".join(get_close_matches(word, known, 1))
-            )
-            what = f"--try {word}: train has no such option that can be tried"
-            raise SettingError(what, f"Did you mean {near}?" if near else SEE_HELP)
+            size = ["hidden"] if word in ("size", "units") else []
+            hint = question(size or get_close_matches(word, known, 1)).rstrip() or SEE_HELP
+            raise SettingError(f"--try {word}: train has no such option that can be tried", hint)
         name = known[word]
         only_one({f"--{word}": name in options.learning, f"--try {text}": True})
-        allowed = settings_of(TrainConfig)[name].values
-        read = [value_of(word, allowed, value.strip()) for value in values.split(",")]
-        tried[name] = tuple(dict.fromkeys([*tried.get(name, ()), *read]))
+        values = [value_of(word, name, value.strip()) for value in typed.split(",")]
+        tried[name] = tuple(dict.fromkeys([*tried.get(name, ()), *values]))
     return tried
 
 
-def value_of(word: str, values: Values, typed: str) -> Any:
-    """Return the value of an option that is typed. Raise SettingError if it is not allowed."""
+def value_of(word: str, name: str, typed: str) -> Any:
+    """Return the value of a setting that is typed. Raise SettingError if it is not allowed."""
+    values = settings_of(TrainConfig)[name].values
     is_flag = isinstance(values, Flag)
     with suppress(ValueError, KeyError):
         return FLAGS[typed] if is_flag else values.plain(values.read(typed))
@@ -184,8 +178,8 @@ def run(options: Options, console: Console) -> None:
             with open_executor(material, at_once, options.scheduler) as executor:
                 show_runs(folder.run(executor, material, missing), len(missing), console)
         except (ClusterError, KeyboardInterrupt):
-            folder_option = shlex.join(["-o", str(path), "--resume"])
-            console.note(f"runs done: {len(folder.rows):,}; to resume, add {folder_option}")
+            again = shlex.join(["-o", str(path), "--resume"])
+            console.note(f"runs done: {len(folder.rows):,}; to resume, add {again}")
             raise
         rows = [folder.rows[trial.name] for trial in trials]
     counting = min(baselines, key=lambda baseline: baseline.nats_per_character)
@@ -203,19 +197,17 @@ def read_material(options: Options, console: Console) -> Material:
     from charrnn.model_file import load_trained
     from charrnn.sweep import Material
 
-    model, typed = None, {**options.reading, **options.cutting}
+    model, known, typed = None, "", {**options.reading, **options.cutting}
     if options.start_from is not None:
         model = load_trained(options.start_from).model
-        typed["from"] = str(options.start_from)
-    known = "" if model is None else model.vocabulary.characters
+        known, typed["from"] = model.vocabulary.characters, str(options.start_from)
     cutting = CorpusConfig(reading=Reading(**options.reading), known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
     corpus = read_files(options.sources, cutting, options.valid)
     if not len(corpus.held_out):
         what = "nothing is held out, and a sweep compares held-out losses"
         raise SettingError(what, "Hold out some text with [holdout] or [valid].")
-    record = record_of(corpus, cutting)
-    return Material(corpus, record, cutting, typed, options.learning, model)
+    return Material(corpus, record_of(corpus, cutting), cutting, typed, options.learning, model)
 
 
 def show_runs(rows: Iterable[Row], total: int, console: Console) -> None:
@@ -244,8 +236,8 @@ def show_ranking(ranking: list[Row], path: Path, options: Options, console: Cons
     good = [row for row in trained if not row["clearly_worse"]]
     if good:
         good[0]["marks"].append("best")
-        min(good, key=lambda row: int(row["parameters"]))["marks"].append("smallest")
-        min(good, key=lambda row: float(row["seconds"]))["marks"].append("fastest")
+        min(good, key=itemgetter("parameters"))["marks"].append("smallest")
+        min(good, key=itemgetter("seconds"))["marks"].append("fastest")
     if options.as_json:
         best = trained[0] if trained else None
         console.json("sweep", {"folder": str(path), "best": best, "ranking": ranking})
@@ -266,8 +258,7 @@ def show_table(ranking: list[Row], console: Console) -> None:
         loss = f"{row['nats_per_character']:8.3f}"
         difference = f"{row['difference']:+.3f}" if abs(row["difference"]) > 0 else ""  # not NaN
         error = f"{row['standard_error']:.3f}" if row["standard_error"] > 0 else ""
-        time = clock(row["seconds"]) if row["model"] else ""
-        size = f"{row['parameters']:,}" if row["model"] else ""
+        time, size = (clock(row["seconds"]), f"{row['parameters']:,}") if row["model"] else ("", "")
         line = f"{loss}  {difference:>10}  {error:>9}  {time:>7}  {size:>9}  {name:{wide}}"
         shown = Visible(visible_line("  ".join([line, *row["samples"]]))[:room].rstrip())
         lines.append(out.paint(shown, BOLD) if "best" in row["marks"] else shown)

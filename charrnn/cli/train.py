@@ -30,12 +30,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options as shared
-from charrnn.cli.console import Console, Entry, check_not_input, clock, count, entries
+from charrnn.cli.console import INDENT, Console, Entry, check_not_input, clock, count, entries
 from charrnn.cli.options import OUTPUT, CorpusOptions, File, flag, group, only_one, option_for
-from charrnn.errors import CharrnnError, CorpusError, DivergedError, SettingError
-from charrnn.settings import LEARNING, CorpusConfig, Ending, Reading, TrainConfig, Whole, setting
-from charrnn.system import NAMES, OURS, available
-from charrnn.text import Visible, visible_line
+from charrnn.errors import CharrnnError, DivergedError, SettingError
+from charrnn.settings import CorpusConfig, Ending, Reading, TrainConfig, Whole, setting
+from charrnn.system import NAMES, available
+from charrnn.text import Visible
 
 if TYPE_CHECKING:
     from charrnn.checkpoint import Checkpoint
@@ -52,6 +52,7 @@ DOUBTS = {  # why a list may be messy, or its loss misleading
 }
 TABLE = "{count:,} of {of:,} lines look like rows of a table: add --column {column}"
 WARNINGS = 2  # on the screen; a dry run shows all
+ABOUT = 25  # columns of what a command is for
 SHORT = 40  # characters of an example: thirty of them fit on a screen
 QUICK = 1 << 31  # multiplications, about a second: held-out text that is scored after a signal
 
@@ -64,13 +65,6 @@ class Options(CorpusOptions):
     )
     learning: dict[str, Any] = group(TrainConfig)
     model: Path = shared.model("The model file to write.", values=File())
-    start_from: Path | None = setting(
-        shared.ModelFile("MODEL"),
-        "Start from the parameters of this model, to fine-tune it or after the corpus has grown:"
-        f" a file, or {OURS}.",
-        panel=LEARNING,
-        names=("--from",),
-    )
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")
     force: bool = flag("Replace an existing model file.")
     metrics: Path | None = setting(
@@ -95,10 +89,10 @@ def run(options: Options, console: Console) -> None:
     from charrnn.signals import watched
 
     check(options)
+    saving.check_writable(options.model)
+    force = options.resume or options.force
     with ExitStack() as stack:
-        saving.check_writable(options.model)
         if not options.dry_run:
-            force = options.resume or options.force
             stack.enter_context(model_file.locked(options.model, force=force))
         training = prepare(options, console)
         if options.dry_run:
@@ -111,8 +105,8 @@ def run(options: Options, console: Console) -> None:
             options.model, run, is_saved=options.resume, alarm=console.warn, kept=kept
         )
         if options.metrics is not None:
-            metrics = stack.enter_context(closing(progress.Metrics(options.metrics)))
-            metrics.begin(run, is_resumed=options.resume)
+            metrics = progress.Metrics(options.metrics, run, is_resumed=options.resume)
+            stack.callback(metrics.close)
             saver.before = metrics.sync
         with watched(console.quiet) as stop:
             screen = progress.Progress(run, training.corpus, console, options.preview)
@@ -124,7 +118,7 @@ def run(options: Options, console: Console) -> None:
     if options.as_json:
         console.json("train", summary(training, screen, options))
     elif not console.quiet:
-        show_summary(training, options, console)
+        show_summary(training, screen, options, console)
     if run.state.step == first_step and not stop.requested:
         console.note("already finished: nothing was left to do")
     show_next(training, options, console)
@@ -140,10 +134,7 @@ def check(options: Options) -> None:
     only_one({"--valid": options.valid, "--holdout": "holdout" in options.cutting})
     if options.resume:
         only_one({"--resume": True, "--force": options.force, "--from": options.start_from})
-    inputs = (*options.sources, *options.valid)
-    check_not_input(options.model, "-m", *inputs)
-    if options.metrics is not None:
-        check_not_input(options.metrics, "--metrics", options.model, *inputs)
+    check_not_input(options.model, "-m", *options.sources, *options.valid)
 
 
 def prepare(options: Options, console: Console) -> Training:
@@ -164,21 +155,18 @@ def prepare(options: Options, console: Console) -> Training:
         console.note_if_waiting((*options.sources, *options.valid))
         corpus = corpora.read_files(options.sources, cutting, options.valid)
         config = plan.fit_settings(wanted, corpus, model)
-    doubts = corpora.warnings(corpus)
+    warnings = corpora.warnings(corpus)
     learned = () if start is None else start.corpus.sources
-    say(corpus_entries(corpus, doubts, learned, options), options, console)
+    say(corpus_entries(corpus, warnings, learned, options), options, console)
 
-    planned = plan.plan(config, corpus)
-    plan.check_memory(planned.memory_bytes, available())
+    plan.check_memory(plan.plan(config, corpus).memory_bytes, available())
     speed = plan.characters_per_second(config, corpus)
     if not options.resume:
         run = runs.begin(corpus, cutting, wanted, model, speed)
-    training = Training(corpus, run, doubts, speed, [])
+    training = Training(corpus, run, warnings, speed)
     say([network_entry(training, options)], options, console)
-
-    if not options.resume:
-        training.baselines = list(runs.compute_baselines(corpus, run.corpus))
-    if run.corpus.baselines:
+    training.baselines = runs.compute_baselines(corpus, run.corpus)
+    if training.baselines:
         least = min(run.corpus.baselines.values())
         hint = "" if options.dry_run else "   (--dry-run: all choices)"
         say([("to beat", f"{least:.3f} nats per character, by counting{hint}")], options, console)
@@ -193,13 +181,7 @@ def resume(options: Options, console: Console) -> tuple[Corpus, Checkpoint]:
     def read_again(run: Checkpoint) -> Corpus:
         sources, valid = options.sources or run.corpus.sources, options.valid or run.corpus.valid
         console.note_if_waiting((*sources, *valid))
-        try:
-            return read_files(sources, run.corpus.config, valid)
-        except CorpusError as error:
-            if not options.sources:
-                line = options.line("train", "CORPUS", "--resume")
-                error.hint_pattern = f"Name its new place: {line}"
-            raise
+        return read_files(sources, run.corpus.config, valid)
 
     settings = {**options.learning, **options.cutting, **options.reading}
     hint = "Leave it out to resume, or train into another file with -m."
@@ -212,44 +194,38 @@ def learn(
     """Train to the end or until a signal, save the run, and return why it has stopped."""
     from charrnn.training.loop import Done, train
 
-    why: Ending = "interrupted"
+    run = training.run
     try:
         with closing(screen):
-            for event in train(training.run.state, training.corpus, training.run.config):
+            for event in train(run.state, training.corpus, run.config):
                 if metrics is not None:
                     metrics.add(event)  # before the save, so that a resumed run misses no line
                 saver.note(event)
                 screen.show(event)
-                if isinstance(event, Done):
-                    why = event.why
-                elif stop.requested:
-                    screen.finish()
+                if stop.requested:
                     break
+            screen.finish()
             saver.save()
     except CharrnnError as error:
         if isinstance(error, DivergedError):
             saver.save_diverged()
         error.add_note(saver.file_in_words())
         raise
-    return why
+    return event.why if isinstance(event, Done) else "interrupted"
 
 
 def measure(training: Training) -> None:
     """Score all held-out text by the best network and the counts, and compare with counting."""
-    from charrnn import counts, score
+    from charrnn import score
     from charrnn.training.loop import nats_of_best
 
-    corpus, run = training.corpus, training.run
-    ids = corpus.held_out.ids
-    costs = nats_of_best(run.state, corpus, run.counted)
+    run, ids = training.run, training.corpus.held_out.ids
+    costs = nats_of_best(run.state, training.corpus, run.counted)
     run.oddest = score.oddest(ids, costs)
-    if costs:
-        known = training.baselines or counts.baselines(corpus.train.ids, ids, corpus.vocabulary)
-        best = min(known, key=lambda baseline: baseline.nats_per_character)
-        training.scores = {name: score.tally(ids, nats) for name, nats in costs.items()}
-        training.differences = {
-            name: score.difference_from(best, ids, nats) for name, nats in costs.items()
-        }
+    for name, nats in costs.items():
+        best = min(training.baselines, key=lambda baseline: baseline.nats_per_character)
+        training.scores[name] = score.tally(ids, nats)
+        training.differences[name] = score.difference_from(best, ids, nats)
 
 
 def say(rows: Iterable[Entry], options: Options, console: Console) -> None:
@@ -286,14 +262,11 @@ def network_entry(training: Training, options: Options) -> Entry:
     """Return a line about the network, and how long the run is going to be."""
     from charrnn.plan import FOREVER
 
-    run, c = training.run, training.run.config
-    parameters = len(run.state.parameters.flat)
-    minutes = None if c.epochs != FOREVER else count(c.minutes or 0, "minute")
-    words = f"{c.layers} x {c.hidden:,} {c.cell}, {parameters:,} parameters, "
-    words += minutes or count(c.epochs, "epoch")
+    run, c, seconds = training.run, training.run.config, training.seconds_left
+    words = f"{c.layers} x {c.hidden:,} {c.cell}, {len(run.state.parameters.flat):,} parameters, "
+    words += count(c.minutes or 0, "minute") if c.epochs == FOREVER else count(c.epochs, "epoch")
     words += f", resumed at step {run.state.step:,}" if options.resume else ""
-    words += f", about {clock(training.seconds_left)}" if training.seconds_left else ""
-    return "network", words
+    return "network", words + (f", about {clock(seconds)}" if seconds else "")
 
 
 def show_dry_run(training: Training, options: Options, console: Console) -> None:
@@ -354,7 +327,6 @@ def summary(training: Training, screen: Progress, options: Options) -> dict[str,
     state, apart = training.run.state, training.differences
     best = Mean(math.nan if training.loss is None else training.loss, 1).loss()
     scores = training.scores.items()
-    parts = {name: score.overall.loss() | json_of(apart[name]) for name, score in scores}
     return facts_of(training, options) | {
         "epochs": state.epoch,
         "steps": state.step,
@@ -362,17 +334,18 @@ def summary(training: Training, screen: Progress, options: Options) -> dict[str,
         "seconds": screen.seconds,
         "characters_per_second": screen.characters_per_second,
         "best": {"step": None if state.best is None else state.best.step, **best},
-        "parts": parts,
+        "parts": {name: score.overall.loss() | json_of(apart[name]) for name, score in scores},
         "stopped": training.stopped,
     }
 
 
-def show_summary(training: Training, options: Options, console: Console) -> None:
+def show_summary(training: Training, screen: Progress, options: Options, console: Console) -> None:
     """Show the loss of the best network, or of its mixture with counts, beside that of counting."""
     state, loss, baselines = training.run.state, training.loss, training.run.corpus.baselines
     lines = ["nothing is held out, so the loss on new text is not known"]
     if loss is not None and state.best is not None:
-        part, network, where = "network", "", f"best at {100 * state.best.step / state.step:.0f} %"
+        share = 100 * screen.share * state.best.step / state.step  # of the whole run
+        part, network, where = "network", "", f"best at {share:.0f} %"
         if "both" in training.scores:
             part, network, where = "both", f"network {loss:.3f}, ", "with counts"
             loss = training.scores["both"].nats_per_character
@@ -384,11 +357,11 @@ def show_summary(training: Training, options: Options, console: Console) -> None
             apart = training.differences.get(part)
             if apart is not None:
                 words = "no clear difference" if apart.may_be_chance else words
-            if apart is not None and math.isfinite(apart.standard_error):
-                words += f" (standard error {apart.standard_error:.3f})"
+                if math.isfinite(apart.standard_error):
+                    words += f" (standard error {apart.standard_error:.3f})"
             lines.append(f"{network}counting {counting:.3f}: {words}")
     name = str(options.model)
-    if len(name) > 10:
+    if len(name) >= INDENT:
         lines, name = [name, *lines], "model"
     console.say(Visible(""))
     rows = zip([name, *[""] * len(lines)], lines, strict=False)
@@ -415,11 +388,14 @@ def show_next(training: Training, options: Options, console: Console) -> None:
     lines[options.line("export", page)] = "a page for a friend"
     apart = training.differences.get("network")
     is_near = apart is not None and (apart.nats_per_character > 0 or apart.may_be_chance)
+    room, label = console.err.window - INDENT - 1, "next"
     if is_near and not c.counts and c.ends in MIXABLE_HEADS and not options.resume:
         line = shlex.join(["charrnn", *sys.argv[1:], "--counts"])
+        line = line if len(line) <= room else "charrnn train ... --counts"
         lines[line] = "lower loss, with counting"
     width = max(map(len, lines)) + 2
-    for label, (line, about) in zip(("next", "", ""), lines.items(), strict=False):
-        fits = width + 40 < console.err.window
-        text = visible_line(f"{label:11}{line:{width}}{about if fits else ''}")
-        console.say(Visible(text.rstrip()))
+    for line, about in lines.items():
+        shown = line if len(line) <= room else f"{line[: room - 3]}..."
+        shown = f"{shown:{width}}{about}" if width + ABOUT <= room else shown
+        console.note(f"{label:{INDENT}}{shown}")
+        label = ""
