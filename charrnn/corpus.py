@@ -6,27 +6,24 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import CorpusError, SettingError
-from charrnn.reading import END_CODE, SEPARATORS, choose_cut, cut, join, name_of, text_of
+from charrnn.reading import SEPARATORS, choose_cut, cut, join, name_of, text_of, texts_of
 from charrnn.settings import CorpusConfig, Kind
 from charrnn.tidy import HEADINGS, Tidied, in_words, untidy
-from charrnn.vocabulary import END, Codes, Ids, Vocabulary, is_surrogate
+from charrnn.vocabulary import END, END_CODE, Codes, Ids, Vocabulary, in_blocks
 
-Starts = NDArray[np.unsignedinteger[Any]]
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files with examples
 
-BLOCK: Final = 1 << 17  # symbols whose array of indices fits into the cache
 STRATUM: Final = 1 << 16  # examples among which lots are drawn at once
-TEXT_ENDS: Final = b"\xff"  # not in UTF-8, like the mark below
-VALID_FOLLOWS: Final = b"\xfe"
+TEXT_ENDS, VALID_FOLLOWS = b"\xff", b"\xfe"  # not in UTF-8
 
 LOOKED_THROUGH: Final = 1 << 24  # symbols: a warning must not delay the start
 LINES: Final = 1 << 10  # that may show a table
@@ -39,14 +36,11 @@ class Examples:
     """Examples end to end, each with its END."""
 
     ids: Ids  # (S,)
-    starts: Starts  # (n + 1,)  example i is ids[starts[i] : starts[i + 1]], its END last
 
-    @staticmethod
-    def cut(ids: Ids) -> Examples:
-        """Return the examples that end in END."""
-        kind = np.uint32 if len(ids) < 1 << 32 else np.uint64
-        ends = np.flatnonzero(ids == END)
-        return Examples(ids, np.append(0, ends + 1).astype(kind))
+    @cached_property
+    def starts(self) -> NDArray[np.uint32]:
+        """Return (n + 1,) places: example i is ids[starts[i] : starts[i + 1]]."""
+        return np.flatnonzero(np.append(True, self.ids == END)).astype(np.uint32)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -85,10 +79,9 @@ class Corpus:
     @cached_property
     def log_frequencies(self) -> NDArray[np.float64]:
         """The logarithm of how often each symbol is a target in training; -inf for never."""
-        counts = occurrences(self.train.ids, self.vocabulary.symbols)
+        counts = np.bincount(self.train.ids, minlength=self.vocabulary.symbols)
         with np.errstate(divide="ignore"):
-            logs: NDArray[np.float64] = np.log(counts / counts.sum())
-        return logs
+            return np.log(counts / len(self.train.ids))
 
     @property
     def entropy(self) -> float:
@@ -113,33 +106,31 @@ def read_files(
             if kind == "auto" and text.strip():
                 kind = choose_cut(text)  # of the first file for all
             codes.append(cut(text, kind))
-        parts.append(codes[1] if len(codes) == 2 else np.concatenate(codes))
+            del text  # a large one takes much memory
+        parts.append(np.concatenate(codes))
         if names and not len(parts[-1]):
-            others = f", with {len(names) - 1} more," if len(names) > 1 else ""
-            what = f"{name_of(names[0])}{others} is empty"
+            what = f"{name_of(names[0])} is empty"
             raise CorpusError(what, "A corpus needs at least one visible character.")
         if names is sources and valid:
             digest.update(VALID_FOLLOWS)
     train, held_out = parts if valid else hold_out(parts.pop(0), config.holdout)
-    origin: Any = {"sources": tuple(sources), "valid": tuple(valid), "tidied": tidied}
-    return _encoded(train, held_out, config.known, kind, digest.hexdigest(), **origin)
+    corpus = encoded(train, held_out, config.known, kind, digest.hexdigest())
+    return replace(corpus, sources=tuple(sources), valid=tuple(valid), tidied=tidied)
 
 
-def from_texts(texts: Iterable[str], config: CorpusConfig | None = None) -> Corpus:
-    """Return the corpus of these texts, an example each. A lone surrogate is UNKNOWN."""
-    config, digest, listed = config or CorpusConfig(), hashlib.sha256(), list(texts)
-    for text in listed:
-        digest.update(text.encode("utf-8", "surrogatepass") + TEXT_ENDS)
+def corpus_of(
+    texts: Texts, config: CorpusConfig | None = None, valid: Sequence[str] = ()
+) -> Corpus:
+    """Return the corpus of texts, an example each, or of files. A lone surrogate is UNKNOWN."""
+    config, files = config or CorpusConfig(), files_in(texts)
+    if files:
+        return read_files(files, config, valid)
+    listed = check_texts(texts)
     if not any(listed):
         raise CorpusError("the corpus is empty", "Give it a text with at least one character.")
-    parts = hold_out(join(listed), config.holdout)
-    return _encoded(*parts, config.known, "texts", digest.hexdigest())
-
-
-def corpus_of(texts: Texts, config: CorpusConfig, valid: Sequence[str] = ()) -> Corpus:
-    """Return the corpus of texts, an example each, or of files."""
-    files = files_in(texts)
-    return read_files(files, config, valid) if files else from_texts(check_texts(texts), config)
+    content = b"".join(text.encode("utf-8", "surrogatepass") + TEXT_ENDS for text in listed)
+    fingerprint = hashlib.sha256(content).hexdigest()
+    return encoded(*hold_out(join(listed), config.holdout), config.known, "texts", fingerprint)
 
 
 def files_in(texts: Texts) -> tuple[str, ...]:
@@ -163,66 +154,38 @@ def check_texts(texts: object, name: str = "texts") -> list[str]:
 
 
 def hold_out(codes: Codes, share: float) -> tuple[Codes, Codes]:
-    """Return training examples and those held out by lot; of a single one, hold out the tail."""
-    lengths = np.diff(np.flatnonzero(codes == END_CODE), prepend=-1)  # (n,)  END counted
-    if len(lengths) == 1 and share > 0:
-        characters = len(codes) - 1
-        size = max(1, min(int(characters * (1 - share)), characters - 1))
-        tail = codes[size:] if size < characters else codes[:0]  # one character is not divided
-        return np.append(codes[:size], END_CODE), tail
-    trains = draw(len(lengths), share)
-    if trains.all():
-        return codes, codes[:0]
-    in_train = trains.repeat(lengths)  # (S,)
-    return codes[in_train], codes[~in_train]
+    """Return training examples and those held out by lot; of a single one, hold out the tail.
 
-
-def draw(count: int, share: float) -> NDArray[np.bool_]:
-    """Return which examples train; at least one is held out, and never all.
-
-    The number of examples and the share decide, so all seeds hold out the same text.
+    At least one is held out, and never all. The number of examples and the share decide, so all
+    seeds hold out the same text.
     """
-    trains = np.ones(count, np.bool_)
-    held = min(max(1, round(count * share)), count - 1) if share > 0 and count else 0
+    lengths = np.diff(np.flatnonzero(codes == END_CODE), prepend=-1)  # (n,)  END counted
+    count, characters = len(lengths), len(codes) - 1
+    if count == 1 and share > 0 and characters > 1:  # one character is not divided
+        size = min(max(1, int(characters * (1 - share))), characters - 1)
+        return np.append(codes[:size], END_CODE), codes[size:].copy()
+    drawn = np.zeros(count, np.bool_)
+    total = min(max(1, round(count * share)), count - 1) if share > 0 else 0
     lots = np.random.default_rng(0)
     for first in range(0, count, STRATUM):  # a permutation of all would take much memory
         last = min(first + STRATUM, count)
-        size = held * last // count - held * first // count
-        trains[first + lots.choice(last - first, size, replace=False, shuffle=False)] = False
-    return trains
+        size = total * last // count - total * first // count
+        drawn[first + lots.choice(last - first, size, replace=False, shuffle=False)] = True
+    is_held_out = drawn.repeat(lengths)  # (S,)
+    return codes[~is_held_out], codes[is_held_out]
 
 
-def _encoded(
-    train: Codes, held_out: Codes, known: str, kind: str, fingerprint: str, **origin: Any
-) -> Corpus:
+def encoded(train: Codes, held_out: Codes, known: str, kind: str, fingerprint: str) -> Corpus:
     """Return the corpus with the vocabulary of the training part, and known characters."""
-    counts = occurrences(train, int(END_CODE) + 1)
-    distinct = np.flatnonzero(counts[:-1]).astype(np.uint32)
+    counts = np.zeros(int(END_CODE) + 1, np.int64)
+    for block in in_blocks(train):
+        counts += np.bincount(block, minlength=len(counts))
+    counts[0xD800:0xE000] = counts[END_CODE] = 0  # lone surrogates
     counted = dict.fromkeys(known, 0)
-    counted |= {chr(code): int(counts[code]) for code in distinct[~is_surrogate(distinct)].tolist()}
+    counted |= {chr(code): int(counts[code]) for code in np.flatnonzero(counts).tolist()}
     vocabulary = Vocabulary.counted(counted, len(train))
-    ids, held_out_ids = (Examples.cut(encode(codes, vocabulary)) for codes in (train, held_out))
-    return Corpus(vocabulary, ids, held_out_ids, kind, fingerprint, held_out, **origin)
-
-
-def encode(codes: Codes, vocabulary: Vocabulary) -> Ids:
-    """Return the ids of code points, END for END_CODE."""
-    ids: Ids = np.empty(len(codes), vocabulary.dtype)
-    for start in range(0, len(codes), BLOCK):
-        block = codes[start : start + BLOCK]
-        ids[start : start + BLOCK] = np.where(
-            block == END_CODE, END, vocabulary.encode_codes(block)
-        )
-    return ids
-
-
-def occurrences(symbols: Codes | Ids, kinds: int) -> NDArray[np.int64]:
-    """Return how often each number below ``kinds`` occurs."""
-    counts = np.zeros(kinds, np.int64)
-    for start in range(0, len(symbols), BLOCK):
-        block = np.bincount(symbols[start : start + BLOCK])
-        counts[: len(block)] += block
-    return counts
+    ids, held_out_ids = (Examples(vocabulary.encode_codes(codes)) for codes in (train, held_out))
+    return Corpus(vocabulary, ids, held_out_ids, kind, fingerprint, held_out)
 
 
 @dataclass(frozen=True)
@@ -238,23 +201,19 @@ class Warned:
 def warnings(corpus: Corpus) -> list[Warned]:
     """Return the reasons why scores on this corpus may be unreliable."""
     train, held_out = corpus.train, corpus.held_out
+    learned, unseen = (
+        texts_of(corpus.vocabulary.codes[part.ids[:LOOKED_THROUGH]]) for part in (train, held_out)
+    )
     doubts = []
     if len(train) < 2 and corpus.examples_are != "files":  # one does not show how examples end
         doubts.append(Warned("few examples", len(train), len(train) + len(held_out)))
-    trained, wanted = (  # each example as a text of its ids
-        part.ids[:LOOKED_THROUGH].astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
-        for part in (train, held_out)
-    )
-    known, texts = set(trained.split(chr(END))), wanted.split(chr(END))[:-1]
-    count = sum(text in known for text in texts)
+    known = set(learned)
+    count = sum(text in known for text in unseen)
     if count:
-        doubts.append(Warned("repeated", count, len(texts)))
+        doubts.append(Warned("repeated", count, len(unseen)))
     if corpus.examples_are == "lines":
-        lines, firsts = (
-            [corpus.vocabulary.decode(part.nth(i)) for i in range(min(len(part), most))]
-            for part, most in ((train, LINES), (held_out, 1))
-        )
-        doubts += table_in([*lines[:1], *firsts], lines)
+        lines = learned[:LINES]
+        doubts += table_in([*lines[:1], *unseen[:1]], lines)
         counts = untidy(lines)
         if counts:
             doubts.append(Warned("untidy", counts.total(), len(lines), in_words(counts)))

@@ -12,15 +12,17 @@ from __future__ import annotations
 import bz2
 import codecs
 import csv
+import io
 import lzma
 import os
 import re
 import sys
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
-from itertools import groupby, pairwise
+from itertools import dropwhile, groupby, pairwise
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -31,7 +33,7 @@ from charrnn.settings import Kind, Reading
 from charrnn.system import NAMES, path_of
 from charrnn.text import question
 from charrnn.tidy import Tidied, clean, clean_lines
-from charrnn.vocabulary import Codes, codes_of
+from charrnn.vocabulary import END_CODE, Codes, codes_of
 
 SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}  # of tables
 UNPACKERS: Final[dict[str, Callable[[], Any]]] = {  # by the suffix of a file
@@ -40,8 +42,6 @@ UNPACKERS: Final[dict[str, Callable[[], Any]]] = {  # by the suffix of a file
     ".bz2": bz2.BZ2Decompressor,
 }
 
-END_CODE: Final = np.uint32(0x110000)  # the first number that is not a code point
-NEWLINE: Final = np.uint32(ord("\n"))
 LONE: Final = "\udfff"  # a lone surrogate, which no text has: it marks the gaps between paragraphs
 LOOK: Final = 1 << 16  # characters that show how to cut a text
 
@@ -52,12 +52,20 @@ def name_of(source: str) -> str:
 
 
 def text_of(source: str, reading: Reading, tidied: Tidied | None = None) -> str:
-    """Return the text of a file, or of standard input for "-".
+    """Return the text of a file, or of standard input for "-", with a newline after each line.
 
     If the reading is tidy, lines are cleaned; with ``tidied``, some are also dropped.
     """
-    name = name_of(source)
-    text = _decoded(_bytes_of(source), reading, name)
+    name, data = name_of(source), bytes_of(source)
+    try:
+        text = data.decode(reading.encoding, reading.errors)
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode(reading.encoding, "replace")
+        line = len(re.findall("\r\n?|\n", before)) + 1
+        place = f"byte {error.start}, in line {line}, is 0x{data[error.start]:02x}"
+        what = f"{name} is not {reading.encoding.upper()}: {place}"
+        raise CorpusError(what, "Try [encoding] latin-1 or utf-16, or [errors] replace.") from None
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if reading.column is not None:
         text = column_of(text, reading.column, name)
     if reading.normalize != "none":
@@ -67,58 +75,38 @@ def text_of(source: str, reading: Reading, tidied: Tidied | None = None) -> str:
     return text
 
 
-def _bytes_of(source: str) -> bytes:
-    """Return the bytes of a file or of standard input; a suffix says how they are packed."""
+def bytes_of(source: str) -> bytes:
+    """Return the bytes of a file, unpacked if its suffix says so, or of standard input."""
     name = name_of(source)
     try:
         if source == "-":
             return sys.stdin.buffer.read()
         with open(path_of(source), "rb") as file:
             data = file.read()
-        return _unpacked(data, os.path.splitext(source)[1])
+        suffix = os.path.splitext(source)[1]
+        return unpacked(data, suffix) if suffix in UNPACKERS else data
     except (OSError, ValueError, AttributeError) as error:  # the last: there is no sys.stdin
         what = f"{name} cannot be read: {getattr(error, 'strerror', None) or error}"
         if isinstance(error, FileNotFoundError):
             what = f"{name or 'a file without a name'} does not exist"
         near = question(get_close_matches(source, NAMES))
-        hint = f"{near}Check the name, and the folder you are in."
-        raise CorpusError(what, hint) from error
+        raise CorpusError(what, f"{near}Check the name, and the folder you are in.") from error
 
 
-def _unpacked(data: bytes, suffix: str) -> bytes:
+def unpacked(data: bytes, suffix: str) -> bytes:
     """Return the content of all streams in a packed file. NULs may follow a stream.
 
     The modules of Python ignore a damaged stream after the first one. This loop reads every stream.
     """
-    if suffix not in UNPACKERS:
-        return data
-    parts = []
+    contents = []
     while data:
         stream = UNPACKERS[suffix]()
-        try:
-            parts.append(stream.decompress(data))
-        except (OSError, zlib.error, lzma.LZMAError) as error:
-            raise ValueError(f"its {suffix} data is damaged ({error})") from None
+        with suppress(OSError, zlib.error, lzma.LZMAError):
+            contents.append(stream.decompress(data))
         if not stream.eof:
-            raise ValueError(f"its {suffix} data is cut short")
+            raise ValueError(f"its {suffix} data is damaged or cut short")
         data = stream.unused_data.lstrip(b"\0")
-    return b"".join(parts)
-
-
-def _decoded(data: bytes, reading: Reading, name: str) -> str:
-    """Return the text of these bytes, with a newline at the end of each line."""
-    try:
-        text = data.decode(reading.encoding, reading.errors)
-    except UnicodeError as error:
-        where = str(error)
-        if isinstance(error, UnicodeDecodeError):
-            before = data[: error.start].decode(reading.encoding, "replace")
-            line = len(re.findall("\r\n?|\n", before)) + 1
-            where = f"byte {error.start}, in line {line}, is 0x{data[error.start]:02x}"
-        what = f"{name} is not {reading.encoding.upper()}: {where}"
-        hint = "Try [encoding] latin-1 or utf-16, or [errors] replace."
-        raise CorpusError(what, hint) from None
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    return b"".join(contents)
 
 
 def lines_of_input(reading: Reading) -> Iterator[list[str]]:
@@ -147,30 +135,29 @@ def column_of(text: str, column: str, name: str) -> str:
     The separator is the one that the first line has most of. Quotes enclose fields, except between
     tabs, where they are characters.
     """
-    blank = len(text) - len(re.sub(r"\A(?:[^\S\n]*\n)+", "", text))
-    lines = text[blank:].removesuffix("\n").split("\n")
-    separator = max(SEPARATORS, key=lines[0].count)
-    has_tabs = separator in lines[0] and separator == "\t"
-    quoting: Literal[0, 3] = csv.QUOTE_NONE if has_tabs else csv.QUOTE_MINIMAL
-    ended = (f"{line}\n" for line in lines)
-    table = csv.reader(ended, delimiter=separator, quoting=quoting, strict=True)
+    head = text.lstrip().split("\n", 1)[0]
+    separator = max(SEPARATORS, key=head.count)
+    is_tabbed = separator == "\t" and "\t" in head
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL
+    table = csv.reader(io.StringIO(text, "\n"), delimiter=separator, quoting=quoting, strict=True)
     try:
-        first, *rows = table
+        rows = [*dropwhile(lambda row: not "".join(row).strip(), table)]
     except csv.Error as error:
-        line = text.count("\n", 0, blank) + table.line_num
-        what = f"{name} is not a table: line {line}, {error}"
+        what = f"{name} is not a table: line {table.line_num}, {error}"
         raise CorpusError(what, 'Mend that line; a " may have no end.') from None
+    first = rows[0] if rows else []
+    names = [*first, *(field.strip().casefold() for field in first)]  # as they are, or alike
+    wanted = column if column in first else column.strip().casefold()
     if column.isdecimal():
-        at, rows = int(column) - 1, [first, *rows]
+        at = int(column) - 1
     else:
-        names = [*first, *(field.strip().casefold() for field in first)]  # as they are, or alike
-        wanted = column if column in first else column.strip().casefold()
         at = names.index(wanted) % len(first) if wanted in names else len(first)
+        rows = rows[1:]
     if first and at >= len(first):
         what = f"{name} has no column {column}; its first row is: {', '.join(first)[:200]}"
         raise CorpusError(what, "Give [column] one of its names, or a number from 1.")
     fields = (row[at] if at < len(row) else "" for row in rows)
-    return "".join([re.sub("[\r\n]+", " ", field) + "\n" for field in fields]) if first else ""
+    return "".join([re.sub("[\r\n]+", " ", field) + "\n" for field in fields])
 
 
 def cut(text: str, kind: Kind) -> Codes:
@@ -181,8 +168,7 @@ def cut(text: str, kind: Kind) -> Codes:
     text = re.sub(r"\n(?:[^\S\n]*\n)+", end, f"\n{text}\n").strip(f"\n{LONE}")
     codes = codes_of(text + end if text else "")  # (S,)
     del text  # a large one takes much memory
-    ended: Codes = np.where(codes == ord(end), END_CODE, codes)
-    return ended
+    return np.where(codes == ord(end), END_CODE, codes)
 
 
 def line_numbers(text: str, kind: Kind) -> NDArray[np.int64]:
@@ -195,17 +181,16 @@ def line_numbers(text: str, kind: Kind) -> NDArray[np.int64]:
     return np.flatnonzero(visible) + 1
 
 
-def join(texts: Iterable[str]) -> Codes:
+def join(texts: Sequence[str]) -> Codes:
     """Return the code points of texts that are an example each, END_CODE after each."""
-    listed = list(texts)
-    ends = np.cumsum([len(text) for text in listed], dtype=np.int64)
-    return np.insert(codes_of("".join(listed)), ends, END_CODE)
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    return np.insert(codes_of("".join(texts)), ends, END_CODE)
 
 
 def texts_of(codes: Codes) -> list[str]:
     """Return the texts of examples with END_CODE after each."""
     ends = np.flatnonzero(codes == END_CODE).tolist()
-    data = np.where(codes == END_CODE, NEWLINE, codes).astype("<u4").tobytes()
+    data = np.where(codes == END_CODE, ord("\n"), codes).astype("<u4").tobytes()
     text = data.decode("utf-32-le", "surrogatepass")
     return [text[before + 1 : end] for before, end in pairwise([-1, *ends])]
 

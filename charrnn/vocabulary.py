@@ -20,6 +20,8 @@ Codes = NDArray[np.uint32]  # Unicode code points
 
 END: Final = 0
 UNKNOWN: Final = 1
+END_CODE: Final = np.uint32(0x110000)  # stands for END: the first number that is not a code point
+BLOCK: Final = 1 << 20  # symbols
 SCALARS: Final = 1_112_064  # characters that Unicode has room for, without surrogates
 REPLACEMENT: Final = 0xFFFD  # the character shown for UNKNOWN
 
@@ -29,9 +31,9 @@ def codes_of(text: str) -> Codes:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
 
 
-def is_surrogate(codes: Codes) -> NDArray[np.bool_]:
-    """Return which code points are lone surrogates: Python allows them, UTF-8 does not."""
-    return (codes >= 0xD800) & (codes <= 0xDFFF)
+def in_blocks(symbols: Codes | Ids) -> list[NDArray[np.unsignedinteger[Any]]]:
+    """Return an array in pieces; as indices, the whole would take eight bytes a symbol."""
+    return np.array_split(symbols, 1 + len(symbols) // BLOCK)
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         codes = codes_of(self.characters)
-        if bool((codes[1:] <= codes[:-1]).any()) or bool(is_surrogate(codes).any()):
+        is_lone = (codes >= 0xD800) & (codes <= 0xDFFF)  # half of a surrogate pair
+        if bool((codes[1:] <= codes[:-1]).any()) or bool(is_lone.any()):
             raise ValueError("the characters of a vocabulary are not distinct and in order")
         if not 0 <= self.novelty < 1:
             raise ValueError(f"{self.novelty!r:.40} is not a probability below 1")
@@ -71,26 +74,29 @@ class Vocabulary:
         return math.log(max(1, SCALARS - len(self.characters)))
 
     @cached_property
-    def _codes(self) -> Codes:  # (K,)  id -> code point; END is dropped before
-        return np.concatenate(([0, REPLACEMENT], codes_of(self.characters))).astype(np.uint32)
+    def codes(self) -> Codes:  # (K,)  id -> code point
+        return np.append([END_CODE, REPLACEMENT], codes_of(self.characters)).astype(np.uint32)
 
     @cached_property
     def _ids(self) -> Ids:  # code point -> id; the last entry is for all larger ones
-        known = self._codes[2:]
+        known = self.codes[2:]
         ids = np.full(int(known.max(initial=0)) + 2, UNKNOWN, self.dtype)
         ids[known] = np.arange(2, self.symbols)
         return ids
 
     def encode_codes(self, codes: Codes) -> Ids:
-        """Return the ids of code points: UNKNOWN for new characters and for surrogates."""
-        return self._ids.take(codes, mode="clip")
+        """Return the ids of code points, END_CODE among them: UNKNOWN for new ones."""
+        blocks = [self._ids.take(block, mode="clip") for block in in_blocks(codes)]
+        ids: Ids = np.concatenate(blocks)
+        ids[codes == END_CODE] = END
+        return ids
 
     def encode(self, text: str) -> Ids:
         return self.encode_codes(codes_of(text))
 
     def decode(self, ids: NDArray[np.integer[Any]]) -> str:
         """Return the text of ids, without END and with U+FFFD for UNKNOWN."""
-        text: bytes = self._codes[ids[ids != END]].astype("<u4").tobytes()
+        text: bytes = self.codes[ids[ids != END]].astype("<u4").tobytes()
         return text.decode("utf-32-le")
 
     def unknown_in(self, text: str) -> list[str]:

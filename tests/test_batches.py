@@ -11,15 +11,15 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import initial
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.training.batches import SLACK, Epoch
+from charrnn.vocabulary import END
 
 
 def examples(lengths: list[int], symbols: int = 60000) -> Examples:
     """Examples of so many characters, no two characters alike as far as there are symbols."""
     total = sum(lengths) + len(lengths)
     ids = (2 + np.arange(total) % (symbols - 2)).astype(np.uint16)
-    starts = np.concatenate([[0], np.cumsum(np.array(lengths) + 1)]).astype(np.uint32)
-    ids[starts[1:] - 1] = 0
-    return Examples(ids, starts)
+    ids[np.cumsum(np.array(lengths) + 1) - 1] = END
+    return Examples(ids)
 
 
 def targets(window: Window) -> list[int]:

@@ -8,20 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn.corpus import Corpus, Warned, check_texts, draw, from_texts, read_files, warnings
+from charrnn.corpus import Corpus, Warned, check_texts, corpus_of, hold_out, read_files, warnings
 from charrnn.errors import CorpusError, SettingError
-from charrnn.reading import END_CODE, texts_of
+from charrnn.reading import texts_of
 from charrnn.settings import CorpusConfig, Reading
 from charrnn.system import path_of
-from charrnn.vocabulary import REPLACEMENT, UNKNOWN, codes_of
+from charrnn.vocabulary import END_CODE, UNKNOWN
 
 WHOLE = CorpusConfig(holdout=0.0)
 
 
 def parts_of(corpus: Corpus) -> tuple[list[str], list[str]]:
     """Return the texts to learn from, and those held out."""
-    codes = np.append([END_CODE, REPLACEMENT], codes_of(corpus.vocabulary.characters))
-    train, held_out = (texts_of(codes[part.ids]) for part in (corpus.train, corpus.held_out))
+    parts = corpus.train, corpus.held_out
+    train, held_out = (texts_of(corpus.vocabulary.codes[part.ids]) for part in parts)
     return train, held_out
 
 
@@ -76,18 +76,19 @@ def test_the_latin_names_are_lines_of_the_given_names() -> None:
 def test_fault_1_texts_become_two_parts(
     texts: list[str], share: float, train: list[str], held_out: list[str]
 ) -> None:
-    assert parts_of(from_texts(texts, CorpusConfig(holdout=share))) == (train, held_out)
+    assert parts_of(corpus_of(texts, CorpusConfig(holdout=share))) == (train, held_out)
 
 
 def test_the_held_out_part_is_spread_evenly() -> None:
     for count in (2, 3, 10, 1000, 1 << 17):
         for share in (0.001, 0.1, 0.5, 0.999):
-            trains = draw(count, share)
-            assert len(trains) == count
-            held_out = count - int(trains.sum())
-            assert held_out == min(max(1, round(count * share)), count - 1)
+            codes = np.full(2 * count, END_CODE)
+            codes[::2] = np.arange(count)
+            train, held_out = (part[::2] for part in hold_out(codes, share))
+            assert sorted([*train, *held_out]) == [*range(count)]
+            assert len(held_out) == min(max(1, round(count * share)), count - 1)
             if count > 1 << 16:
-                assert abs(int(trains[: count // 2].sum()) - int(trains.sum()) / 2) <= 1
+                assert abs(int((train < count // 2).sum()) - len(train) / 2) <= 1
 
 
 @pytest.mark.quick
@@ -101,7 +102,7 @@ def test_fault_1_empty_corpora(tmp_path: Path) -> None:
     assert parts_of(read_files([empty, full], WHOLE)) == (["ab"], [])
     for texts in ([], [""], ["", ""]):
         with pytest.raises(CorpusError, match="the corpus is empty"):
-            from_texts(texts)
+            corpus_of(texts)
 
 
 def test_validation_files_are_held_out(tmp_path: Path) -> None:
@@ -129,23 +130,23 @@ def test_one_kind_of_examples_for_all_files(tmp_path: Path) -> None:
 def test_fault_5_many_characters_and_marks() -> None:
     distinct = "".join(map(chr, range(0x4E00, 0x4E00 + 5000)))
     texts = [distinct, "e\u0301", "👩\u200d🚀", "שלום"]
-    corpus = from_texts(texts, WHOLE)
+    corpus = corpus_of(texts, WHOLE)
     assert parts_of(corpus)[0] == texts
     assert corpus.train.ids.dtype == np.uint16
     assert corpus.vocabulary.symbols == len(set("".join(texts))) + 2
 
 
 def test_known_characters_join_the_vocabulary() -> None:
-    corpus = from_texts(["b"], CorpusConfig(holdout=0.0, known="ac"))
+    corpus = corpus_of(["b"], CorpusConfig(holdout=0.0, known="ac"))
     assert corpus.vocabulary.characters == "abc"
     assert np.isneginf(corpus.log_frequencies).tolist() == [False, True, True, False, True]
 
 
 def test_frequencies_and_digest() -> None:
-    corpus = from_texts(["aab", "b"], WHOLE)
+    corpus = corpus_of(["aab", "b"], WHOLE)
     assert np.exp(corpus.log_frequencies).tolist() == pytest.approx([1 / 3, 0, 1 / 3, 1 / 3])
     assert corpus.entropy == pytest.approx(np.log(3))
-    assert corpus.digest != from_texts(["aabb", ""], WHOLE).digest
+    assert corpus.digest != corpus_of(["aabb", ""], WHOLE).digest
 
 
 @pytest.mark.quick

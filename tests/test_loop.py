@@ -8,14 +8,14 @@ from charrnn.corpus import Examples
 from charrnn.training.loop import SETTLING, part_of
 from charrnn.vocabulary import END
 
-ONE_LONG = Examples(np.arange(100_000, dtype=np.uint32) + 2, np.array([0, 100_000], np.uint32))
+ONE_LONG = Examples(np.arange(100_000, dtype=np.uint32) + 2)
 
 
 def lines(count: int, length: int) -> Examples:
     """So many examples of so many symbols each."""
     ids = np.arange(count * length, dtype=np.uint32) + 2
     ids[length - 1 :: length] = END
-    return Examples(ids, np.arange(0, len(ids) + 1, length, dtype=np.uint32))
+    return Examples(ids)
 
 
 def test_what_is_short_is_looked_at_as_it_is() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus import from_texts
+from charrnn.corpus import corpus_of
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters, initial
 from charrnn.network.step import Network
@@ -22,7 +22,7 @@ CELLS = ["tanh", "gru", "lstm", "output"]
 
 
 def config(**more: object) -> Fitted:
-    corpus = from_texts(NAMES, CorpusConfig())
+    corpus = corpus_of(NAMES, CorpusConfig())
     wanted = charrnn.TrainConfig(hidden=6, bptt=STEPS, **more)  # type: ignore[arg-type]
     made = fit_settings(wanted, corpus)
     return Fitted(**{**vars(made), "batch": LANES})

@@ -12,37 +12,39 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus import Corpus, Examples, from_texts
+from charrnn.corpus import Corpus, Examples, corpus_of
 from charrnn.network.cells import CELLS
 from charrnn.plan import FOREVER, fit_pace, fit_settings, memory_bytes, weights_of
 from charrnn.settings import CorpusConfig, Fitted, TrainConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
+from charrnn.vocabulary import END
 from tests.program import WORDS
 
 CORPORA = (300, 2_000, 5_900, 15_000, 50_000, 200_000, 700_000, 1_000_000, 5_000_000, 20_000_000)
 MINUTES = (0.1, 0.5, 2, 5, 20, 60, 600)
 DROPPED = ("dropout", "dropconnect", "blank")
 GATED = ("gru", "lstm")
-USUAL = from_texts(["abcdefgh"], CorpusConfig())
+USUAL = corpus_of(["abcdefgh"], CorpusConfig())
 
 
-def corpus_of(symbols: int, period: int | None = None) -> Corpus:
+def corpus_with(symbols: int, period: int | None = None) -> Corpus:
     """Return a corpus of a single text with so many symbols to train on.
 
     Without a period the held-out text is too short to tell how well counting predicts it.
     """
     held_out = np.full(900, 2, np.uint8)
-    train = np.zeros(symbols, np.uint8)  # takes next to no memory
+    train = np.full(symbols, 2, np.uint8)
     if period is not None:
         letters = np.random.default_rng(0).integers(2, 9, symbols, np.uint8)
         held_out, train = (np.resize(letters[:period], size) for size in (symbols // 9, symbols))
-    one, other = (Examples(ids, np.array([0, len(ids)])) for ids in (train, held_out))
-    return Corpus(USUAL.vocabulary, one, other, "files", "", USUAL.held_out_codes)
+    train[-1] = held_out[-1] = END
+    parts = Examples(train), Examples(held_out)
+    return Corpus(USUAL.vocabulary, *parts, "files", "", USUAL.held_out_codes)
 
 
 def fitted(symbols: int, period: int | None = None, **given: Any) -> Fitted:
-    return fit_settings(TrainConfig(**{"cores": 1, **given}), corpus_of(symbols, period))
+    return fit_settings(TrainConfig(**{"cores": 1, **given}), corpus_with(symbols, period))
 
 
 def weights(config: Fitted) -> int:
@@ -192,7 +194,7 @@ def test_gated_units_take_about_as_long_as_plain_ones() -> None:
 
 
 def test_a_warm_up_and_check_ups_suit_the_run_that_the_clock_ends() -> None:
-    corpus = from_texts(["a line of some length"] * 2_000, CorpusConfig())
+    corpus = corpus_of(["a line of some length"] * 2_000, CorpusConfig())
     asked = TrainConfig(minutes=0.5, hidden=4, layers=1, batch=10, bptt=10)
     guessed = fit_settings(asked, corpus)
     quick, slow = (fit_pace(guessed, asked, corpus, rate) for rate in (1e6, 2000.0))
@@ -206,7 +208,7 @@ def test_a_warm_up_and_check_ups_suit_the_run_that_the_clock_ends() -> None:
 @pytest.mark.parametrize("cell", ["tanh", *GATED])
 @pytest.mark.parametrize("layers", [1, 3])
 def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
-    corpus = from_texts(WORDS * 160, CorpusConfig())
+    corpus = corpus_of(WORDS * 160, CorpusConfig())
     settings = charrnn.TrainConfig(cell=cell, hidden=64, layers=layers, dropout=0.1, cores=1)
     base = fit_settings(settings, corpus)
     planned, taken = [], []

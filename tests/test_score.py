@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn.corpus import from_texts
+from charrnn.corpus import corpus_of
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.predictor import Predictor
@@ -46,7 +46,7 @@ def test_a_network_without_knowledge_is_unsure_among_all_symbols() -> None:
 
 def test_bigram_frequencies_score_their_entropy() -> None:
     names = DINOSAURS.read_text("utf-8").splitlines()
-    corpus = from_texts(names, CorpusConfig(holdout=0.0))
+    corpus = corpus_of(names, CorpusConfig(holdout=0.0))
     symbols, ids = corpus.vocabulary.symbols, corpus.train.ids
     counts = np.zeros((symbols, symbols))
     np.add.at(counts, (np.append(END, ids[:-1]), ids), 1)

@@ -13,7 +13,7 @@ import pytest
 from charrnn import model_file
 from charrnn.checkpoint import record_of
 from charrnn.cluster import open_executor
-from charrnn.corpus import from_texts
+from charrnn.corpus import corpus_of
 from charrnn.counts import Baseline
 from charrnn.errors import ResumeError, SaveError
 from charrnn.settings import CorpusConfig
@@ -36,7 +36,7 @@ TRIED = {"hidden": (2, 3), "lr": (0.01, 1e6)}
 
 def material(**learning: Any) -> Material:
     cutting = CorpusConfig()
-    corpus = from_texts(NAMES.split("\n"), cutting)
+    corpus = corpus_of(NAMES.split("\n"), cutting)
     record = record_of(corpus, cutting)
     return Material(corpus, record, cutting, {"holdout": 0.1}, {**SIZE, **learning})
 

@@ -195,16 +195,15 @@ def part_of(examples: Examples, most: int) -> Part:
     step = -(-total // most)
     if len(examples) >= STRETCHES * step or total <= most:
         if total > most:
-            examples = Examples.cut(
-                np.concatenate([examples.nth(i) for i in range(0, len(examples), step)])
-            )
+            chosen = [examples.nth(i) for i in range(0, len(examples), step)]
+            examples = Examples(np.concatenate(chosen))
         return examples, np.ones(len(examples.ids), np.bool_)
     length = min(most, max(SHORTEST, most // STRETCHES))
     places = np.linspace(0, total - length, most // length, dtype=np.int64)
     ids = examples.ids[places[:, None] + np.arange(length)].ravel()
     counted = np.tile(np.arange(length) >= SETTLING, len(places))
     counted[:length] = True
-    return Examples(ids, np.array([0, len(ids)], np.uint32)), counted
+    return Examples(ids), counted
 
 
 def nats_of_best(

@@ -7,7 +7,7 @@ import statistics
 from itertools import islice
 from pathlib import Path
 
-from charrnn.corpus import Corpus, Examples, from_texts
+from charrnn.corpus import Corpus, Examples, corpus_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
 from charrnn.settings import CorpusConfig, TrainConfig
@@ -26,13 +26,13 @@ SIZES = ((256, 2), (128, 2), (512, 1))  # units, layers
 def names() -> Corpus:
     """Return many short examples."""
     lines = Path(path_of("dinosaurs")).read_text("utf-8").splitlines()
-    return from_texts(lines * 25, CorpusConfig(holdout=0.0))
+    return corpus_of(lines * 25, CorpusConfig(holdout=0.0))
 
 
 def book() -> Corpus:
     """Return one long example."""
     text = Path(path_of("verses")).read_text("utf-8")
-    return from_texts([text * 14], CorpusConfig(holdout=0.0))
+    return corpus_of([text * 14], CorpusConfig(holdout=0.0))
 
 
 def works(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[dict[str, Work], int]:
