@@ -53,37 +53,32 @@ class Filled:
 class Pattern:
     """A text with blanks and gaps as an automaton over symbols. Unseen characters begin at K.
 
-    Each character is a place, each gap a number of places that may be skipped. A state is the set
-    of places that may come next, as bits. Symbols that all places treat alike are a class.
+    Each character is a place, each gap as many places as it may hold characters. A state is the set
+    of places where the next symbol may stand, as the bits of an integer.
     """
 
     def __init__(self, text: str, vocabulary: Vocabulary, max_gap: int) -> None:
-        known = vocabulary.symbols
+        known = vocabulary.symbols  # K
         self.unseen = vocabulary.unknown_in(text.replace(BLANK, "").replace(GAP, ""))
-        self.symbols = known + len(self.unseen)  # E
-        self.read_as: Symbols = np.arange(self.symbols)  # (E,) what the network reads for each
+        self.characters = ["", "", *vocabulary.characters, *self.unseen]  # E, by symbol
+        self.read_as: Symbols = np.arange(len(self.characters))  # (E,) what the network reads
         self.read_as[known:] = UNKNOWN
-        self.characters = ["", "", *vocabulary.characters, *self.unseen]
-        number = {character: symbol for symbol, character in enumerate(self.characters)}
+        self.accepted_at = [0] * len(self.characters)  # the places of each symbol
+        symbol_of = {character: symbol for symbol, character in enumerate(self.characters)}
         place, blanks, self.optional = 0, 0, 0
-        literals: dict[int, int] = {}  # symbol -> its places
         for character in text:
             size = max_gap if character == GAP else 1
             places = ((1 << size) - 1) << place
             place += size
+            if character == GAP:
+                self.optional |= places
             if character in (BLANK, GAP):
                 blanks |= places
-                self.optional |= places if character == GAP else 0
             else:
-                symbol = number[character]
-                literals[symbol] = literals.get(symbol, 0) | places
-        self.final = 1 << place
-        self.accepted = [0, blanks]  # class -> the places that accept it
-        self.class_of: Symbols = np.ones(self.symbols, np.intp)  # (E,)
-        self.class_of[[END, UNKNOWN]] = 0  # these never fill in
-        for symbol, places in literals.items():
-            self.class_of[symbol] = len(self.accepted)
-            self.accepted.append(places | blanks if symbol < known else places)
+                self.accepted_at[symbol_of[character]] |= places
+        for symbol in range(UNKNOWN + 1, known):
+            self.accepted_at[symbol] |= blanks
+        self.final = 1 << place  # where END may stand
         self.first = self.skip(1)
 
     def skip(self, state: int) -> int:
@@ -92,9 +87,13 @@ class Pattern:
             state = wider
         return state
 
-    def after(self, state: int) -> list[int]:
-        """Return the state after a symbol of each class; 0 if it may not come."""
-        return [self.skip((state & places) << 1) for places in self.accepted]
+    def after(self, state: int, symbol: int) -> int:
+        """Return the state after a symbol."""
+        return self.skip((state & self.accepted_at[symbol]) << 1)
+
+    def accepts(self, state: int) -> NDArray[np.bool_]:
+        """Return whether each symbol may come next, (E,)."""
+        return np.array([state & places != 0 for places in self.accepted_at])
 
 
 def fill(predictor: Predictor, text: str, config: FillConfig | None = None) -> Filled:
@@ -104,37 +103,39 @@ def fill(predictor: Predictor, text: str, config: FillConfig | None = None) -> F
         what = "a model that draws the length before the text cannot fill in missing characters"
         raise SettingError(what, "Train one with [ends] symbol or [ends] halt.")
     pattern = Pattern(text, predictor.vocabulary, config.max_gap)
-    beam = max(64, min(config.beam, OUTPUTS // pattern.symbols))
-    after_state = cache(pattern.after)
-    state, x = predictor.zeros(1), np.array([END])
-    texts, states, log_p = [""], [pattern.first], np.zeros(1)  # of each beginning
+    after, accepts = cache(pattern.after), cache(pattern.accepts)
+    symbols = len(pattern.characters)
+    beam = max(64, min(config.beam, OUTPUTS // symbols))
+    h, x = predictor.zeros(1), np.array([END])
+    beginnings, states, log_p = [""], [pattern.first], np.zeros(1)  # of one length: B each
     whole: list[tuple[float, str]] = []  # log P of the likeliest whole texts, and these
-    log_total = log_left_out = -math.inf  # log P of all whole texts, and of dropped beginnings
-    while texts:
-        reached = log_p[:, None] + log_p_of_next(predictor, pattern, x, state)  # (B, E)
-        ending = np.flatnonzero([bool(places & pattern.final) for places in states])
-        log_total = float(np.logaddexp.reduce([log_total, *reached[ending, END]]))
-        whole += [(float(reached[row, END]), texts[row]) for row in ending]
+    log_total = log_dropped = -math.inf  # log P of all whole texts, and of dropped beginnings
+    while beginnings:
+        log_next = log_p[:, None] + log_p_of_next(predictor, pattern, x, h)  # (B, E)
+        for row in np.flatnonzero([state & pattern.final != 0 for state in states]):
+            whole.append((float(log_next[row, END]), beginnings[row]))
+            log_total = float(np.logaddexp(log_total, log_next[row, END]))
         whole = nlargest(config.count, whole, key=itemgetter(0))
-        after = [after_state(places) for places in states]
-        reached[~np.array(after, bool)[:, pattern.class_of]] = -math.inf
-        flat = reached.reshape(-1)
-        chosen = np.flatnonzero(flat > -math.inf)
-        if len(chosen) > beam:
-            order = np.argpartition(-flat[chosen], beam)
-            dropped = flat[chosen[order[beam:]]]
-            log_left_out = float(np.logaddexp.reduce([log_left_out, *dropped]))
-            chosen = np.sort(chosen[order[:beam]])
-        rows, x = np.divmod(chosen, pattern.symbols)
-        texts = [
-            texts[row] + pattern.characters[symbol] for row, symbol in zip(rows, x, strict=True)
-        ]
-        kinds = zip(rows, pattern.class_of[x], strict=True)
-        states, log_p = [after[row][kind] for row, kind in kinds], reached[rows, x]
-        state = [h[rows] for h in state]
-    fillings = [Filling(ending, math.exp(log - log_total)) for log, ending in whole]
-    left_out = math.exp(log_left_out - np.logaddexp(log_total, log_left_out))
+        log_next[~np.stack([accepts(state) for state in states])] = -math.inf
+        chosen, dropped = likeliest(log_next.reshape(-1), beam)
+        log_dropped = float(np.logaddexp.reduce(np.append(log_dropped, dropped)))
+        rows, x = np.divmod(chosen, symbols)
+        pairs = list(zip(rows.tolist(), x.tolist(), strict=True))
+        beginnings = [beginnings[row] + pattern.characters[symbol] for row, symbol in pairs]
+        states = [after(states[row], symbol) for row, symbol in pairs]
+        log_p, h = log_next[rows, x], [array[rows] for array in h]
+    fillings = [Filling(filling, math.exp(log - log_total)) for log, filling in whole]
+    left_out = math.exp(log_dropped - np.logaddexp(log_total, log_dropped))
     return Filled(text, fillings, left_out)
+
+
+def likeliest(log_p: Array64, count: int) -> tuple[Symbols, Array64]:
+    """Return the places of the likeliest with P > 0, in order, and log P of the others."""
+    possible = np.flatnonzero(log_p > -math.inf)
+    if len(possible) <= count:
+        return possible, np.empty(0)
+    order = np.argpartition(-log_p[possible], count)
+    return np.sort(possible[order[:count]]), log_p[possible[order[count:]]]
 
 
 def log_p_of_next(predictor: Predictor, pattern: Pattern, x: Symbols, state: State) -> Array64:
