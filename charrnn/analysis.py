@@ -107,9 +107,8 @@ def norms_back(
     idle[-1] = False
     with np.errstate(over="ignore", invalid="ignore"):
         unfolded.nats_and_gradient(p, replace(window, idle=idle), p.like())
-        for above, d_h, *_ in noted:
-            d_h -= above  # which reaches h by the layers above, at the same step
-        noted[-1][1][-1] = noted[-1][0][-1]
+        for above, d_h, *_ in noted[:-1]:
+            d_h -= above  # counted in the layer above, at the same step
         squares = sum((d * d).sum(2) for _, *of_states in noted for d in of_states)
     known = np.ones(window.x.shape, np.bool_)
     if window.begins is not None:
@@ -118,23 +117,24 @@ def norms_back(
 
 
 def note_gradients(layer: Layer, steps: int) -> list[Array]:
-    """Return arrays (T, B, H) that the next way back fills with the gradients of a layer.
+    """Let a layer fill arrays (T, B, H) with its gradients on the next way back; return them.
 
-    The first is the part of dL/dh from above; then comes the whole for each state.
+    The first is the part of dL/dh(t) from above; then come the whole dL/dh(t) and other states.
     """
-    cell, steps_left = layer.cell, reversed(range(steps))
-    noted = [np.zeros((steps, *layer.h.shape[1:])) for _ in (None, *layer.states)]
+    cell, steps_to_come = layer.cell, reversed(range(steps))
+    above, *of_states = [np.zeros_like(layer.d[:steps]) for _ in (layer.d, *layer.states)]
 
-    def backward(d_after: States, *factors: Any) -> None:
-        t = next(steps_left)
+    def backward(d_states: States, *factors: Any) -> None:
+        """Note the gradients at a step before the cell goes on; the last step comes first."""
+        t = next(steps_to_come)
         if t == steps - 1:
-            noted[0][...] = layer.d[:steps]
-        for of_state, d in zip(noted[1:], d_after, strict=True):
-            of_state[t] = d
-        cell.backward(d_after, *factors)
+            above[...] = layer.d[:steps]
+        for noted, d in zip(of_states, d_states, strict=True):
+            noted[t] = d
+        cell.backward(d_states, *factors)
 
     layer.cell = type("Noting", (cell,), {"backward": staticmethod(backward)})
-    return noted
+    return [above, *of_states]
 
 
 def spectral_radius(p: Parameters) -> float:

@@ -1,14 +1,14 @@
 """The unfolded network of figure 10.3 on one text: every value of every step, and its equation.
 
-Losses are those of scoring. Gradients come from the code that trains:
-the cells of its layers note dL/dh on the way back. An equation is a template such as "tanh {a}(t)".
+Losses are those of scoring. Gradients come from the code that trains: the cells of its layers note
+dL/dh on the way back. An equation is a template such as "tanh {a}(t)", with values in braces.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -58,14 +58,14 @@ class Part:
         values = self.values[name]
         if name.startswith(BACKWARD):
             sizes = np.abs(values)
-            tenths = np.log10((sizes / (sizes.max() or 1)).clip(1e-3))
-            values = np.sign(values) * (1 + np.ceil(tenths) / 3)
+            powers = np.ceil(np.log10((sizes / (sizes.max() or 1)).clip(1e-3)))  # 0, -1, -2 or -3
+            values = np.sign(values) * (1 + powers / 3)
         return np.asarray(np.rint(3 * values.clip(-1, 1)) + 3, np.intp)
 
     def without_gradients(self) -> Part:
         values = {name: rows for name, rows in self.values.items() if BACKWARD not in name}
-        equations = {name: of for name, of in self.equations.items() if BACKWARD not in name}
-        return replace(self, values=values, equations=equations)
+        names = [name for name in self.equations if BACKWARD not in name]
+        return Part(values, {name: self.equations[name] for name in names})
 
     def as_json(self) -> dict[str, Any]:
         values = {name: rows.tolist() for name, rows in self.values.items()}
@@ -94,8 +94,8 @@ class Unfolding:
         return {k: float(y_hat[k]) for k in order.tolist()} | target
 
     def as_json(self) -> dict[str, Any]:
-        facts = {name: getattr(self, name) for name in ("text", "nats", "symbols", "steps")}
-        facts |= {"layers": [layer.as_json() for layer in self.layers]}
+        facts: dict[str, Any] = {"text": self.text, "nats": self.nats, "symbols": self.symbols}
+        facts |= {"steps": self.steps, "layers": [layer.as_json() for layer in self.layers]}
         facts |= {"output": self.output.as_json(), "loss": self.loss.as_json()}
         if self.gradient is not None:
             norms = {name: float(np.linalg.norm(array)) for name, array in self.gradient.items()}
@@ -108,63 +108,69 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
     if len(text) >= LONGEST:
         what = f"the text has {len(text):,} characters, and at most {LONGEST - 1} can be unfolded"
         raise SettingError(what, "Give a shorter text.")
-    vocabulary = model.vocabulary
-    stored = Parameters(model.architecture, model.parameters.flat.astype(np.float64))
-    p, gradient = stored.plain(), stored.like()
-    of_plain = p.like()
+    vocabulary, architecture = model.vocabulary, model.architecture
     ids = np.append(vocabulary.encode(text), np.array(END, vocabulary.dtype))
     nats = score_ids(Predictor([model]), ids)[0]["network"]
     window = window_before(ids, np.array([len(ids) - 1]), len(ids))
+    stored = Parameters(architecture, model.parameters.flat.astype(np.float64))
+    p = stored.plain()  # of the network without outputs that are fed back
     unfolded = Unfolded(p.architecture, len(ids), 1, np.float64)
     unfolded.read(p, window)
     for state in unfolded.states:
         state[0] = 0  # reading has moved it on
-    layers = [layer_at(index, stored, p, unfolded, window) for index in range(len(unfolded.layers))]
-    noted = [note_gradients(layer, len(ids)) for layer in unfolded.layers]
+    layers = [layer_at(index, stored, p, unfolded, window) for index in range(architecture.layers)]
+    gradient = add_gradients(layers, stored, p, unfolded, window)
+    output, loss = output_and_loss(stored, p, layers[-1].values["h"], window.y[:, 0], nats)
+    h = np.hstack([layer.values["h"] for layer in layers])
+    d_h = np.hstack([layer.values["dL/dh"] for layer in layers])
+    columns = {"reads": [None, *text], "target": [*text, None], "nats": nats.tolist()}
+    columns["norm_h"] = np.linalg.norm(h, axis=1).tolist()
+    columns["norm_dh"] = np.linalg.norm(d_h, axis=1).tolist()
+    columns |= {name: getattr(window, name)[:, 0].tolist() for name in architecture.inputs}
+    steps = [{name: column[t] for name, column in columns.items()} for t in range(len(ids))]
+    if not backward:
+        layers, output = [layer.without_gradients() for layer in layers], output.without_gradients()
+    symbols = [None, chr(REPLACEMENT), *vocabulary.characters]
+    facts = text, float(nats.sum()), symbols, window.y[:, 0].tolist(), steps
+    return Unfolding(*facts, layers, output, loss, gradient if backward else None)
+
+
+def add_gradients(
+    layers: list[Part], stored: Parameters, p: Parameters, unfolded: Unfolded, window: Window
+) -> Parameters:
+    """Add their gradients to the values of the layers; return that of the parameters."""
+    gradient, of_plain = stored.like(), p.like()
+    noted = [note_gradients(layer, len(window.x)) for layer in unfolded.layers]
     unfolded.nats_and_gradient(p, window, of_plain)
     stored.gradient_from(of_plain, gradient)
     for layer, part, (above, d_h, *_) in zip(unfolded.layers, layers, noted, strict=True):
-        back, above_it = NAME.findall(part.equations.get("dL/dh", "{back}{above}"))
-        part.values[back], part.values[above_it] = (d_h - above)[:, 0], above[:, 0]
+        from_later, from_above = NAME.findall(part.equations["dL/dh"])  # the terms of the sum
+        part.values[from_later], part.values[from_above] = (d_h - above)[:, 0], above[:, 0]
         part.values["dL/dh"] = d_h[:, 0]
-        part.values["dL/da"] = np.concatenate(layer.d_ux(len(ids)), 1)
-
-    output, loss = output_and_loss(stored, p, layers[-1].values["h"], window.y[:, 0], nats)
-    rows: dict[str, Sequence[Any]] = {"reads": [None, *text], "target": [*text, None]}
-    rows["nats"] = nats.tolist()
-    for key, name in (("norm_h", "h"), ("norm_dh", "dL/dh")):
-        of_all = np.hstack([part.values[name] for part in layers])
-        rows[key] = np.linalg.norm(of_all, axis=1).tolist()
-    rows |= {name: getattr(window, name)[:, 0].tolist() for name in stored.architecture.inputs}
-    columns = [dict(zip(rows, column, strict=True)) for column in zip(*rows.values(), strict=True)]
-    if not backward:
-        layers, output = [part.without_gradients() for part in layers], output.without_gradients()
-    symbols, total = [None, chr(REPLACEMENT), *vocabulary.characters], float(nats.sum())
-    parts = layers, output, loss, gradient if backward else None
-    return Unfolding(text, total, symbols, window.y[:, 0].tolist(), columns, *parts)
+        part.values["dL/da"] = np.concatenate(layer.d_ux(len(window.x)), 1)
+    return gradient
 
 
 def output_and_loss(
     stored: Parameters, p: Parameters, h: Array, y: Integers, nats: Array
 ) -> tuple[Part, Part]:
     """Return the values above the layers, from the states h (T, H) of the top layer."""
-    head, steps, c = stored.architecture.head, np.arange(len(y)), stored["c"]
-    o = h @ p["V"].T + c
+    head, steps, symbols, c = stored.architecture.head, np.arange(len(y)), len(p["c"]), stored["c"]
+    o = h @ p["V"].T + c  # (T, K)
     logits = o.copy()
     head.logits(logits)
     y_hat = softmax(logits)
-    d_o, chance = y_hat.copy(), np.maximum(y_hat[steps, y], 1e-300)
-    head.gradient(d_o, steps * y_hat.shape[1] + y, 1.0)
+    d_o = y_hat.copy()
+    head.gradient(d_o, steps * symbols + y, 1.0)
+    chance = np.maximum(y_hat[steps, y], 1e-300)
     if head.lengths is not None:  # END costs what the length costs
         chance[-1:] = np.exp(-head.lengths.nats(p, steps[-1:]))
     values = {"o": o, "c": c[None], "V h(t)": o - c, "y_hat": y_hat, "dL/do": d_o}
     values |= {"logit": logits, "log sum exp": np.logaddexp.reduce(logits, 1)[:, None]}
-    values |= {"1 at y(t)": np.eye(y_hat.shape[1])[y]}
-    equations = {
-        "o": "{c} + {V h(t)}  (10.10)",
-        "y_hat": "exp({logit}(t) - {log sum exp})  (10.11)",
-    }
-    output = Part(values, equations | dict(head.equations))
+    values |= {"1 at y(t)": np.eye(symbols)[y]}
+    equations = {"o": "{c} + {V h(t)}  (10.10)"}
+    equations |= {"y_hat": "exp({logit}(t) - {log sum exp})  (10.11)", **head.equations}
+    output = Part(values, equations)
     values = {"L": nats[:, None], "P(y(t))": chance[:, None]}
     values["room for unknown characters"] = (nats + np.log(chance))[:, None]
     loss = Part(values, {"L": "-log {P(y(t))} + {room for unknown characters}  (10.14)"})
@@ -174,30 +180,30 @@ def output_and_loss(
 def layer_at(
     index: int, stored: Parameters, p: Parameters, unfolded: Unfolded, window: Window
 ) -> Part:
-    """Return the values of a layer that has read the window."""
+    """Return the values of a layer that has read the window: states, gates and their terms."""
     layer, cell, number = unfolded.layers[index], stored.architecture.cell, index + 1
-    equations, gates = dict(cell.equations), list(cell.equations)[: cell.gates]
+    equations = dict(cell.equations)
     values: dict[str, Array] = {}
     for name, state in zip(cell.states, layer.states, strict=True):
         values |= {name: state[1:, 0].copy(), f"{name}(t-1)": state[:-1, 0].copy()}
-    b = stored[f"b{number}"][None]
-    wh = layer.h[:-1, 0] @ p[f"W{number}"].T + p[f"b{number}"] - b
+    b = stored[f"b{number}"][None]  # (1, G H)
+    wh = layer.h[:-1, 0] @ p[f"W{number}"].T + p[f"b{number}"] - b  # (T, G H), with W c if fed back
     if index:
-        ux: Array = unfolded.layers[index - 1].h[1:, 0] @ p[f"U{number}"].T
+        ux: Array = unfolded.layers[index - 1].h[1:, 0] @ p[f"U{number}"].T  # (T, G H)
     else:
         x = window.x[:, 0]
         ux = stored["U1"][x]
         wh += p["U1"][x] - ux  # of a network that reads the true y(t-1)
         for name in stored.architecture.inputs:
             ux = ux + seen(name, getattr(window, name), np.float64)[:, 0] @ p[f"U1.{name}"].T
-    terms = {"W": wh, "U": ux, "b": b}
-    for i, gate in enumerate(gates):
-        for name in NAME.findall(equations[gate]):
-            if name[0] in terms:
-                values[name] = np.split(terms[name[0]], cell.gates, 1)[i]
-        values[gate] = wh + ux + b if cell.gates == 1 else layer.ux[i, :, 0].copy()
+    terms = {"W": wh, "U": ux, "b": b}  # by the letter that begins the name of a term
+    for gate, name in enumerate(list(equations)[: cell.gates]):
+        for term in NAME.findall(equations[name]):
+            if term[0] in terms:
+                values[term] = np.split(terms[term[0]], cell.gates, 1)[gate]
+        values[name] = wh + ux + b if cell.gates == 1 else layer.ux[gate, :, 0].copy()
     if cell.own_bias:
         values["d"] = stored[f"d{number}"][None]
-    if number < len(unfolded.layers) and "dL/dh" in equations:
+    if number < len(unfolded.layers):
         equations["dL/dh"] = equations["dL/dh"].replace("V' dL/do(t)", "U' dL/da(t) from above")
     return Part(values, equations)
