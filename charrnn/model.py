@@ -20,7 +20,7 @@ import numpy as np
 
 from charrnn import model_file
 from charrnn.analysis import Vectors, embed
-from charrnn.checkpoint import Checkpoint, CorpusRecord, Trained
+from charrnn.contents import Checkpoint, CorpusRecord, Trained
 from charrnn.corpus import Texts, check_texts, files_in
 from charrnn.counts import Ngrams
 from charrnn.errors import (

@@ -28,7 +28,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from charrnn import errors, saving
-from charrnn.checkpoint import Checkpoint, Trained
+from charrnn.contents import Checkpoint, Trained
 from charrnn.network.architecture import Architecture, architecture_of
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.settings import Fitted
@@ -112,8 +112,7 @@ def load(path: Path) -> Checkpoint:
         history=trained.history,
         **asdict(trained.counters),
     )
-    facts = trained.corpus, state, trained.counted, trained.oddest, trained.mixture
-    return Checkpoint(model.vocabulary, trained.config, *facts)
+    return Checkpoint(vocabulary=model.vocabulary, state=state, **trained.shared())
 
 
 def read(path: Path) -> tuple[Trained, Arrays]:
@@ -173,7 +172,7 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     model = LanguageModel(Parameters(architecture, best), vocabulary)
     if not values["slim"]:
         values["corpus"] = values["corpus"].beside(file)
-    return Trained(model, config, counted=counted, **values), arrays
+    return Trained(model=model, config=config, counted=counted, **values), arrays
 
 
 def read_array(

@@ -11,7 +11,7 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Protocol
 
-from charrnn.checkpoint import Checkpoint, Trained
+from charrnn.contents import Checkpoint, Trained
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.score import BITS, Mean, band_of
 from charrnn.text import visible

@@ -19,8 +19,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from charrnn import checkpoint, model_file, saving
-from charrnn.checkpoint import Checkpoint, CorpusRecord, record_of
+from charrnn import model_file, saving
+from charrnn.contents import Checkpoint, CorpusRecord, copy_best, record_of
 from charrnn.corpus import Corpus, Texts, corpus_of
 from charrnn.counts import Baseline, baselines, sample_of
 from charrnn.errors import ResumeError, SaveError, SettingError, check_agreement
@@ -65,7 +65,7 @@ class Run(Iterator[Event]):
     def model(self) -> Model:
         """A copy of the model with the lowest held-out loss so far."""
         with self._between_steps:
-            return Model(checkpoint.copy_best(self.checkpoint))
+            return Model(copy_best(self.checkpoint))
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the run into a model file for ``load`` and ``resume``; replace an older model.
@@ -147,7 +147,8 @@ def begin(
         plan = fit_pace(plan, config, corpus, rate)
     state = start(corpus, plan, start_from)
     counted = sample_of(corpus.train.ids) if plan.counts else None
-    return Checkpoint(corpus.vocabulary, plan, record_of(corpus, cutting), state, counted)
+    facts: Any = {"config": plan, "corpus": record_of(corpus, cutting), "counted": counted}
+    return Checkpoint(vocabulary=corpus.vocabulary, state=state, **facts)
 
 
 def compute_baselines(corpus: Corpus, record: CorpusRecord) -> list[Baseline]:
@@ -233,7 +234,7 @@ def fit(
     run = train(texts, config, holdout=holdout, start_from=start_from, **settings)
     for _ in show_progress(run.checkpoint, run) if progress else run:
         pass
-    return Model(checkpoint.copy_best(run.checkpoint), run.checkpoint)
+    return Model(copy_best(run.checkpoint), run.checkpoint)
 
 
 class Saver:

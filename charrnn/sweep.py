@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.checkpoint import Checkpoint, CorpusRecord
 from charrnn.cluster import Executor, Here, map_in_order
+from charrnn.contents import Checkpoint, CorpusRecord
 from charrnn.corpus import Corpus
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, check_agreement

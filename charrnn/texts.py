@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from charrnn.checkpoint import CorpusRecord, Trained
+from charrnn.contents import CorpusRecord, Trained
 from charrnn.corpus import Corpus, read_files
 from charrnn.errors import CorpusError
 from charrnn.reading import (

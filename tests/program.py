@@ -25,8 +25,8 @@ from unittest import mock
 import pytest
 
 from charrnn import model_file
-from charrnn.checkpoint import Checkpoint
 from charrnn.cli import app, console
+from charrnn.contents import Checkpoint
 from tests import child as children
 from tests.child import CHARRNN, NOTHING, Arg, Changes, Child, Result
 

@@ -15,8 +15,8 @@ import pytest
 
 import charrnn
 from charrnn import model_file, runs
-from charrnn.checkpoint import Checkpoint
 from charrnn.cli import progress
+from charrnn.contents import Checkpoint
 from charrnn.errors import SaveError
 from charrnn.settings import Fitted
 from charrnn.training.loop import Event

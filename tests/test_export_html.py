@@ -12,7 +12,7 @@ from itertools import product
 
 import pytest
 
-from charrnn.checkpoint import Trained
+from charrnn.contents import Trained
 from charrnn.export import ExportOptions, export
 from charrnn.export.html import asset
 from charrnn.model import load

@@ -23,7 +23,7 @@ LAYERS = """
     reading tidy corpus counts saving
     predictor score scorer
     training
-    plan checkpoint texts
+    plan contents texts
     model_file
     sampler filler analysis unfold plots export
     runs model

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from charrnn import model_file
-from charrnn.checkpoint import record_of
 from charrnn.cluster import open_executor
+from charrnn.contents import record_of
 from charrnn.corpus import corpus_of
 from charrnn.counts import Baseline
 from charrnn.errors import ResumeError, SaveError

@@ -18,8 +18,8 @@ from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
-from charrnn.checkpoint import Checkpoint
 from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, Console
+from charrnn.contents import Checkpoint
 from charrnn.corpus import Corpus, Warned
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError

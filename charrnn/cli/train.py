@@ -38,8 +38,8 @@ from charrnn.system import NAMES, available
 from charrnn.text import Visible
 
 if TYPE_CHECKING:
-    from charrnn.checkpoint import Checkpoint
     from charrnn.cli.progress import Metrics, Progress, Training
+    from charrnn.contents import Checkpoint
     from charrnn.corpus import Corpus, Warned
     from charrnn.runs import Saver
     from charrnn.signals import Stop

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from charrnn.checkpoint import Trained
+from charrnn.contents import Trained
 from charrnn.errors import SettingError
 from charrnn.network.parameters import Parameters
 

@@ -1,4 +1,7 @@
-"""What a run leaves behind: the record of its corpus, its model, and all that it needs to go on."""
+"""The contents of a model file: a corpus on record, a model, and all that its run needs to go on.
+
+A new fact is a field of Facts; of Trained, if it concerns the model but not its run.
+"""
 
 from __future__ import annotations
 
@@ -81,35 +84,35 @@ def relative(path: str, folder: str) -> str:
 
 def record_of(corpus: Corpus, config: CorpusConfig) -> CorpusRecord:
     """Return the record of a corpus for a model file."""
-    return CorpusRecord(
-        corpus.sources,
-        corpus.valid,
-        corpus.fingerprint,
-        corpus.digest,
-        corpus.examples_are,
-        config.holdout,
-        config.reading,
-        examples=len(corpus.train),
-        characters=corpus.train.characters,
-        held_out_examples=len(corpus.held_out),
-        held_out_characters=corpus.held_out.characters,
-        known=config.known,
-    )
+    train, held_out = corpus.train, corpus.held_out
+    origin = corpus.sources, corpus.valid, corpus.fingerprint, corpus.digest, corpus.examples_are
+    sizes = len(train), train.characters, len(held_out), held_out.characters
+    return CorpusRecord(*origin, config.holdout, config.reading, *sizes, known=config.known)
 
 
-@dataclass(frozen=True)
-class Trained:
-    """The part of a model file that sampling and scoring need."""
+@dataclass(kw_only=True, eq=False)
+class Facts:
+    """The facts about a model that are also those of its run."""
 
-    model: LanguageModel  # with the best parameters, or before a check-up the last
     config: Fitted
     corpus: CorpusRecord
-    counters: Counters
-    best: tuple[int, float] | None  # the step of the best check-up and its nats per character
-    history: list[Row]  # a row a check-up
     counted: Ids | None = None  # the text whose n-grams are counted, if it is kept
     oddest: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(USES))
     mixture: tuple[float, float] = (0.5, 0.5)  # exponents of the network and the counts
+
+    def shared(self) -> dict[str, Any]:
+        """Return these facts by name."""
+        return {field.name: getattr(self, field.name) for field in fields(Facts)}
+
+
+@dataclass(kw_only=True, eq=False)
+class Trained(Facts):
+    """The part of a model file that sampling and scoring need."""
+
+    model: LanguageModel  # with the best parameters, or before a check-up the last
+    counters: Counters
+    best: tuple[int, float] | None  # the step of the best check-up and its nats per character
+    history: list[Row]  # a row a check-up
     slim: bool = False  # whether its file holds no run
 
     @property
@@ -119,17 +122,12 @@ class Trained:
         return ending(self.config, counters.epoch, counters.minutes, self.best, self.history)
 
 
-@dataclass
-class Checkpoint:
+@dataclass(kw_only=True, eq=False)
+class Checkpoint(Facts):
     """A run that can be resumed."""
 
     vocabulary: Vocabulary
-    config: Fitted
-    corpus: CorpusRecord
     state: TrainState
-    counted: Ids | None = None
-    oddest: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(USES))
-    mixture: tuple[float, float] = (0.5, 0.5)
 
     @property
     def ended(self) -> Ending | None:
@@ -144,16 +142,13 @@ class Checkpoint:
     def trained(self) -> Trained:
         """The model with the best parameters so far; it shares them with the run."""
         state, p = self.state, self.state.parameters
-        counters = {field.name: getattr(state, field.name) for field in fields(Counters)}
         best = p if state.best is None else Parameters(p.architecture, state.best.flat)
         return Trained(
-            LanguageModel(best, self.vocabulary),
-            self.config,
-            self.corpus,
-            Counters(**counters),
-            None if state.best is None else (state.best.step, state.best.nats_per_character),
-            [dict(row) for row in state.history],
-            *(self.counted, self.oddest, self.mixture),
+            model=LanguageModel(best, self.vocabulary),
+            counters=Counters(**{f.name: getattr(state, f.name) for f in fields(Counters)}),
+            best=None if state.best is None else (state.best.step, state.best.nats_per_character),
+            history=[dict(row) for row in state.history],
+            **self.shared(),
         )
 
 
