@@ -42,6 +42,7 @@ def test_it_says_how_much_was_not_tried_and_where_nothing_is_missing(program: Pr
 
 
 def test_a_text_a_line_from_standard_input(well_trained: Program) -> None:
+    well_trained.run("fill", "-", stdin=b"\xff_").says("\ufffd (U+FFFD)")  # not UTF-8
     ran = well_trained.run("fill", "-", "--json", "-n", "2", stdin="an_a\r\n\nЖ_".encode())
     assert [row["text"] for row in ran.rows] == ["an_a", "", "Ж_"]
     assert ran.rows[1]["fillings"] == [{"text": "", "probability": 1.0}]

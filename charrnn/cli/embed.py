@@ -20,12 +20,12 @@ echo Tyrannosaurus | charrnn embed - | jq -c .vector
 from __future__ import annotations
 
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from charrnn import saving
 from charrnn.cli import options
-from charrnn.cli.console import Console, check_output, count, write_output
+from charrnn.cli.console import Console, check_output, count
 from charrnn.cli.options import OUTPUT, CommandOptions, File, flag
 from charrnn.errors import CorpusError
 from charrnn.settings import CorpusConfig, setting
@@ -67,9 +67,8 @@ def run(options: Options, console: Console) -> None:
         for text, vector in zip(texts, vectors, strict=True):
             console.json("embed", {"text": encodable(text), "vector": vector.tolist()})
         return
-    content = BytesIO()
-    np.save(content, vectors)
-    write_output(path, content.getbuffer())
+    with saving.locked(path), saving.replaced(path) as file:
+        np.save(file, vectors)
     console.note(f"{count(len(texts), 'vector')} of {model.config.hidden:,} numbers: {path}")
 
 

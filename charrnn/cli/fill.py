@@ -17,7 +17,6 @@ charrnn fill - --json < damaged.txt | jq -r '.fillings[0].text'
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import Any
 from charrnn.cli import options
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.options import CommandOptions, group
+from charrnn.cli.sample import as_read
 from charrnn.errors import CorpusError
 from charrnn.settings import FILLING, FillConfig, Reading, Text, setting
 from charrnn.text import Visible, encodable, visible_line
@@ -48,7 +48,6 @@ class Options(CommandOptions):
 
 
 def run(options: Options, console: Console) -> None:
-    from charrnn.cli.sample import note_prime
     from charrnn.filler import BLANK, GAP, fill
     from charrnn.model import load
 
@@ -57,9 +56,8 @@ def run(options: Options, console: Console) -> None:
     model = load(options.model)
     predictor = model.predictor()
     output, number = console.out, 0
-    for number, text in enumerate(texts_of(options.texts, model.corpus.reading), 1):
-        literals = "".join(sorted(set(text) - {BLANK, GAP}, key=text.index))
-        note_prime(literals, model.vocabulary, console)
+    for number, line in enumerate(lines_of(options.texts), 1):
+        text = as_read(line, model, console, but=BLANK + GAP)
         if "-" not in options.texts and not {BLANK, GAP} & set(text):
             console.note(f"there is no {BLANK} or {GAP} to fill in: {text}")
         filled = fill(predictor, text, config)
@@ -71,18 +69,16 @@ def run(options: Options, console: Console) -> None:
             fields = {"fillings": fillings, "left_out": filled.left_out}
             console.json("fill", {"text": encodable(text), **fields})
             continue
-        if number > 1:
-            output.write(Visible("\n"))
+        lines = [Visible("")] if number > 1 else []
         if output.is_terminal:
-            output.write_lines([output.paint(visible_line(text), CYAN)])
+            lines.append(output.paint(visible_line(text), CYAN))
         for place, filling in enumerate(filled.fillings):
-            figure = Visible(f"{filling.probability:<8.2g}")
+            shown = Visible(filling.text.replace("\n", "\\n"))
             if output.is_terminal:
                 shown = visible_line(filling.text)
                 shown = output.paint(shown, BOLD) if place == 0 else shown
-                output.write_lines([Visible(figure + shown)])
-            else:
-                output.write(Visible(figure + filling.text.replace("\n", "\\n") + "\n"))
+            lines.append(Visible(f"{filling.probability:<8.2g}{shown}"))
+        output.write_lines(lines)
         if filled.left_out >= LEAST:
             share = f"{100 * filled.left_out:.3g}%"
             console.note(f"not tried: fillings with at most {share} of the probability (--beam)")
@@ -90,11 +86,13 @@ def run(options: Options, console: Console) -> None:
         raise CorpusError("standard input has no text", "Write one text a line.")
 
 
-def texts_of(typed: Sequence[str], reading: Reading) -> Iterator[str]:
-    """Yield the texts that were typed; for "-", each line of standard input as soon as it comes."""
-    from charrnn.cli.sample import as_read
+def lines_of(texts: Sequence[str]) -> Iterator[str]:
+    """Yield the texts; for "-", each line of standard input as soon as it comes."""
+    from charrnn.reading import lines_of_input
 
-    for text in typed:
-        lines = [text] if text != "-" else (line.decode() for line in sys.stdin.buffer)
-        for line in lines:
-            yield as_read(line.removesuffix("\n").removesuffix("\r"), reading)
+    for text in texts:
+        if text == "-":
+            for lines in lines_of_input(Reading(errors="replace")):
+                yield from lines
+        else:
+            yield text

@@ -27,6 +27,7 @@ charrnn sample -n 100 --json | jq -r 'select(.ended == "end") | .text'
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import unicodedata
@@ -41,31 +42,20 @@ from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.options import MODEL, CommandOptions, Source, flag, group, only_one
 from charrnn.errors import CharrnnError, CorpusError
-from charrnn.settings import (
-    COUNT,
-    DRAWING,
-    TEMPERATURE,
-    Reading,
-    SampleConfig,
-    Text,
-    Whole,
-    drawing,
-    setting,
-)
+from charrnn.settings import COUNT, DRAWING, TEMPERATURE, SampleConfig, Text, Whole, drawing
 from charrnn.system import cores_for, path_of
 from charrnn.text import encodable
 
 if TYPE_CHECKING:
     from charrnn.model import Model
-    from charrnn.sampler import Sample
-    from charrnn.vocabulary import Vocabulary
+    from charrnn.sampler import Sample, Sampler
 
 CHOOSING = "Choosing samples"  # a panel of help
 USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
 MANY = 20_000  # samples for which processes are worth their start
 NAMED = 12  # unknown characters of a prime that a note names
 SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
-of_choosing = partial(setting, panel=CHOOSING)
+of_choosing = partial(drawing, panel=CHOOSING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,21 +111,19 @@ class Options(CommandOptions):
 
 
 def run(options: Options, console: Console) -> None:
+    from charrnn.cluster import map_in_order, open_executor
     from charrnn.model import load
     from charrnn.predictor import combine
     from charrnn.sampler import Conditions, Sampler, choose, limit_length
 
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
-    paths = options.models
-    if not paths:
-        paths = (MODEL if any(map(os.path.lexists, (MODEL, USUAL))) else USUAL,)
-        if paths == (USUAL,):
-            yours = "train one of your own: charrnn train FILE"
-            console.note(f"there is no {MODEL}, so {USUAL}, a model of the package, draws; {yours}")
+    paths = options.models or (MODEL if os.path.lexists(MODEL) else USUAL,)
+    if paths == (USUAL,) and not options.models:
+        yours = "train one of your own: charrnn train FILE"
+        console.note(f"there is no {MODEL}, so {USUAL}, a model of the package, draws; {yours}")
     models = [load(path) for path in paths]
     predictor = combine([model.predictor(options.use) for model in models])
-    prime = as_read(options.prime, models[0].corpus.reading)
-    note_prime(prime, predictor.vocabulary, console)
+    prime = as_read(options.prime, models[0], console)
     config = SampleConfig(**{"seed": secrets.randbits(64), **options.sampling})
     config = limit_length(config, prime, options.shortest, options.longest)
     known = known_texts(models, options, console)
@@ -145,28 +133,18 @@ def run(options: Options, console: Console) -> None:
     is_streamed = options.count == 1 and not (options.as_json or has_conditions)
     # For few samples, processes would take longer to start than to draw.
     cores = 1 if options.cores is None and options.count < MANY else cores_for(options.cores)
-    may_be_empty, has_newlines = options.shortest == 0, "\n" in predictor.vocabulary.characters
-    between = "\n" if has_newlines or "\n" in prime else ""
+    between = "\n" if "\n" in predictor.vocabulary.characters or "\n" in prime else ""
 
-    from charrnn.cluster import map_in_order, open_executor  # slow to import
-
-    texts: list[str] = []
-    limited = 0  # samples without an end
+    samples: list[Sample] = []
     temperatures = options.temperatures or (1.0,)
     for temperature in temperatures:
         if len(temperatures) > 1:
             console.note(f"temperature {temperature:g}")
         how = replace(config, temperature=temperature)
-        sampler = Sampler(predictor, how, prime, may_be_empty=may_be_empty)
+        sampler = Sampler(predictor, how, prime, may_be_empty=options.shortest == 0)
         if is_streamed:
-            pieces = [prime]
-            console.result((between if texts else "") + prime)
-            for piece in sampler.stream():
-                console.result(piece)
-                pieces.append(piece)
-            console.result("\n")
-            texts.append("".join(pieces))
-            limited += pieces[-1] != ""
+            console.result(between if samples else "")
+            samples.append(write_as_drawn(sampler, console))
             continue
         with open_executor(sampler, cores, options.scheduler) as executor:
             share = partial(map_in_order, executor, Sampler.draw_group)
@@ -175,22 +153,35 @@ def run(options: Options, console: Console) -> None:
                 if options.as_json:
                     console.json("sample", as_json(sample, temperature))
                 else:
-                    console.result((between if texts else "") + sample.text + "\n")
-                texts.append(sample.text)
-                limited += sample.ended == "limit"
+                    console.result((between if samples else "") + sample.text + "\n")
+                samples.append(sample)
 
+    limited = sum(sample.ended == "limit" for sample in samples)
     if limited:
-        which = "the sample" if len(texts) == 1 else f"{limited:,} of {len(texts):,} samples"
+        which = "the sample" if len(samples) == 1 else f"{limited:,} of {len(samples):,} samples"
         console.note(f"{which} reached --max-chars {config.max_characters} before the end")
     if conditions.rejected:
         reasons = [f"{count:,} {reason}" for reason, count in conditions.rejected.items()]
         console.note(f"drew {conditions.drawn:,} samples, of which left out: {', '.join(reasons)}")
     if not known and not console.quiet:
-        note_copies(texts, models, console)
+        note_copies(samples, models, console)
     wanted = options.count * len(temperatures)
-    if len(texts) < wanted:
+    if len(samples) < wanted:
         hint = "Lower -n, raise -t, or ask for less."
-        raise CharrnnError(f"found only {len(texts):,} of {wanted:,} samples", hint)
+        raise CharrnnError(f"found only {len(samples):,} of {wanted:,} samples", hint)
+
+
+def write_as_drawn(sampler: Sampler, console: Console) -> Sample:
+    """Write a sample character by character, and return it."""
+    from charrnn.sampler import Sample
+
+    text = piece = sampler.prime
+    console.result(text)
+    for piece in sampler.stream():
+        console.result(piece)
+        text += piece
+    console.result("\n")
+    return Sample(0, text, math.nan, "limit" if piece else "end")
 
 
 def as_json(sample: Sample, temperature: float) -> dict[str, object]:
@@ -227,7 +218,7 @@ def known_texts(models: Sequence[Model], options: Options, console: Console) -> 
     return known
 
 
-def note_copies(samples: Sequence[str], models: Sequence[Model], console: Console) -> None:
+def note_copies(samples: Sequence[Sample], models: Sequence[Model], console: Console) -> None:
     """Note how many samples are copies of training texts, where these are few and at hand."""
     from charrnn.texts import training_texts
 
@@ -239,24 +230,23 @@ def note_copies(samples: Sequence[str], models: Sequence[Model], console: Consol
             texts.update(training_texts(model.trained)[0])
     except (CharrnnError, OSError):
         return
-    copies = sum(text in texts for text in samples)
+    copies = sum(sample.text in texts for sample in samples)
     if len(samples) > 1:
         console.note(f"copies of training texts: {copies:,} of {len(samples):,} samples")
     elif copies:
         console.note("the sample is a copy of a training text")
 
 
-def as_read(text: str, reading: Reading) -> str:
-    """Return a text of the command line, decoded and normalised as a corpus would be."""
+def as_read(text: str, model: Model, console: Console, but: str = "") -> str:
+    """Return a text of the command line, read as a corpus; note its unknown characters."""
     with suppress(UnicodeError):  # bytes that the locale cannot decode may be UTF-8
         text = os.fsencode(text).decode()
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text if reading.normalize == "none" else unicodedata.normalize(reading.normalize, text)
-
-
-def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
-    """Note unknown characters of a prime."""
-    if unknown := vocabulary.unknown_in(prime):
-        names = [f"{character} (U+{ord(character):04X})" for character in unknown[:NAMED]]
+    form = model.corpus.reading.normalize
+    text = text if form == "none" else unicodedata.normalize(form, text)
+    unknown = [symbol for symbol in model.vocabulary.unknown_in(text) if symbol not in but]
+    if unknown:
+        names = [f"{symbol} (U+{ord(symbol):04X})" for symbol in unknown[:NAMED]]
         names += ["..."] if len(unknown) > NAMED else []
         console.note(f"not in the vocabulary, read as unknown: {' '.join(names)}")
+    return text

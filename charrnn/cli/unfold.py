@@ -47,6 +47,7 @@ from charrnn.cli.console import (
 )
 from charrnn.cli.options import OUTPUT, CommandOptions, File, flag, only_one
 from charrnn.cli.reach import three_digits
+from charrnn.cli.sample import as_read
 from charrnn.errors import SettingError
 from charrnn.settings import COUNT, Text, setting
 from charrnn.text import Visible, encodable, visible_line
@@ -81,15 +82,13 @@ class Options(CommandOptions):
 
 def run(options: Options, console: Console) -> None:
     """Unfold the text, and show the table, the equations, the JSON or the figure."""
-    from charrnn.cli.sample import as_read, note_prime
     from charrnn.model import load
     from charrnn.unfold import unfold
 
     flags = {"--step": options.step, "--output": options.output, "--json": options.as_json}
     only_one(flags)
     model = load(options.model)
-    text = as_read(options.text, model.corpus.reading)
-    note_prime(text, model.vocabulary, console)
+    text = as_read(options.text, model, console)
     unfolding = unfold(model.language_model, text, backward=options.backward)
     step, last = options.step or 1, len(unfolding.steps)
     if step > last:
