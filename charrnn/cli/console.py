@@ -30,7 +30,6 @@ from charrnn.text import Visible, encodable, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
-    from rich.table import Table
     from tqdm import tqdm
 
 # Exit statuses; 0 is success, and 128 + N a signal: 129 SIGHUP, 143 SIGTERM
@@ -65,7 +64,7 @@ class Output:
 
     @property
     def rich(self) -> RichConsole:
-        """Return a console of Rich, for tables and colours; foreign text must be visible."""
+        """Return a console of Rich, for colours and pages; foreign text must be visible."""
         from rich.console import Console as RichConsole
 
         return RichConsole(
@@ -76,13 +75,6 @@ class Output:
             markup=False,
             emoji=False,
         )
-
-    def draw(self, table: Table) -> None:
-        """Write a table of Rich, without blanks at the ends of lines."""
-        rich = self.rich
-        with rich.capture() as drawn:
-            rich.print(table)
-        self.write_lines(Visible(line.rstrip()) for line in drawn.get().splitlines())
 
     @property
     def takes_colour(self) -> bool:

@@ -25,7 +25,6 @@ charrnn eval play.txt -m small.npz -m large.npz
 
 from __future__ import annotations
 
-import heapq
 import math
 import os
 import time
@@ -38,7 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
-from charrnn.cli.console import ABOVE, CYAN, Console, count, has_text, json_line
+from charrnn.cli.console import ABOVE, BOLD, CYAN, Console, Output, count, has_text, json_line
 from charrnn.cli.options import CommandOptions, flag, group, only_one
 from charrnn.errors import CorpusError, ModelFileError, SettingError
 from charrnn.settings import CORPUS, COUNT, CorpusConfig, Reading, Values, ensure, setting
@@ -49,15 +48,14 @@ if TYPE_CHECKING:
     from rich.text import Text as RichText
 
     from charrnn.corpus import Corpus
-    from charrnn.model import Model
-    from charrnn.predictor import Predictor, Use
+    from charrnn.predictor import Use
     from charrnn.scorer import Scored
     from charrnn.texts import Example
 
 SCORING, ROWS = "Scoring", "Rows and colours"  # panels of help
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
 STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
-Row = tuple[float, Visible]  # the nats per character, and a line
+Row = tuple[float, Visible]  # the nats per character of an example, and its line
 
 
 class Threshold(Values):
@@ -121,29 +119,38 @@ def run(options: Options, console: Console) -> None:
     if not options.held_out and not options.sources and has_text(console):
         options = replace(options, sources=("-",))
     check(options)
+    from charrnn.cluster import map_in_order, open_executor
     from charrnn.model import load
     from charrnn.predictor import combine
-    from charrnn.score import Score, score_of
-    from charrnn.texts import rebuild_corpus
+    from charrnn.score import Score, score_of, scores_of
+    from charrnn.scorer import groups_of, join, score_group
+    from charrnn.texts import examples_in, held_out_examples, rebuild_corpus
 
     began = time.monotonic()
     models = {str(path): load(path) for path in options.models}
-    model, *others = models.values()
+    model, is_alone = models[str(options.models[0])], len(models) == 1
     predictors = {name: model.predictor(options.use) for name, model in models.items()}
-    if others:
+    if not is_alone:
         predictors = {"mixture": combine([*predictors.values()]), **predictors}
     first = next(iter(predictors.values()))
-    oddest, limit = limits_of(model, "" if others else first.use, options)
+    kind: Any = options.examples or model.corpus.config.examples
+    is_comparable = is_alone and kind == model.corpus.config.examples
+    oddest = model.trained.oddest.get(first.use) if is_comparable else None
+    limit = limit_of(options.above, oddest)
     console.note_if_waiting(options.sources)
-    corpus = None
+    corpus, cores = None, 1
     if options.baselines or not options.sources:
         corpus = rebuild_corpus(model.corpus, model.vocabulary)
-    groups, cores = groups_of_examples(model, corpus, options, console), 1
-    if options.sources != ("-",) or options.top or not options.per_example:
-        groups = list(groups)  # else each appears as its lines come
+    is_live = options.sources == ("-",) and options.per_example and not options.top
+    warn = None if options.above else console.warn
+    files = examples_in(model.corpus, options.sources, options.reading, kind, warn, is_live)
+    if corpus is not None and not options.sources:
+        files = iter([held_out_examples(corpus)])
+    groups: Iterable[list[Example]]
+    groups = (group for examples in files for group in groups_of(examples, attrgetter("text")))
+    if not is_live:
+        groups = list(groups)
         cores = min(len(groups), cores_for(options.cores))
-    from charrnn.cluster import map_in_order, open_executor  # slow to import
-    from charrnn.scorer import score_group
 
     total, above_count = Score(), 0
     results: list[list[Scored]] = []
@@ -153,34 +160,40 @@ def run(options: Options, console: Console) -> None:
         console.out.write_lines([console.out.paint(Visible(head), CYAN)])
     used = [first] if options.shows_rows else [*predictors.values()]
     work = partial(score_group, ranking=options.per_char)
-    groups, again = tee(groups)
-    texts = ([example.text for example in group] for group in again)
+    groups, copies = tee(groups)
+    texts = ([example.text for example in group] for group in copies)
     with open_executor(used, cores, options.scheduler) as executor:
         for examples, scored in zip(groups, map_in_order(executor, work, texts), strict=True):
             total += score_of(scored[0])
             if options.per_char:
                 write_characters(scored[0], options, console)
-                continue
-            rows: list[Row] = []
-            if options.shows_rows or options.above:
-                rows = rows_of(examples, scored[0], oddest, limit, options, console)
-            above_count += len(rows)
-            if options.top:
-                best = heapq.nlargest(options.top, [*best, *rows], key=itemgetter(0))
-            elif options.per_example:
-                console.out.write(*(line for _, line in rows))
+            elif options.shows_rows:
+                rows = rows_of(examples, scored[0], oddest, limit, options, console.out)
+                above_count += len(rows)
+                if options.top:
+                    best = sorted([*best, *rows], key=itemgetter(0), reverse=True)[: options.top]
+                else:
+                    console.out.write_lines(line for _, line in rows)
             else:
                 results.append(scored)
-    console.out.write(*(line for _, line in best))
+                if options.above:
+                    scores = scores_of(scored[0])
+                    above_count += sum(score.nats_per_character > limit for score in scores)
+    console.out.write_lines(line for _, line in best)
 
-    if total.ends and options.shows_rows:
-        size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
-        console.note(f"{total.bits_per_character:.4f} bits per character, over {size}")
-    elif total.ends and (options.as_json or above_count or not (options.above and console.quiet)):
+    if results and (options.as_json or above_count or not (options.above and console.quiet)):
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
         facts |= {"above": options.above, "above_count": above_count} if options.above else {}
-        records = records_of(results, predictors, corpus, options)
-        show([record | facts for record in records], options, console)
+        whole = {name: join([scored[i] for scored in results]) for i, name in enumerate(predictors)}
+        records = [record | facts for record in records_of(whole, corpus, options)]
+        if options.as_json:
+            for record in records:
+                console.json("eval", record)
+        else:
+            show_table(records, options, console)
+    elif total.ends and options.shows_rows:
+        size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
+        console.note(f"{total.bits_per_character:.4f} bits per character, over {size}")
     elif not (total.ends or options.shows_rows or options.above):
         piped = "standard input is empty; --held-out scores the held-out text"
         what = piped if options.sources == ("-",) else f"{', '.join(options.sources)} is empty"
@@ -191,98 +204,76 @@ def run(options: Options, console: Console) -> None:
 
 
 def check(options: Options) -> None:
-    """Raise SettingError if options exclude each other."""
+    """Raise an error if options exclude each other, or a word was typed in place of a file."""
     rows = "--top" if options.top else "--per-example"
-    flags = {
-        "--per-char": options.per_char,
-        "--baselines": options.baselines,
-        rows: options.per_example or options.top,
-        "--above": options.above and options.per_char,
-    }
-    only_one(flags)
+    only_one({"--per-char": options.per_char, "--above": options.above})
+    shows = options.per_example or options.top
+    only_one({"--per-char": options.per_char, "--baselines": options.baselines, rows: shows})
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
     only_one({"--held-out": options.held_out, "TEXT": options.sources})
     if not options.sources and (options.examples or options.reading):
         name = next(iter(options.reading), "examples")
         raise SettingError(f"--{name} needs TEXT", "Held-out text is read as in training.")
-
-
-def limits_of(model: Model, use: str, options: Options) -> tuple[float, float]:
-    """Return the nats per character of the oddest held-out example, or NaN, and of --above."""
-    from charrnn.score import BITS
-
-    is_comparable = options.examples in (None, model.corpus.config.examples)
-    known = model.trained.oddest.get(use) if is_comparable else None
-    oddest = math.nan if known is None else known
-    if options.above is None:
-        return oddest, -math.inf
-    number = float(options.above.removesuffix("x"))
-    if not options.above.endswith("x"):
-        return oddest, number / BITS
-    if known is None:
-        what = f"--above {options.above}: the oddest held-out example is not known"
-        why = "That needs one model with 20 held-out examples, and texts cut as in training."
-        raise ModelFileError(what, f"{why} Or name bits: --above 4.")
-    return oddest, number * oddest
-
-
-def groups_of_examples(
-    model: Model, corpus: Corpus | None, options: Options, console: Console
-) -> Iterable[list[Example]]:
-    """Yield the examples of each text in groups that are scored together."""
-    from charrnn.scorer import groups_of
-    from charrnn.texts import examples_in, held_out_examples
-
-    if corpus is not None and not options.sources:
-        yield from groups_of(held_out_examples(corpus), attrgetter("text"))
-        return
     for source in options.sources:
         if source.isalnum() and source not in NAMES and not os.path.lexists(source):
             hint = f"To score a word: echo {source} | charrnn eval"
             raise CorpusError(f"{source} does not exist", hint)
-    kind: Any = options.examples or model.corpus.config.examples
-    warn = None if options.above else console.warn
-    is_live = options.per_example and not options.top
-    how = options.reading, kind, warn, is_live
-    for examples in examples_in(model.corpus, options.sources, *how):
-        yield from groups_of(examples, attrgetter("text"))
+
+
+def limit_of(above: str | None, oddest: float | None) -> float:
+    """Return --above in nats per character, of which the oddest held-out example has so many."""
+    from charrnn.score import BITS
+
+    if above is None:
+        return -math.inf
+    number = float(above.removesuffix("x"))
+    if not above.endswith("x"):
+        return number / BITS
+    if oddest is None:
+        what = f"--above {above}: the oddest held-out example is not known"
+        why = "That needs one model with 20 held-out examples, and texts cut as in training."
+        raise ModelFileError(what, f"{why} Or name bits: --above 4.")
+    return number * oddest
 
 
 def rows_of(
     examples: list[Example],
     scored: Scored,
-    oddest: float,
+    oddest: float | None,
     limit: float,
     options: Options,
-    console: Console,
+    output: Output,
 ) -> list[Row]:
     """Return a row for each example above the limit."""
     from charrnn.score import scores_of
 
-    width, rows = options.place_width, list[Row]()
+    rows: list[Row] = []
+    width = options.place_width
     parts = {part: scored.totals(nats).tolist() for part, nats in scored.parts.items()}
     for i, (example, score) in enumerate(zip(examples, scores_of(scored), strict=True)):
         loss = score.nats_per_character
         if loss <= limit:
             continue
+        x_oddest = loss / oddest if oddest else None
         if options.as_json:
             row: dict[str, Any] = {"number": example.number, "text": example.text}
             row |= {"file": example.file} if len(options.sources) > 1 else {}
             row |= {"characters": score.characters, "unknown": score.unknown, "nats": score.nats}
-            row |= score.overall.per_character() | {"x_oddest": loss / oddest}
+            row |= score.overall.per_character() | {"x_oddest": x_oddest}
             if len(parts) > 1:
                 row["parts"] = {part: nats[i] for part, nats in parts.items()}
-            line = str(json_line("eval.example", row))
-        else:
-            place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
-            text = example.text.replace("\n", "\\n")
-            if console.out.is_terminal:
-                room = console.out.window - width - 24
-                text = excerpt(example.text, scored.nats[scored.of_text(i)], room)
-            x_oddest = "-" if math.isnan(oddest) else f"{loss / oddest:.2f}"
-            place = f"{visible_line(place)[-width:]:>{width}}"
-            line = f"{place}  {score.bits_per_character:9.3f}  {x_oddest:>8}  {text}"
-        rows.append((loss, Visible(f"{line}\n")))
+            rows.append((loss, json_line("eval.example", row)))
+            continue
+        place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
+        text = example.text.replace("\n", "\\n")
+        if output.is_terminal:
+            nats = scored.nats[scored.of_text(i)]
+            text = excerpt(example.text, nats, output.window - width - 24)
+        figures = (
+            f"{score.bits_per_character:9.3f}  {'-' if x_oddest is None else f'{x_oddest:.2f}':>8}"
+        )
+        line = f"{visible_line(place)[-width:]:>{width}}  {figures}  {text}"
+        rows.append((loss, Visible(line)))
     return rows
 
 
@@ -327,24 +318,19 @@ def coloured(characters: str, nats: list[float]) -> RichText:
 
     text = Text()
     pairs = zip(map(band_of, nats), characters, strict=True)
-    for band, same in groupby(pairs, itemgetter(0)):
-        piece = "".join(character for _, character in same)
+    for band, stretch in groupby(pairs, itemgetter(0)):
+        piece = "".join(character for _, character in stretch)
         text.append(visible(piece.replace("\0", "$\n")), STYLES[band])
     return text
 
 
 def records_of(
-    results: list[list[Scored]],
-    predictors: dict[str, Predictor],
-    corpus: Corpus | None,
-    options: Options,
+    whole: dict[str, Scored], corpus: Corpus | None, options: Options
 ) -> list[dict[str, Any]]:
     """Return the figures of each predictor, and how it differs from the first model."""
     from charrnn.counts import baselines
     from charrnn.score import Mean, difference_from, difference_of, json_of, score_of, tally
-    from charrnn.scorer import join
 
-    whole = {name: join([scored[i] for scored in results]) for i, name in enumerate(predictors)}
     reference = whole[str(options.models[0])]
     ids, counting, records = reference.ids, [], list[dict[str, Any]]()
     if corpus is not None and options.baselines:
@@ -369,41 +355,34 @@ def records_of(
     return records
 
 
-def show(records: list[dict[str, Any]], options: Options, console: Console) -> None:
-    """Write an object for each predictor, or a table of bits per character."""
-    from rich.table import Table
-
+def show_table(records: list[dict[str, Any]], options: Options, console: Console) -> None:
+    """Show the bits per character of each model, or of one model and its parts."""
     from charrnn.score import BITS, Difference
 
-    if options.as_json:
-        for record in records:
-            console.json("eval", record)
-        return
-    first, lines = records[0], [(record["model"], record) for record in records]
+    first, rows = records[0], [(record["model"], record) for record in records]
     if len(records) == 1:
-        lines += [("without ends", first["without_end"])]
-        lines += [("per byte", {"bits_per_character": first["bits_per_byte"]})]
-        lines += [(f"  {part}", figures) for part, figures in first.get("parts", {}).items()]
+        rows += [("without ends", first["without_end"])]
+        rows += [("per byte", {"bits_per_character": first["bits_per_byte"]})]
+        rows += [(f"  {part}", figures) for part, figures in first.get("parts", {}).items()]
     for name, figures in first.get("baselines", {}).items():
         hidden = {} if len(records) == 1 else {"difference": None}  # it is not from the first model
-        lines.append((f"  {name}", figures | hidden))
-    is_compared = any("difference" in figures for _, figures in lines)
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="cyan")
-    table.add_column(overflow="fold")
-    for title in ("bits/char", "perplexity", *(("difference", "std error") if is_compared else ())):
-        table.add_column(title, justify="right", no_wrap=True)
-    for name, figures in lines:
-        bits, difference = figures["bits_per_character"], figures.get("difference")
-        cells = [visible_line(name), f"{bits:.3f}", f"{2 ** min(bits, 1000):,.4g}"]
-        if difference:
-            apart = Difference(difference, figures["standard_error"])
-            cells += [f"{BITS * difference:+.3f}", f"{BITS * apart.standard_error:.3f}"]
-            cells.append("(=)" if apart.may_be_chance else "")
-        table.add_row(*cells, style="" if name.startswith(" ") else "bold")
+        rows.append((f"  {name}", figures | hidden))
+    is_compared = any("difference" in figures for _, figures in rows)
+    width = max(len(visible_line(name)) for name, _ in rows)
     unknown = f", {first['unknown']:,} of them not in the vocabulary" if first["unknown"] else ""
     size = f"{count(first['examples'], 'example')}, {count(first['characters'], 'character')}"
-    console.out.write_lines([visible_line(f"{size}{unknown}"), Visible("")])
-    console.out.draw(table)
+    head = f"{'':{width}} bits/char perplexity{' difference std error' if is_compared else ''}"
+    lines = [Visible(f"{size}{unknown}\n"), console.out.paint(Visible(head), CYAN)]
+    for name, figures in rows:
+        bits, difference = figures["bits_per_character"], figures.get("difference")
+        line = f"{visible_line(name):{width}} {bits:9.3f} {2 ** min(bits, 1000):10,.4g}"
+        if difference:
+            apart = Difference(difference, figures["standard_error"])
+            line += f" {BITS * difference:+10.3f} {BITS * apart.standard_error:9.3f}"
+            line += " (=)" if apart.may_be_chance else ""
+        is_part = name.startswith(" ")
+        lines.append(Visible(line) if is_part else console.out.paint(Visible(line), BOLD))
+    console.out.write_lines(lines)
     if is_compared:
         names = ("the row", options.models[0]) if len(records) > 1 else ("the model", "the row")
         what = "difference: bits per character of {} less those of {}".format(*names)
