@@ -119,7 +119,6 @@ def run(options: Options, console: Console) -> None:
     if not options.held_out and not options.sources and has_text(console):
         options = replace(options, sources=("-",))
     check(options)
-    from charrnn.cluster import map_in_order, open_executor
     from charrnn.model import load
     from charrnn.predictor import combine
     from charrnn.score import Score, score_of, scores_of
@@ -151,6 +150,7 @@ def run(options: Options, console: Console) -> None:
     if not is_live:
         groups = list(groups)
         cores = min(len(groups), cores_for(options.cores))
+    from charrnn.cluster import map_in_order, open_executor  # slow to import
 
     total, above_count = Score(), 0
     results: list[list[Scored]] = []
