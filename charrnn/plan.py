@@ -21,14 +21,12 @@ from charrnn.settings import LARGEST, Fitted, TrainConfig
 from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
 from charrnn.training.lanes import usual_parts
-from charrnn.training.loop import Step, train
+from charrnn.training.loop import LEAST_SCORED, TRAINED_ON, Step, train
 from charrnn.training.optimizers import MOMENTS
 from charrnn.training.state import start
 
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST = 8  # with fewer check-ups, each scores a part of the held-out text
-EXAMINED = 10  # symbols trained on between check-ups, for each symbol scored
-LARGEST_EXAMINED = 1 << 14
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
 # Products of a core in a second, and cores: assumed, so that plans do not depend on a machine.
 SPEED, USUAL_CORES = 1e10, 2
@@ -238,9 +236,9 @@ def usual_checks(corpus: Corpus, targets: int, steps: int) -> int:
     If few check-ups would remain in the whole run, each scores a part of the held-out text.
     """
     held_out = len(corpus.held_out.ids)
-    least = -(-EXAMINED * held_out // targets)
+    least = -(-TRAINED_ON * held_out // targets)
     if least > steps // FEWEST:
-        least = -(-EXAMINED * min(held_out, LARGEST_EXAMINED) // targets)
+        least = -(-TRAINED_ON * min(held_out, LEAST_SCORED) // targets)
     return max(1, steps // CHECKUPS, least)
 
 

@@ -9,11 +9,10 @@ run = charrnn.resume("names.npz", ["anna", "bob", ...], epochs=200)
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
@@ -30,6 +29,7 @@ from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.plots import show_progress
 from charrnn.score import oddest
 from charrnn.settings import CorpusConfig, TrainConfig
+from charrnn.signals import delayed
 from charrnn.system import path_of
 from charrnn.training.loop import Done, Event, nats_of_best
 from charrnn.training.loop import train as learn
@@ -53,7 +53,7 @@ class Run(Iterator[Event]):
         self._between_steps = threading.RLock()  # another thread saves whole steps only
 
     def __next__(self) -> Event:
-        with self._between_steps, delay_ctrl_c():
+        with self._between_steps, delayed():
             event = next(self._events)
             if isinstance(event, Done):
                 run, corpus = self.checkpoint, self._corpus
@@ -75,22 +75,6 @@ class Run(Iterator[Event]):
         """
         with model_file.locked(path, force=force), self._between_steps:
             model_file.save(path, self.checkpoint)
-
-
-@contextmanager
-def delay_ctrl_c() -> Iterator[None]:
-    """Delay Ctrl-C to the end of the block."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if came:
-            signal.raise_signal(signal.SIGINT)
 
 
 def train(
@@ -154,7 +138,7 @@ def begin(
 def compute_baselines(corpus: Corpus, record: CorpusRecord) -> list[Baseline]:
     """Return the baselines of a corpus, and add their losses to its record."""
     known = baselines(corpus.train.ids, corpus.held_out.ids, corpus.vocabulary)
-    record.baselines.update({one.name: one.nats_per_character for one in known})
+    record.baselines.update({order.name: order.nats_per_character for order in known})
     return known
 
 
@@ -198,8 +182,8 @@ def reopen(
     check_agreement(path, cut, {name: typed[name] for name in cut if name in typed}, hint)
     corpus = read(run)
     if corpus.digest != record.digest:
-        names, before = (", ".join(known) for known in (corpus.sources, record.sources))
-        old = f"{before or 'texts from Python'} (SHA-256 {record.fingerprint[:12]})"
+        names, old_names = (", ".join(known) for known in (corpus.sources, record.sources))
+        old = f"{old_names or 'texts from Python'} (SHA-256 {record.fingerprint[:12]})"
         new = f"{names or 'the given text'} (SHA-256 {corpus.fingerprint[:12]})"
         advice = "Give the same text in the same order, or train a new model into another file."
         raise ResumeError(f"{path} was trained on {old}, not on {new}", advice)
@@ -247,15 +231,15 @@ class Saver:
         *,
         is_saved: bool = False,
         alarm: Callable[[str], None] = lambda _: None,
-        kept: Callable[[str], None] | None = None,
+        renamed: Callable[[str], None] | None = None,
     ) -> None:
         """Call ``alarm`` if a save fails during training. The file is up to date if it
-        ``is_saved``. The first save gives an old model another name, and calls ``kept`` with it.
+        ``is_saved``. The first save gives an old model another name, and calls ``renamed`` with it.
         """
         self.path, self.run = os.fspath(path), run
         self.before: Callable[[], None] = lambda: None  # called ahead of each save
         self.step = run.state.step if is_saved else None  # in the file
-        self._alarm, self._kept = alarm, kept
+        self._alarm, self._renamed = alarm, renamed
         self._due = time.monotonic() + OFTEN
 
     def note(self, _: Event) -> None:
@@ -272,13 +256,13 @@ class Saver:
         """Save, or raise SaveError."""
         began = time.monotonic()
         self.before()
-        if self._kept is not None and (old := saving.keep_old(self.path)):
-            self._kept(old)
-        self._kept = None
+        if self._renamed is not None and (old := saving.keep_old(self.path)):
+            self._renamed(old)
+        self._renamed = None
         model_file.save(self.path, self.run)
         self.step = self.run.state.step
-        now = time.monotonic()
-        self._due = now + max(OFTEN, COSTLY * (now - began))
+        seconds = time.monotonic() - began
+        self._due = began + seconds + max(OFTEN, COSTLY * seconds)
 
     def save_diverged(self) -> None:
         """Save a run that has diverged if there is no file and a file can hold its numbers."""

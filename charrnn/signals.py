@@ -45,7 +45,8 @@ def handled(handler: Callable[[int, FrameType | None], None] = raise_stopped) ->
     handlers = {}
     if threading.current_thread() is threading.main_thread():
         handlers = {number: signal.getsignal(number) for number in SIGNALS}
-        handlers = {number: old for number, old in handlers.items() if old != signal.SIG_IGN}
+        unchanged = (signal.SIG_IGN, None)  # None: not of Python
+        handlers = {number: old for number, old in handlers.items() if old not in unchanged}
     try:
         for number in handlers:
             signal.signal(number, handler)
@@ -53,6 +54,18 @@ def handled(handler: Callable[[int, FrameType | None], None] = raise_stopped) ->
     finally:
         for number, old in handlers.items():
             signal.signal(number, old)
+
+
+@contextmanager
+def delayed() -> Iterator[None]:
+    """Delay signals to the end of the block."""
+    came: list[int] = []
+    try:
+        with handled(lambda number, _: came.append(number)):
+            yield
+    finally:
+        for number in came:
+            signal.raise_signal(number)
 
 
 @contextmanager

@@ -78,23 +78,23 @@ def start_child(function: str, *files: int) -> Child:
     import subprocess
     from multiprocessing import Pipe
 
-    pipe, other = Pipe()
+    pipe, end = Pipe()
     module, _, name = function.partition(":")
     call = f"import sys; sys.path = {sys.path}; import {module} as home; home.{name}"
     try:
         process = subprocess.Popen(
-            [sys.executable, "-Pc", f"{call}{(other.fileno(), *files)}"],
+            [sys.executable, "-Pc", f"{call}{(end.fileno(), *files)}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             env=os.environ | ONE_THREAD,
-            pass_fds=(other.fileno(), *files),
+            pass_fds=(end.fileno(), *files),
             start_new_session=True,
         )
     except BaseException:
         pipe.close()
         raise
     finally:
-        other.close()
+        end.close()
     return process, pipe
 
 
@@ -144,10 +144,10 @@ class LineFile:
     def append(self, row: Mapping[str, Any]) -> None:
         """Append a line. If that fails, raise OSError and leave the file as it was."""
         size = self._file.seek(0, os.SEEK_END)
-        rest = json.dumps(row, allow_nan=False).encode() + b"\n"
+        line = json.dumps(row, allow_nan=False).encode() + b"\n"
         try:
-            while rest:
-                rest = rest[self._file.write(rest) :]
+            while line:
+                line = line[self._file.write(line) :]
         except OSError:
             with suppress(OSError):
                 self.cut(size)

@@ -82,7 +82,7 @@ def examples_in(
         how = choose_cut(text) if how == "auto" else how
         numbers = (line_numbers(text, how) + skipped).tolist()
         texts = texts_of(cut(text, how))
-        yield [Example(at, one, name) for at, one in zip(numbers, texts, strict=True)]
+        yield [Example(at, example, name) for at, example in zip(numbers, texts, strict=True)]
 
 
 def texts_like(record: CorpusRecord, sources: Sequence[str], kind: Kind | None = None) -> list[str]:

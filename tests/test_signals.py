@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from charrnn import model_file
+from charrnn.signals import Stopped, delayed, handled
 from tests.child import (
     PYTHON,
     Child,
@@ -277,3 +278,16 @@ def test_outside_of_training_a_signal_ends_it_cleanly(trained: Program) -> None:
             ended = child.end()
             child.process.stdin.close()
         assert (ended.status, ended.err) == (STATUS[number], "")
+
+
+def test_a_signal_waits_for_the_end_of_a_step_from_python() -> None:
+    steps = []
+
+    def take_step() -> None:
+        with handled(), delayed():
+            signal.raise_signal(signal.SIGTERM)
+            steps.append("taken")
+
+    with pytest.raises(Stopped):
+        take_step()
+    assert steps == ["taken"]

@@ -100,9 +100,9 @@ def run(options: Options, console: Console) -> None:
             return
         run, metrics = training.run, None
         first_step = run.state.step
-        kept = None if force else lambda old: console.note(f"the old model is {old} now")
+        renamed = None if force else lambda old: console.note(f"the old model is {old} now")
         saver = runs.Saver(
-            options.model, run, is_saved=options.resume, alarm=console.warn, kept=kept
+            options.model, run, is_saved=options.resume, alarm=console.warn, renamed=renamed
         )
         if options.metrics is not None:
             metrics = progress.Metrics(options.metrics, run, is_resumed=options.resume)

@@ -60,13 +60,6 @@ class Parameters(Mapping[str, Array]):
         """Pickle the flat array alone, so that the arrays of a copy are views of its own."""
         return Parameters, (self.architecture, self.flat)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Parameters):
-            return NotImplemented
-        return self.architecture == other.architecture and np.array_equal(self.flat, other.flat)
-
-    __hash__ = None  # type: ignore[assignment]  # its numbers change
-
     def like(self) -> Parameters:
         """Return zeros of the same shapes."""
         return Parameters(self.architecture, np.zeros_like(self.flat))

@@ -36,8 +36,8 @@ from charrnn.training.optimizers import Optimizer, clip, rate
 from charrnn.training.state import Best, TrainState, find_ending, is_due, progress
 from charrnn.vocabulary import Ids
 
-SHARE = 0.1  # symbols scored at a check-up for each one trained on since the last
-MINIMUM = 1 << 14
+TRAINED_ON = 10  # symbols between two check-ups, for each symbol scored
+LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
 AT_ONCE = 1 << 16  # symbols that are scored in a moment
 FAMILIAR = 1 << 12  # symbols of the training text that are scored as well
 STRETCHES = 16  # taken from texts that are few and long, because some may be easier
@@ -111,7 +111,7 @@ class Learner:
         self.epoch: Epoch | None = None
         self.windows: Iterator[Window] = iter(())  # of the epoch, still to be read
         learned = config.check_every * config.batch * config.bptt  # between two check-ups
-        self.held_out = part_of(corpus.held_out, max(MINIMUM, int(learned * SHARE)))
+        self.held_out = part_of(corpus.held_out, max(LEAST_SCORED, learned // TRAINED_ON))
         self.familiar = part_of(corpus.train, FAMILIAR)
 
     @np.errstate(all="ignore")  # overflow shows in the loss
@@ -215,7 +215,7 @@ def nats_of_best(
     out by default.
     """
     symbols = len(corpus.held_out.ids)
-    is_long = symbols > max(AT_ONCE, int(SHARE * state.characters))
+    is_long = symbols > max(AT_ONCE, state.characters // TRAINED_ON)
     if state.best is None or not symbols or (is_long and not however_long):
         return {}
     best = Parameters(state.parameters.architecture, state.best.flat)
