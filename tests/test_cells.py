@@ -87,11 +87,10 @@ ONE_LAYER = [
 OTHERS = [Architecture(7, 7, 1, "output"), Architecture(300, 5, 1)]
 
 
-@pytest.mark.parametrize("resets", [True, False], ids=["resets", "carried"])
 @pytest.mark.parametrize(
-    ("dropout", "idle"),
-    [(True, False), (False, True), (True, True)],
-    ids=["dropout", "idle", "dropout and idle"],
+    ("resets", "dropout", "idle"),
+    [(True, True, True), (True, False, True), (False, True, False)],
+    ids=["all", "without dropout", "carried, all count"],
 )
 @pytest.mark.parametrize("shape", [*SHAPES, *OTHERS], ids=str)
 def test_the_gradient_is_what_central_differences_say(
