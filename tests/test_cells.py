@@ -76,6 +76,13 @@ def test_an_lstm_forgets_little_before_it_has_learned_anything() -> None:
         assert p[name].reshape(4, 5).tolist() == [[0] * 5, [1] * 5, [0] * 5, [0] * 5]
 
 
+def test_rotations_of_a_new_network_are_uniform() -> None:
+    """A single unit has two of them: its state comes back, or turned round."""
+    size, rngs = Architecture(3, 1, 1), map(np.random.default_rng, range(20))
+    turns = [initial(size, np.zeros(3), rng)["W1"].item() for rng in rngs]
+    assert set(turns) == {-1, 1}
+
+
 # The gradient of each cell, and its loss
 
 ONE_LAYER = [

@@ -53,6 +53,15 @@ def test_fillings_are_those_of_brute_force(text: str) -> None:
     assert found.left_out == 0
 
 
+def test_what_is_dropped_is_all_but_the_likeliest() -> None:
+    odds = {chr(0x100 + i): 0.7 / 70 * (1 + i % 7 / 10 - 0.3) for i in range(70)}
+    model = independent({END: 0.3, **odds})
+    dropped = sum(sorted(odds.values())[:6])
+    tried = (0.7 - dropped) * 0.3 * (1 - model.vocabulary.novelty)
+    expected = dropped / (tried + dropped)
+    assert filled(model, "_", beam=64).left_out == pytest.approx(expected, rel=1e-4)
+
+
 def test_gated_cells_and_a_unit_that_halts_fill_in_too() -> None:
     model = model_of("abc", cell="lstm", ends="halt", layers=1, hidden=5).language_model
     found = {one.text: one.probability for one in filled(model, "a*b_").fillings}

@@ -55,6 +55,19 @@ def test_the_end_costs_what_the_length_costs() -> None:
         assert score.nats_of_ends == pytest.approx(length, abs=1e-10)
 
 
+def test_the_gradient_of_an_empty_text_is_a_number() -> None:
+    p = drawing_lengths().parameters
+    gradient = p.like()
+    assert Lengths.fill_gradient(p, np.array([0]), 1.0, gradient) > 0
+    for name in Lengths.shapes:
+        slope, h = 0.0, 1e-5
+        for sign in (1, -1):
+            moved = p.copy()
+            moved[name][0] += sign * h
+            slope += sign * float(Lengths.nats(moved, np.array([0]))[0]) / (2 * h)
+        assert gradient[name][0] == pytest.approx(slope, abs=1e-7)
+
+
 def test_the_rank_of_an_end_counts_likelier_lengths() -> None:
     model = drawing_lengths()
     costs = Lengths.nats(model.parameters, np.arange(50))

@@ -1,11 +1,15 @@
-"""What a check-up looks at: all that is held out, or a part that stands for it."""
+"""A run from epoch to epoch; what a check-up looks at, all that is held out or a part of it."""
 
 from __future__ import annotations
 
-import numpy as np
+from types import SimpleNamespace
 
+import numpy as np
+import pytest
+
+import charrnn
 from charrnn.corpus import Examples
-from charrnn.training.loop import SETTLING, part_of
+from charrnn.training.loop import SETTLING, Done, Step, part_of
 from charrnn.vocabulary import END
 
 ONE_LONG = Examples(np.arange(100_000, dtype=np.uint32) + 2)
@@ -16,6 +20,27 @@ def lines(count: int, length: int) -> Examples:
     ids = np.arange(count * length, dtype=np.uint32) + 2
     ids[length - 1 :: length] = END
     return Examples(ids)
+
+
+TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
+
+
+def test_nothing_crosses_from_one_epoch_to_the_next() -> None:
+    run = charrnn.train(TEXTS, hidden=5, layers=2, batch=3, bptt=8, epochs=2)
+    state = run.checkpoint.state
+    while (state.epoch, state.window) != (1, 0):
+        next(run)
+    assert not any(h.any() for h in state.lanes)
+
+
+def test_minutes_are_those_of_steps_and_check_ups_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter(range(10**6))  # each look at the clock takes one
+    clock = SimpleNamespace(monotonic=lambda: next(seconds))
+    monkeypatch.setattr("charrnn.training.loop.time", clock)
+    size = charrnn.TrainConfig(hidden=5, layers=1, batch=3, bptt=8, check_every=5)
+    *events, done = charrnn.train(TEXTS, size, minutes=0.49)
+    assert done == Done("minutes")
+    assert sum(isinstance(event, Step) for event in events) == 25
 
 
 def test_what_is_short_is_looked_at_as_it_is() -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import product
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -238,12 +239,24 @@ def test_known_texts_are_compared_without_case_and_outer_spaces() -> None:
     assert (passed, conditions.rejected) == ([False, True], {"copies": 1})
 
 
+def test_what_has_no_end_may_be_longer_than_the_longest() -> None:
+    conditions = Conditions(longest=3)
+    samples = [Sample(0, "abc", 0.0, ended) for ended in ("limit", "end")]
+    assert list(map(conditions.accept, samples)) == [False, True]
+
+
 def test_a_hopeless_case_is_given_up() -> None:
     sampler = Sampler(speller("abc"), SampleConfig(seed=1))
     conditions = Conditions(known={"abc"})
     assert list(choose(sampler, 10**9, conditions)) == []
     assert conditions.rejected == {"copies": conditions.drawn}
     assert conditions.drawn < 2000
+
+
+def test_only_failures_in_a_row_are_hopeless() -> None:
+    conditions: Any = mock.Mock(accept=lambda sample: sample.number % 3 == 0)
+    drawn = choose(Sampler(speller("abc"), SampleConfig(seed=1)), 30, conditions)
+    assert [sample.number for sample in drawn] == list(range(0, 30, 3))
 
 
 def test_the_best_are_the_likeliest_of_ten_times_as_many() -> None:

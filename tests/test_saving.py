@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import resource
 import signal
+import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 
 import charrnn
 from charrnn import errors, model_file, saving
 from charrnn.errors import SaveError
+from charrnn.system import LineFile
 from tests.program import BRIEF, SMALL, Program
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
@@ -104,14 +109,15 @@ def test_fault_18_a_kill_while_saving_leaves_a_whole_file(
     assert sorted(os.listdir()) == ["m.npz", "n.npz", "names.txt"]
 
 
+def full(_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
 def test_fault_19_a_failed_save_leaves_the_old_file_and_nothing_else(
     saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, run = saved.read_bytes(), charrnn.resume(saved, TEXTS)
     next(run)
-
-    def full(_file: int) -> None:
-        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(errors.SaveError, match="cannot be saved: No space left") as failed:
@@ -121,6 +127,30 @@ def test_fault_19_a_failed_save_leaves_the_old_file_and_nothing_else(
     assert os.listdir(saved.parent) == [saved.name]
     with pytest.raises(errors.SaveError, match="it is not a regular file"):
         run.save("/dev/null")
+
+
+def test_a_save_outlasts_a_power_cut_and_leaves_the_rights_of_the_file(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = mock.Mock(fsync=mock.Mock(wraps=os.fsync), replace=mock.Mock(wraps=os.replace))
+    for name in ("fsync", "replace"):
+        monkeypatch.setattr(os, name, getattr(disk, name))
+    saved.chmod(0o640)
+    charrnn.resume(saved, TEXTS).save(saved)
+    assert [call[0] for call in disk.mock_calls] == ["fsync", "replace"]
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o640
+
+
+def test_fault_19_a_line_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    lines: Any = LineFile(tmp_path / "rows.jsonl")
+    lines.append({"a": 1})
+    write = lines._file.write
+    lines._file = mock.Mock(wraps=lines._file)
+    lines._file.write.side_effect = lambda data: write(data[:3]) if len(data) > 6 else full(data)
+    with pytest.raises(OSError, match="No space left"):
+        lines.append({"b": 2})
+    assert lines.lines() == [b'{"a": 1}\n']
+    lines.close()
 
 
 def test_fault_19_a_limit_on_the_size_of_files_keeps_the_last_good_one(trained: Program) -> None:
@@ -160,6 +190,22 @@ def test_fault_23_a_lock_keeps_others_out_and_goes_with_its_holder(tmp_path: Pat
         process.send_signal(signal.SIGKILL)
     with saving.locked(path):
         pass
+
+
+def test_fault_23_a_lock_that_its_holder_removes_meanwhile_keeps_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, flock = tmp_path / ".m.npz.lock", fcntl.flock
+
+    def take(file: Any, how: int) -> None:
+        lock.unlink()
+        lock.touch()  # by the next run
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", take)
+    with pytest.raises(errors.SaveError), saving.locked(tmp_path / "m.npz"):
+        pass
+    assert lock.exists()
 
 
 @pytest.mark.parametrize("links", [True, False])

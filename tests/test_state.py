@@ -15,9 +15,16 @@ from charrnn.network.unfolded import Unfolded
 from charrnn.runs import fit, train
 from charrnn.settings import Fitted, TrainConfig
 from charrnn.training.batches import Epoch
-from charrnn.training.state import inherit, take_sizes
+from charrnn.training.state import ending, inherit, take_sizes
 from charrnn.vocabulary import Vocabulary
 from tests.networks import babbler
+
+
+@pytest.mark.parametrize(("patience", "why"), [(1, "patience"), (2, "patience"), (3, None)])
+def test_patience_counts_the_check_ups_since_the_best(patience: int, why: str | None) -> None:
+    config = train(["anna", "bob"] * 9, epochs=9, patience=patience).checkpoint.config
+    history = [{"step": step} for step in (5, 10, 15, 20)]
+    assert ending(config, 1, 0.0, (10, 2.0), history) == why
 
 
 def test_rows_that_both_know_are_copied_and_new_ones_are_zero() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,3 +60,9 @@ def test_another_text_of_that_name_in_this_folder_is_not_taken_for_it(program: P
     (program / "away/texts").mkdir()
     program.write("away/texts/names.txt", "something else\n")
     assert program.run("eval", "-m", "../models/n.npz", cwd=program / "away").status == 0
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_standard_input_is_recorded_as_what_cannot_be_read_again(name: str) -> None:
+    record = replace(charrnn.load("dinosaurs").corpus, sources=(name, "/tmp/a.txt"))
+    assert record.seen_from("/tmp").sources == ("-", "a.txt")
