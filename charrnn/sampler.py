@@ -41,7 +41,7 @@ LANES: Final = 1024  # samples drawn side by side, at most
 FIRST_LANES: Final = 64  # in the first group, so that the first texts appear soon
 ROOM: Final = 1 << 22  # symbols of a group, and logits of a step, at most
 AHEAD: Final = 16  # steps whose random numbers are computed at a time
-BEFORE: Final = 1 << 48  # the step of the random number for a length
+LENGTH_STEP: Final = 1 << 48  # the step of the random number for a length
 COLDEST: Final = 1e-100  # lower temperatures draw the same
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: its multiples spread evenly
@@ -101,21 +101,22 @@ class Sampler:
     ) -> None:
         self.config = config = config or SampleConfig()
         self.vocabulary = vocabulary = model.vocabulary
+        self.predictor = model if isinstance(model, Predictor) else Predictor([model])
         self.seed = secrets.randbits(64) if config.seed is None else config.seed
         most = ROOM // max(vocabulary.symbols, config.max_characters)
         self.lanes = max(FIRST_LANES, min(LANES, most))
         self.prime = prime
+        self.prime_ids = np.append(END, vocabulary.encode(prime)).astype(np.intp)
         self.excluded = [UNKNOWN] if may_be_empty or prime else [END, UNKNOWN]  # at the first step
-        self.read = np.append(END, vocabulary.encode(prime)).astype(np.intp)
-        self.predictor = model if isinstance(model, Predictor) else Predictor([model])
         self._known_nats = -math.log1p(-vocabulary.novelty)  # of not being an unseen character
         self._state = self.predictor.zeros(1)
         self._lengths: LengthChoice | None = None
         if self.predictor.head.lengths is not None:
-            self._lengths = LengthChoice(self, len(prime) or int(not may_be_empty))
+            least = len(prime) or int(not may_be_empty)
+            self._lengths = LengthChoice(self.predictor, self.prime_ids, config.temperature, least)
             self.prime_nats = self._lengths.prime_nats
         else:
-            self.prime_nats = float(self.read_prime(self._state)[0])
+            self.prime_nats = float(read_prime(self.predictor, self.prime_ids, self._state)[0])
 
     def stream(self, number: int = 0) -> Iterator[str]:
         """Yield the characters of one sample as they are drawn, and "" if its END is drawn."""
@@ -129,14 +130,16 @@ class Sampler:
         share: Share | None = None,
     ) -> Iterator[Sample]:
         """Yield the samples of these numbers, at the first attempt or at these attempts."""
+        groups = self._groups(zip(numbers, attempts or repeat(0), strict=False))
+        results = share(groups) if share else map(self.draw_group, groups)
+        return chain.from_iterable(results)
 
-        def groups() -> Iterator[list[Draw]]:
-            draws, lanes = zip(numbers, attempts or repeat(0), strict=False), FIRST_LANES
-            while group := list(islice(draws, lanes)):
-                yield group
-                lanes = min(4 * lanes, self.lanes)
-
-        return chain.from_iterable(share(groups()) if share else map(self.draw_group, groups()))
+    def _groups(self, draws: Iterator[Draw]) -> Iterator[list[Draw]]:
+        """Yield the draws in groups, each up to four times as large as the one before it."""
+        size = FIRST_LANES
+        while group := list(islice(draws, size)):
+            yield group
+            size = min(4 * size, self.lanes)
 
     def draw_group(self, draws: Sequence[Draw]) -> list[Sample]:
         """Return the samples of these draws, drawn side by side."""
@@ -156,12 +159,12 @@ class Sampler:
     ) -> Iterator[tuple[Integers, Integers, Array64]]:
         """Yield, for each step, the rows of samples that go on, their symbols and their nats."""
         streams = keys(self.seed, numbers, attempts)
-        rows = np.arange(len(streams))
+        rows = np.arange(len(streams))  # (B,) the samples that go on
         if self._lengths is None:
             state = [np.repeat(h, len(rows), 0) for h in self._state]
         else:
-            state, length_nats = self._lengths.begin(uniform(streams, BEFORE, 1)[0])
-        x = np.full(len(rows), self.read[-1])
+            state, length_nats = self._lengths.begin(uniform(streams, LENGTH_STEP, 1)[0])
+        x = np.full(len(rows), self.prime_ids[-1])
         limit, excluded = self.config.max_characters, self.excluded
         for step in range(limit + 1):
             if step % AHEAD == 0:
@@ -171,10 +174,10 @@ class Sampler:
             excluded = [UNKNOWN]
             goes_on = np.full(len(rows), step + 1 < limit)
             if self._lengths is not None:
-                left = state[-1]  # characters to come
-                x = np.where(left < 0, END, x)
-                nats = np.where(left < 0, length_nats[rows], nats)
-                goes_on |= left == 0  # this one ends at its length, not at the limit
+                to_come = state[-1]  # (B,) characters after this one; -1 at END
+                x = np.where(to_come < 0, END, x)
+                nats = np.where(to_come < 0, length_nats[rows], nats)
+                goes_on |= to_come == 0  # END comes next, also at the limit
             yield rows, x, nats
             goes_on &= x != END
             if not goes_on.all():
@@ -190,12 +193,12 @@ class Sampler:
         The logits o (B, K) change.
         """
         temperature = self.config.temperature
-        aside = np.logaddexp.reduce(o[:, excluded], 1)
+        log_excluded = np.logaddexp.reduce(o[:, excluded], 1)
         o[:, excluded] = -np.inf
-        most = np.maximum.reduce(o, 1)
-        o -= most[:, None]
+        largest = np.maximum.reduce(o, 1)
+        o -= largest[:, None]
         weights = np.exp(o)  # softmax (10.11), up to a factor
-        log_sums = np.logaddexp(np.log(np.add.reduce(weights, 1)), aside - most)
+        log_sums = np.logaddexp(np.log(np.add.reduce(weights, 1)), log_excluded - largest)
         if temperature == 0:
             weights = np.eye(o.shape[1])[o.argmax(1)]
         elif temperature != 1:
@@ -215,26 +218,28 @@ class Sampler:
         if top_k is not None:
             ranked[:, top_k:] = 0
         if top_p is not None:
-            reached = np.add.accumulate(ranked, 1)
-            ranked[:, 1:][reached[:, :-1] >= top_p * reached[:, -1:]] = 0
+            sums = np.add.accumulate(ranked, 1)
+            is_enough = sums >= top_p * sums[:, -1:]
+            ranked[:, 1:][is_enough[:, :-1]] = 0  # the symbols before reach top_p
         filtered = np.empty_like(weights)
         np.put_along_axis(filtered, order, ranked, 1)
         return filtered
 
-    def read_prime(self, state: State) -> Array64:
-        """Move the state on to the prime's last symbol. Return the prime's nats, (B,)."""
-        lanes = len(state[0])
-        total = np.zeros(lanes)
-        for x, y in pairwise(self.read.tolist()):
-            o = self.predictor.step(np.full(lanes, x), state)
-            nats = np.logaddexp.reduce(o, 1) - o[:, y]
-            add_novelty(self.vocabulary, np.full(lanes, y), nats, certain_ends=False)
-            total += nats
-        return total
+
+def read_prime(predictor: Predictor, prime_ids: Integers, state: State) -> Array64:
+    """Move the state on to the prime's last symbol. Return the prime's nats, (B,)."""
+    lanes = len(state[0])
+    total = np.zeros(lanes)
+    for x, y in pairwise(prime_ids.tolist()):
+        o = predictor.step(np.full(lanes, x), state)
+        nats = np.logaddexp.reduce(o, 1) - o[:, y]
+        add_novelty(predictor.vocabulary, np.full(lanes, y), nats, certain_ends=False)
+        total += nats
+    return total
 
 
-SINGLE, WIDER = 256, 512  # ranges of one length, and of more
-FAR: Final = 1 << 28  # characters beyond the prime where the last range ends
+SINGLE, WIDER = 256, 512  # ranges of one length, and of several
+FARTHEST: Final = 1 << 28  # characters beyond the prime where the last range ends
 RARE: Final = 1e-3  # of all texts
 
 
@@ -245,47 +250,48 @@ class LengthChoice:
     them: to a network, large numbers of characters to come look alike.
     """
 
-    def __init__(self, sampler: Sampler, least: int) -> None:
-        lengths = sampler.predictor.head.lengths
-        assert lengths is not None
-        self._sampler, self._lengths = sampler, lengths
-        self._p = sampler.predictor.model.parameters
-        wider = np.geomspace(SINGLE, FAR, WIDER).astype(np.int64)
+    def __init__(
+        self, predictor: Predictor, prime_ids: Integers, temperature: float, least: int
+    ) -> None:
+        self._predictor, self._prime_ids = predictor, prime_ids
+        wider = np.geomspace(SINGLE, FARTHEST, WIDER).astype(np.int64)
         bounds = least + np.concatenate([np.arange(SINGLE), wider])
-        self._first, self._many = bounds[:-1], np.diff(bounds)  # (R,) the lengths of each range
-        middle = self._first + (self._many - 1) // 2
-        log_p = -self._read(middle)[1]  # of one length and the prime
-        sums = np.add.accumulate(np.exp(log_p - log_p.max()) * self._many)
-        self.prime_nats = -float(log_p.max() + np.log(sums[-1])) if sampler.prime else 0.0
-        if sampler.config.temperature != 1:
+        self._first, self._sizes = bounds[:-1], np.diff(bounds)  # (R,) the lengths of each range
+        log_p = -self._read(self._first + (self._sizes - 1) // 2)[1]  # of one length and the prime
+        sums = np.add.accumulate(np.exp(log_p - log_p.max()) * self._sizes)
+        has_prime = len(prime_ids) > 1
+        self.prime_nats = -float(log_p.max() + np.log(sums[-1])) if has_prime else 0.0
+        if temperature != 1:
             # The longest are RARE, but so many that they could outweigh the others.
             log_p[1:][sums[:-1] > (1 - RARE) * sums[-1]] = -np.inf
-        log_p = (log_p - log_p.max()) / max(sampler.config.temperature, COLDEST)
-        self._weights = np.exp(log_p) * self._many
+        log_p = (log_p - log_p.max()) / max(temperature, COLDEST)
+        self._weights = np.exp(log_p) * self._sizes
 
     def begin(self, chances: Array64) -> tuple[State, Array64]:
         """Draw lengths by these chances (S,).
 
         Return the states before the prime's last symbol, (S, H), and the nats of the lengths.
         """
-        tau, lane = np.unique(self.draw(chances), return_inverse=True)
+        tau, lane = np.unique(self.draw(chances), return_inverse=True)  # read each length once
         state, nats = self._read(tau)
         return [h[lane] for h in state], (nats - self.prime_nats)[lane]
 
     def _read(self, tau: Integers) -> tuple[State, Array64]:
         """Return, for lengths (n,), the states at the prime's end; the nats of length and prime."""
-        state = self._sampler.predictor.zeros(len(tau), left=tau)
-        nats: Array64 = self._lengths.nats(self._p, tau) + self._sampler.read_prime(state)
-        return state, nats
+        lengths = self._predictor.head.lengths
+        assert lengths is not None
+        state = self._predictor.zeros(len(tau), left=tau)
+        prime_nats = read_prime(self._predictor, self._prime_ids, state)
+        return state, lengths.nats(self._predictor.model.parameters, tau) + prime_nats
 
     def draw(self, chances: Array64) -> Integers:
         """Return a length for each of these chances, (S,). Those of a range are equally likely."""
         sums = np.add.accumulate(self._weights)
         wanted = chances * sums[-1]
-        which = np.searchsorted(sums, wanted, "right")
-        share = 1 - (sums[which] - wanted) / self._weights[which]
-        within = (share * self._many[which]).astype(np.int64)
-        lengths: Integers = self._first[which] + within.clip(0, self._many[which] - 1)
+        which = np.searchsorted(sums, wanted, "right")  # (S,) ranges
+        share = 1 - (sums[which] - wanted) / self._weights[which]  # of the range, up to the length
+        within = (share * self._sizes[which]).astype(np.int64)
+        lengths: Integers = self._first[which] + within.clip(0, self._sizes[which] - 1)
         return lengths
 
 
@@ -352,10 +358,10 @@ def choose(
     for first in sampler.samples(range(count), share=share):
         later = sampler.samples(repeat(first.number), range(1, ATTEMPTS))
         sample = next(filter(conditions.accept, chain([first], later)), None)
+        in_vain = in_vain + 1 if sample is None else 0
         if sample is not None:
             yield sample
-        in_vain = in_vain + 1 if sample is None else 0
-        if in_vain == IN_VAIN:
+        elif in_vain == IN_VAIN:
             return
 
 
@@ -368,8 +374,8 @@ def limit_length(
     """
     most = len(prime) + config.max_characters
     if longest is not None:
-        config = replace(config, max_characters=max(1, min(most, longest + 1) - len(prime)))
-        most = min(most, longest)
+        room = min(config.max_characters, longest + 1 - len(prime))  # one shows that it is too long
+        config, most = replace(config, max_characters=max(1, room)), min(most, longest)
     least = max(shortest or 0, len(prime))
     if least > most:
         what = f"a sample would need at least {least} characters, and may have at most {most}"

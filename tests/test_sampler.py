@@ -272,7 +272,7 @@ def test_the_best_are_the_likeliest_of_ten_times_as_many() -> None:
 
 def test_lengths_are_as_frequent_as_they_are_likely() -> None:
     model, count = drawing_lengths(), 20_000
-    choice = LengthChoice(Sampler(model, may_be_empty=True), 0)
+    choice = LengthChoice(Predictor([model]), np.zeros(1, np.intp), 1.0, 0)
     found = choice.draw((np.arange(count) + 0.5) / count)
     often = np.bincount(found[found < 12], minlength=12) / count
     expected = np.exp(-Lengths.nats(model.parameters, np.arange(12)))
@@ -289,9 +289,9 @@ def test_a_prime_says_how_long_its_text_may_be() -> None:
         scored = score_group([Predictor([model])], same_length)[0]
         ways = np.array([text.count("?") * model.vocabulary.unseen_nats for text in same_length])
         totals.append(float(np.exp(ways - scored.totals(scored.nats)).sum()))
-    found = LengthChoice(Sampler(model, SampleConfig(seed=1), "ba"), 2).draw(
-        (np.arange(8000) + 0.5) / 8000
-    )
+    prime_ids = np.append(0, model.vocabulary.encode("ba")).astype(np.intp)
+    choice = LengthChoice(Predictor([model]), prime_ids, 1.0, 2)
+    found = choice.draw((np.arange(8000) + 0.5) / 8000)
     share = np.bincount(found[found < 7] - 2, minlength=5)
     np.testing.assert_allclose(share / share.sum(), np.array(totals) / sum(totals), atol=2e-3)
 
