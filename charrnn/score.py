@@ -177,7 +177,9 @@ class Difference(NamedTuple):
 
 def json_of(difference: Difference | None) -> dict[str, float]:
     """Return a difference for JSON; nothing for None."""
-    return dict(zip(("difference", "standard_error"), difference or (), strict=False))
+    if difference is None:
+        return {}
+    return {"difference": difference[0], "standard_error": difference[1]}
 
 
 def difference_of(ids: Ids, nats: NDArray[np.float64], other: NDArray[np.float64]) -> Difference:

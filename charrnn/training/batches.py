@@ -9,7 +9,6 @@ A window is T rows of the lanes: the inputs x, and the targets y, which stand on
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,13 +47,16 @@ class Epoch:
         rng = np.random.default_rng([seed, ORDER, epoch])
         order = np.arange(len(examples), dtype=np.uint32)
         rng.shuffle(order)
-        starts = examples.starts.astype(np.int64)
-        self.begins, self.ends = starts[order], starts[order + 1]  # in the examples, by order
-        self.stops = np.cumsum(self.ends - self.begins)  # (n,) the end of each on the circle
-        total = len(examples.ids)
-        turn = int(rng.integers(total))
-        bounds = turn + total * np.arange(lanes + 1, dtype=np.int64) // lanes
-        self.bounds = self._to_beginnings(bounds, slack=total // lanes // SLACK)
+        starts, self.total = examples.starts.astype(np.int64), len(examples.ids)
+        self.ends = starts[order + 1]  # (n,) the end of each example in the ids, in this order
+        self.sizes = self.ends - starts[order]
+        self.stops = np.cumsum(self.sizes)  # (n,) its end on the circle
+        bounds = np.arange(lanes + 1, dtype=np.int64) * self.total // lanes
+        bounds += int(rng.integers(self.total))
+        back, ahead = self._around(bounds % self.total)
+        way = np.where(back <= ahead, -back, ahead)  # to the nearest beginning of an example
+        is_near = np.abs(way) <= self.total // lanes // SLACK
+        self.bounds = bounds + np.where(is_near, way, 0)  # (B + 1,) of the lanes, on the circle
         self.lengths = np.diff(self.bounds)
         self.windows = -(-int(self.lengths.max()) // steps)
 
@@ -65,44 +67,36 @@ class Epoch:
         """Yield the windows of this epoch from that number on."""
         rows = self._rows()
         for first in range(window * self.steps, self.windows * self.steps, self.steps):
-            left = self.lengths - first
-            steps = min(self.steps, int(left.max()))
+            to_come = self.lengths - first  # (B,) symbols of each lane
+            steps = min(self.steps, int(to_come.max()))
             symbols = rows[first : first + steps + 1].astype(np.intp)
-            idle = np.arange(steps)[:, None] >= left if left.min() < steps else None
             x, y = symbols[:-1], symbols[1:]
-            cut = Window(x, y, x == END, idle)
-            yield self._counted(cut, first) if self.counting else cut
+            t = np.arange(steps)[:, None]
+            idle = t >= to_come if to_come.min() < steps else None
+            clock = left = None
+            if self.counting:  # the characters of the example before y, and after it
+                clock, ahead = self._around((self.bounds[:-1] + first + t) % self.total)
+                left = ahead - 1
+            yield Window(x, y, x == END, idle, clock, left)
 
     def _rows(self) -> Ids:
         """Return the symbols of each lane and the one before them, (T + 1, B)."""
-        ids, shift = self.examples.ids, self.ends - self.stops
-        size, total = self.windows * self.steps + 1, len(ids)
+        ids, shifts = self.examples.ids, self.ends - self.stops  # from the circle to the ids
         circle = np.empty_like(ids)
-        for first in range(0, total, CHUNK):
-            places = np.arange(first, min(first + CHUNK, total))
+        for first in range(0, self.total, CHUNK):
+            places = np.arange(first, min(first + CHUNK, self.total))
             which = np.searchsorted(self.stops, places, side="right")
-            circle[places] = ids[places + shift[which]]
-        circle = np.resize(circle, total + size)
+            circle[places] = ids[places + shifts[which]]
+        size = self.windows * self.steps + 1
+        circle = np.resize(circle, self.total + size)  # goes round again
         rows = np.empty((size, len(self.lengths)), ids.dtype)
         for lane, bound in enumerate(self.bounds[:-1].tolist()):
-            first = (bound - 1) % total
+            first = (bound - 1) % self.total
             rows[:, lane] = circle[first : first + size]
         return rows
-
-    def _counted(self, window: Window, first: int) -> Window:
-        """Add how many characters of its example each place has behind it, and ahead of it."""
-        steps = np.arange(first, first + len(window.x))[:, None]
-        before, after = self._around((self.bounds[:-1] + steps) % self.stops[-1])
-        return replace(window, clock=before, left=after - 1)
 
     def _around(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the symbols from the beginning of its example to each place, and to its end."""
         which = np.searchsorted(self.stops, places, side="right")
-        stops = self.stops[which]
-        return places - stops + (self.ends - self.begins)[which], stops - places
-
-    def _to_beginnings(self, bounds: NDArray[np.int64], slack: int) -> NDArray[np.int64]:
-        """Return the bounds, each moved to the beginning of an example within ``slack``."""
-        before, after = self._around(bounds % self.stops[-1])
-        nearest = np.where(before <= after, -before, after)
-        return bounds + np.where(np.abs(nearest) <= slack, nearest, 0)
+        ahead = self.stops[which] - places
+        return self.sizes[which] - ahead, ahead

@@ -37,7 +37,7 @@ class Regularization:
         self.config, self.architecture = config, p.architecture
         self.is_on = any((config.dropout, config.dropconnect, config.blank))
         self.names = [name for name in p if name.startswith("W")] if config.dropconnect else []
-        self.loudness: dict[str, Array] = {}
+        self.factors: dict[str, Array] = {}  # of weights: 0 if hidden
         self._rng = np.random.default_rng()
 
     def begin(self, step: int) -> None:
@@ -50,31 +50,31 @@ class Regularization:
         if not self.config.dropout:
             return None
         shape = (self.architecture.layers, 1, self.config.batch, self.architecture.hidden)
-        return list(self._loudness(shape, self.config.dropout))
+        return list(self._draw_factors(shape, self.config.dropout))
 
     def hide_weights(self, p: Parameters) -> None:
         """Hide some weights, in place."""
         for name in self.names:
-            self.loudness[name] = self._loudness(p[name].shape, self.config.dropconnect)
-            p[name][...] *= self.loudness[name]
+            self.factors[name] = self._draw_factors(p[name].shape, self.config.dropconnect)
+            p[name][...] *= self.factors[name]
 
     def through_weights(self, gradient: Parameters) -> None:
         """Turn the gradient of the thinned parameters into that of all parameters, in place."""
         for name in self.names:
-            gradient[name][...] *= self.loudness[name]
+            gradient[name][...] *= self.factors[name]
 
     def characters(self, window: Window) -> Window:
         """Return the window with some inputs hidden, and all targets."""
         if not self.config.blank:
             return window
-        hidden = self._rng.random(window.x.shape, np.float32) < self.config.blank
-        return replace(window, x=np.where(hidden & (window.x != END), UNKNOWN, window.x))
+        is_blank = self._rng.random(window.x.shape, np.float32) < self.config.blank
+        return replace(window, x=np.where(is_blank & (window.x != END), UNKNOWN, window.x))
 
-    def _loudness(self, shape: tuple[int, ...], share: float) -> Array:
-        """Return factors with mean 1, 0 for about this share of places."""
-        loud = min(255, max(1, round(256 * (1 - share))))  # shares are multiples of 1/256
+    def _draw_factors(self, shape: tuple[int, ...], share: float) -> Array:
+        """Return factors with mean 1: 0 for about this share of places, and equal for the rest."""
+        shown = min(255, max(1, round(256 * (1 - share))))  # places of 256
         draws = self._rng.integers(0, 256, shape, np.uint8)
-        return np.multiply(draws < loud, np.float32(256 / loud), dtype=np.float32)
+        return np.multiply(draws < shown, np.float32(256 / shown), dtype=np.float32)
 
 
 class OwnInputs:
@@ -96,15 +96,15 @@ class OwnInputs:
         x, reader, plain = window.x.copy(), self._reader, p.plain()
         for before, h in zip(reader.states, state, strict=True):
             before[0] = h
-        arrays: list[Any] = [window.begins, window.clock, window.left]
-        for t in range(1 + int(np.max(np.flatnonzero(sampled.any(1)), initial=-1))):
+        arrays: list[Any] = [x, window.y, window.begins, None, window.clock, window.left]
+        last = np.flatnonzero(sampled.any(1)).max(initial=-1)  # step with a sampled input
+        for t in range(last + 1):
             lanes = np.flatnonzero(sampled[t])
             if len(lanes):
-                top = reader.layers[-1].h[0, lanes]
-                x[t, lanes] = sample_characters(plain, top, chances[t, lanes])
-            begins, clock, left = (None if a is None else a[t : t + 1] for a in arrays)
-            y = window.y[t : t + 1]  # not used
-            reader.read(plain, Window(x[t : t + 1], y, begins, clock=clock, left=left))
+                h = reader.layers[-1].h[0, lanes]
+                x[t, lanes] = sample_characters(plain, h, chances[t, lanes])
+            step_t: list[Any] = [None if array is None else array[t : t + 1] for array in arrays]
+            reader.read(plain, Window(*step_t))
         return replace(window, x=x)
 
     def places(self, rng: np.random.Generator, window: Window, done: float) -> NDArray[np.bool_]:
@@ -112,8 +112,9 @@ class OwnInputs:
         steps, lanes = window.x.shape
         sampled = rng.random(window.x.shape) < self.config.own_inputs * done
         length = min(self.config.free_running, steps)
-        since = np.arange(steps)[:, None] - rng.integers(0, steps - length + 1, lanes)
-        sampled |= (since >= 0) & (since < length)
+        first = rng.integers(0, steps - length + 1, lanes)  # (B,) of a free-running stretch
+        t = np.arange(steps)[:, None]
+        sampled |= (t >= first) & (t < first + length)
         return sampled & (window.x > UNKNOWN)
 
 

@@ -99,10 +99,11 @@ def inherit(model: LanguageModel, vocabulary: Vocabulary, frequencies: Array) ->
     """
     old = model.parameters
     p = Parameters.zeros(replace(old.architecture, symbols=vocabulary.symbols))
-    known = [END, UNKNOWN, *vocabulary.encode(model.vocabulary.characters)]
+    known = np.array([END, UNKNOWN, *vocabulary.encode(model.vocabulary.characters)])
     for name, array in p.items():
-        sides = zip(array.shape, old[name].shape, strict=True)
-        array[tuple(known if had != side else slice(None) for side, had in sides)] = old[name]
+        sizes = zip(array.shape, old[name].shape, strict=True)
+        axes = [known if wider > size else np.arange(size) for wider, size in sizes]
+        array[np.ix_(*axes)] = old[name]
     new = np.setdiff1d(np.arange(vocabulary.symbols), known)
     p["c"][new] = np.log(frequencies[new]) + np.log(np.exp(old["c"]).sum())
     return p
