@@ -98,7 +98,7 @@ class Facts:
     corpus: CorpusRecord
     counted: Ids | None = None  # the text whose n-grams are counted, if it is kept
     oddest: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(USES))
-    mixture: tuple[float, float] = (0.5, 0.5)  # exponents of the network and the counts
+    mixture: tuple[float, ...] = (0.5, 0.5)  # exponents of network and counts: see Predictor
 
     def shared(self) -> dict[str, Any]:
         """Return these facts by name."""

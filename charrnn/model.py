@@ -129,7 +129,7 @@ class Model:
         if use is not None and chosen != "network" and self.counts is None:
             what = f"use {chosen} needs counts, and the model has none"
             raise ModelFileError(what, "Train a model with [counts], or leave [use] out.", "use")
-        return Predictor([self.language_model], self.counts, chosen)
+        return Predictor([self.language_model], self.counts, chosen, self.trained.mixture)
 
     def sample(
         self,

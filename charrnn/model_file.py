@@ -162,6 +162,8 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     config = built(Fitted, facts.pop("settings"))
     size = built(int | None, facts.pop("counted"))
     values = {name: built(hints[name], value) for name, value in facts.items()}
+    if len(values["mixture"]) not in (2, 4):
+        raise ValueError("a mixture has two exponents, or two for each half of the held-out text")
     architecture = architecture_of(config, vocabulary.symbols)
     shapes = layout(config, architecture, size, values["slim"])
     arrays = {name: read_array(archive, name, *shapes[name]) for name in shapes}

@@ -1,10 +1,11 @@
 """The distribution of the next symbol, by networks, by counts, or by both: ``step`` by symbol.
 
 several networks   P = the mean of their P
-with counts        P ~ P of the networks ^ a * P of the counts ^ b     up to 500 symbols
-                   P = a P of the networks + b P of the counts         above, where roots are slow
+with counts        P ~ P of the networks ^ a * P of the counts ^ b
 
-The two exponents are the ``mixture``. The state is that of each network, then that of the counts.
+The exponents a and b are fitted on each half of the held-out text, and their means predict. Each
+half is scored with those of the other half, so that its loss is that of new text. The state is that
+of each network, then that of the counts.
 """
 
 from __future__ import annotations
@@ -14,19 +15,22 @@ from dataclasses import replace
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from charrnn.counts import Ngrams
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network import Array64, Integers
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import Count, Network, State
+from charrnn.vocabulary import END, Ids
 
 Use = Literal["network", "counts", "both"]
-Mixture = tuple[float, float]
 
-EVEN: Final[Mixture] = (0.5, 0.5)
-MOST_ROOTS: Final = 500  # symbols
+EVEN: Final = (0.5, 0.5)
+ENOUGH: Final = 500  # symbols in each half of a held-out text to which the exponents are fitted
+STRETCH: Final = 256  # symbols of each lane that the fit reads
+SETTLING: Final = 32  # of these that do not count: their context was not read
+PULL: Final = 1e-3  # towards equal exponents, where the text does not determine them
 SMALLEST: Final = 1e-300  # added to a mean of probabilities, so that its logarithm is finite
 MIXABLE_HEADS: Final = ("symbol", "halt")  # their logits are a distribution that includes END
 OTHER_VOCABULARY: Final = "Use models with the same vocabulary, such as models of the same texts."
@@ -40,10 +44,12 @@ class Predictor:
         models: Sequence[LanguageModel],
         counts: Ngrams | None = None,
         use: Use = "both",
-        mixture: Mixture = EVEN,
+        mixture: ArrayLike = EVEN,
         dtype: DTypeLike = np.float64,
     ) -> None:
-        self.models, self.counts, self.mixture = tuple(models), counts, mixture
+        self.models, self.counts = tuple(models), counts
+        self.halves = np.reshape(mixture, (-1, 2))  # the exponents of each half, or of all text
+        self.mixture: Array64 = self.halves.mean(0)
         self.use: Use = "network" if counts is None else use
         self.model = self.models[0]
         self.vocabulary = self.model.vocabulary
@@ -72,10 +78,10 @@ class Predictor:
             state.append(self.counts.empty_contexts(lanes))
         return state
 
-    def step(self, x: Integers, state: State) -> Array64:
+    def step(self, x: Integers, state: State, mixture: Array64 | None = None) -> Array64:
         """Read x (B,), move the state on, and return the logits (B, K), which may be changed.
 
-        ``logits`` has those of each part until the next step.
+        ``logits`` has those of each part until the next step. Exponents may differ by lane, (2, B).
         """
         logits = self.logits
         if self.use != "counts":
@@ -89,7 +95,8 @@ class Predictor:
             self.counts.read(x, state[-1])
             logits["counts"] = np.log(self.counts.probabilities(state[-1]))
         if self.use == "both":
-            logits["both"] = mix(logits["network"], logits["counts"], self.mixture)
+            a, b = self.mixture if mixture is None else mixture[:, :, None]
+            logits["both"] = a * logits["network"] + b * logits["counts"]
         return logits[self.use]
 
 
@@ -101,14 +108,6 @@ def check_mixable(head_name: str) -> None:
             f"Use [ends] {' or '.join(MIXABLE_HEADS)}.",
             "ends",
         )
-
-
-def mix(o: Array64, log_p: Array64, mixture: Mixture = EVEN) -> Array64:
-    """Return the logits of the mixture of a network's logits and the counts' log P, (B, K)."""
-    a, b = mixture
-    if o.shape[1] <= MOST_ROOTS:
-        return a * o + b * log_p
-    return np.log(a * softmax(o) + b * np.exp(log_p) + SMALLEST)
 
 
 def softmax(o: Array64) -> Array64:
@@ -129,4 +128,41 @@ def combine(predictors: Sequence[Predictor]) -> Predictor:
     shared = replace(first.vocabulary, novelty=novelty)
     largest = max(predictors, key=lambda predictor: getattr(predictor.counts, "size", 0))
     models = [replace(model, vocabulary=shared) for model in models]
-    return Predictor(models, largest.counts, largest.use, largest.mixture)
+    return Predictor(models, largest.counts, largest.use, largest.halves)
+
+
+def fit_mixture(predictor: Predictor, held_out: Ids) -> tuple[float, ...]:
+    """Return the exponents that suit each half of a held-out text; EVEN for a short text."""
+    middle = len(held_out) // 2
+    if predictor.use != "both" or middle < ENOUGH:
+        return EVEN
+    return fit_exponents(predictor, held_out[:middle]) + fit_exponents(predictor, held_out[middle:])
+
+
+def fit_exponents(predictor: Predictor, ids: Ids) -> tuple[float, ...]:
+    """Return the two exponents with the lowest loss on evenly spaced stretches of a text.
+
+    The loss is convex in them: a few of Newton's steps find its minimum.
+    """
+    lanes = min(-(-len(ids) // STRETCH), 32, 2 + 8000 // predictor.vocabulary.symbols)
+    starts = np.linspace(0, len(ids) - STRETCH, lanes, dtype=np.int64)
+    text = ids[starts + np.arange(STRETCH)[:, None]].astype(np.intp)  # (T, B)
+    state, parts = predictor.zeros(lanes), list[Array64]()
+    for x in [np.full(lanes, END), *text[:-1]]:
+        for h in state[:-1]:
+            h[x == END] = 0
+        predictor.step(x, state)
+        parts.append(np.stack([predictor.logits["network"], predictor.logits["counts"]], 2))
+    logits, y = np.concatenate(parts[SETTLING:]), text[SETTLING:].ravel()  # (N, K, 2), (N,)
+    rows, exponents = np.arange(len(y)), np.array(EVEN)
+    tried: list[tuple[float, ...]] = []
+    for _ in range(6):
+        y_hat = softmax(logits @ exponents)
+        loss = float(-np.log(y_hat[rows, y] + SMALLEST).mean())
+        tried.append((loss, *exponents.tolist()))
+        apart = logits - (y_hat[:, :, None] * logits).sum(1, keepdims=True)
+        gradient = PULL * (exponents - EVEN) - apart[rows, y].mean(0)
+        hessian = np.tensordot(y_hat[:, :, None] * apart, apart, ((0, 1), (0, 1))) / len(y)
+        step = np.linalg.solve(hessian + PULL * np.eye(2), gradient)
+        exponents = np.maximum(exponents - step, 0)
+    return min(tried)[1:]

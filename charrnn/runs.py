@@ -21,17 +21,20 @@ from typing import Any
 from charrnn import model_file, saving
 from charrnn.contents import Checkpoint, CorpusRecord, copy_best, record_of
 from charrnn.corpus import Corpus, Texts, corpus_of
-from charrnn.counts import Baseline, baselines, sample_of
+from charrnn.counts import Baseline, Ngrams, baselines, sample_of
 from charrnn.errors import ResumeError, SaveError, SettingError, check_agreement
 from charrnn.model import Model
+from charrnn.network import Array64
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.plots import show_progress
+from charrnn.predictor import Predictor, Use, fit_mixture
 from charrnn.score import oddest
+from charrnn.scorer import score_ids
 from charrnn.settings import CorpusConfig, TrainConfig
 from charrnn.signals import delayed
 from charrnn.system import path_of
-from charrnn.training.loop import Done, Event, nats_of_best
+from charrnn.training.loop import AT_ONCE, TRAINED_ON, Done, Event
 from charrnn.training.loop import train as learn
 from charrnn.training.state import check_patience, sizes_of, start, take_sizes
 
@@ -56,9 +59,7 @@ class Run(Iterator[Event]):
         with self._between_steps, delayed():
             event = next(self._events)
             if isinstance(event, Done):
-                run, corpus = self.checkpoint, self._corpus
-                costs = nats_of_best(run.state, corpus, run.counted)
-                run.oddest = oddest(corpus.held_out.ids, costs)
+                measure(self.checkpoint, self._corpus)
             return event
 
     @property
@@ -140,6 +141,24 @@ def compute_baselines(corpus: Corpus, record: CorpusRecord) -> list[Baseline]:
     known = baselines(corpus.train.ids, corpus.held_out.ids, corpus.vocabulary)
     record.baselines.update({order.name: order.nats_per_character for order in known})
     return known
+
+
+def measure(run: Checkpoint, corpus: Corpus, *, however_long: bool = False) -> dict[Use, Array64]:
+    """Fit the mixture, note the oddest held-out example, and return the held-out nats by part.
+
+    Scoring that takes long is left out by default.
+    """
+    ids = corpus.held_out.ids
+    if run.state.best is None or not len(ids):
+        return {}
+    model = run.trained.model
+    counts = None if run.counted is None else Ngrams(run.counted, run.vocabulary.symbols)
+    run.mixture = fit_mixture(Predictor([model], counts), ids)
+    predictor = Predictor([model], counts, mixture=run.mixture)
+    is_wanted = however_long or len(ids) <= max(AT_ONCE, run.state.characters // TRAINED_ON)
+    costs = score_ids(predictor, ids, split=len(ids) // 2)[0] if is_wanted else {}
+    run.oddest = oddest(ids, costs)
+    return costs
 
 
 def resume(

@@ -87,7 +87,11 @@ def join(groups: Sequence[Scored]) -> Scored:
 
 
 def score_group(
-    predictors: Sequence[Predictor], texts: Sequence[str], *, ranking: bool = False
+    predictors: Sequence[Predictor],
+    texts: Sequence[str],
+    *,
+    ranking: bool = False,
+    split: int | None = None,  # the place of the middle of the held-out text, if these are of it
 ) -> list[Scored]:
     """Score some texts, each from its beginning to its END, by predictors with one vocabulary."""
     vocabulary = predictors[0].vocabulary
@@ -99,7 +103,7 @@ def score_group(
     ids[~is_end] = vocabulary.encode("".join(texts))
     results: list[Scored] = []
     for predictor in predictors:
-        parts, ranks = score_ids(predictor, ids, ranking=ranking)
+        parts, ranks = score_ids(predictor, ids, ranking=ranking, split=split)
         results.append(Scored(texts, ids, stops - sizes, parts, predictor.use, ranks))
     return results
 
@@ -111,6 +115,7 @@ def score_ids(
     ranking: bool = False,
     stretch: int = STRETCH,
     warm_up: int = WARM_UP,
+    split: int | None = None,
 ) -> tuple[dict[Use, Array64], Ranks | None]:
     """Return the nats of each symbol by part, (S,), and the ranks; an END follows each text."""
     flat = np.concatenate([np.zeros(1, ids.dtype), ids]).astype(np.intp)  # y is one place after x
@@ -121,6 +126,8 @@ def score_ids(
     begins, reads_from, ends, starts = cut(sizes, stretch, warm_up)
     nats: dict[Use, Array64] = {name: np.zeros(len(ids)) for name in predictor.parts}
     ranks = np.zeros(len(ids), np.int32) if ranking else None
+    halves = predictor.mixture[None] if split is None else predictor.halves
+    mixtures = np.where(np.arange(len(ids)) < (split or 0), halves[-1:].T, halves[:1].T)
     order = np.argsort(reads_from - ends, kind="stable")  # the longest first
     for at in range(0, len(order), LANES):
         lanes = order[at : at + LANES]
@@ -129,7 +136,7 @@ def score_ids(
         warm = begins[lanes] - first
         left = sizes[np.searchsorted(stops, start, "right")] - 1 - first
         state = predictor.zeros(len(lanes), first, left)
-        _read(predictor, flat, start + first, read, warm, state, nats, ranks)
+        _read(predictor, flat, start + first, read, warm, state, mixtures, nats, ranks)
     _add_lengths(predictor, ids, stops, sizes, nats, ranks)
     for cost in nats.values():
         add_novelty(
@@ -159,6 +166,7 @@ def _read(
     read: Places,  # (B,)  symbols to read, the most first
     warm: Places,  # (B,)  symbols to read before those that count
     state: list[NDArray[Any]],
+    mixtures: Array64,  # (2, S)
     nats: dict[Use, Array64],
     ranks: Ranks | None,
 ) -> None:
@@ -171,7 +179,7 @@ def _read(
             place, rows, warm = place[:lanes], rows[:lanes], warm[:lanes]
             state = [h[:lanes] for h in state]
         y = flat[place + 1]
-        predictor.step(flat[place], state)
+        predictor.step(flat[place], state, mixtures[:, place])
         for name, o in predictor.logits.items():
             if not predictor.is_bounded:
                 o -= o.max(1, keepdims=True)

@@ -27,11 +27,11 @@ from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, check_agreement
 from charrnn.model_file import save
 from charrnn.network.parameters import LanguageModel
-from charrnn.runs import Run, begin, configure
+from charrnn.runs import begin, configure, measure
 from charrnn.saving import locked, remedy
 from charrnn.settings import CorpusConfig, option_of
 from charrnn.system import LineFile, parse_line
-from charrnn.training.loop import Done, nats_of_best
+from charrnn.training.loop import Done, train
 
 SCHEMA = "charrnn.sweep.run/2"
 ROWS = "sweep.jsonl"
@@ -92,10 +92,10 @@ def train_one(material: Material, trial: Trial) -> tuple[Row, Checkpoint | None]
         config = configure({**learning, "seed": trial.seed, "cores": 1}, model)
         run = begin(corpus, material.cutting, config, model)
         run.corpus, stopped = material.record, ""
-        for event in Run(corpus, run):
+        for event in train(run.state, corpus, run.config):
             if isinstance(event, Done):
                 stopped = event.why
-        costs = nats_of_best(run.state, corpus, run.counted, however_long=True)
+        costs = measure(run, corpus, however_long=True)
         nats, best = costs.get("both", costs["network"]), run.state.best
         assert best is not None
         row["best"] = {"step": best.step, "nats_per_character": float(nats.mean())}

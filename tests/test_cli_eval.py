@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import charrnn
+from charrnn import scorer
 from charrnn.score import BITS
 from tests.program import NAMES, SIZE, Program
 
@@ -31,12 +32,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Program:
     """Models of a list, with 20 held-out names: with counts, of a column, of few names."""
     made = Program(tmp_path_factory.mktemp("eval"))
     made.write("names.txt", NAMES)
+    made.write("many.txt", "".join(f"{a} {b}\n" for a in WORDS[:16] for b in WORDS[:16]))
     made.write("few.txt", "".join(f"{word}\n" for word in WORDS[:40]))
     hosts = "".join(f"{i},{word}\n" for i, word in enumerate(WORDS))
     made.write("hosts.csv", f"id,host\n{hosts}")
     for name, line in {
         "model": ("names.txt",),
         "counts": ("names.txt", "--counts", "--holdout", "0.4"),
+        "fitted": ("many.txt", "--counts", "--holdout", "0.5"),
         "few": ("few.txt",),
         "host": ("hosts.csv", "--column", "host"),
         "second": ("hosts.csv", "--column", "2"),
@@ -87,6 +90,31 @@ def test_parts_and_baselines(made: Program) -> None:
     out = made.run("eval", "-m", "counts.npz", "--baselines").out
     assert out.index("both") < out.index("uniform") < out.index("markov-6")
     assert not any(line.endswith(" ") for line in out.splitlines())
+
+
+def test_held_out_text_is_scored_as_at_the_end_of_training(
+    made: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each half of it has the exponents of the other, in any groups; other texts have the mean."""
+    assert charrnn.load(made / "counts.npz").trained.mixture == (0.5, 0.5)
+    line = ("many.txt", "--counts", "--holdout", "0.5", "--epochs", "3", "--json", "-m", "new.npz")
+    summary = made.run("train", *line, *SIZE).json
+    assert (made / "new.npz").read_bytes() == (made / "fitted.npz").read_bytes()
+    mixture = charrnn.load(made / "new.npz").trained.mixture
+    assert len(mixture) == 4
+    wanted = {part: figures["nats_per_character"] for part, figures in summary["parts"].items()}
+    assert wanted["both"] < wanted["counts"]
+    for most in (1 << 14, 7):
+        monkeypatch.setattr(scorer, "MOST_TEXTS", most)
+        (found,) = rows(made, "-m", "new.npz")
+        for part, figures in found["parts"].items():
+            assert figures["nats_per_character"] == pytest.approx(wanted[part], rel=1e-9)
+    alone = rows(made, "-m", "new.npz", "--per-example")
+    assert sum(row["nats"] for row in alone) == pytest.approx(found["nats"])
+    texts = [row["text"] for row in alone]
+    again = charrnn.load(made / "new.npz").score(texts).nats
+    assert again == pytest.approx(found["nats"], rel=0.01)
+    assert again != pytest.approx(found["nats"], rel=1e-9)
 
 
 def test_several_models_are_a_row_each_after_their_mixture(made: Program) -> None:

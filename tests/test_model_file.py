@@ -135,6 +135,7 @@ FORGED: dict[str, Callable[[Facts, dict[str, Any]], Any]] = {
     "vocabulary": lambda d, _: d["facts"]["vocabulary"].update(characters="ba"),
     "source": lambda d, _: d["facts"]["corpus"].update(sources=[1]),
     "mixture": lambda d, _: d["facts"].update(mixture=[1]),
+    "exponent": lambda d, _: d["facts"].update(mixture=[0.5, "0.5"]),
     "nan": lambda _, a: a["U1.npy"].fill(np.nan),
     "large": lambda _, a: a["last.npy"].fill(1e30),
     "symbols": lambda _, a: a["counted.npy"].fill(255),

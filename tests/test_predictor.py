@@ -7,14 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from charrnn import predictor as module
 from charrnn.counts import Ngrams
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network import Array64
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
-from charrnn.predictor import Predictor, Use, combine, softmax
-from charrnn.scorer import score_ids
+from charrnn.predictor import EVEN, Predictor, Use, combine, fit_mixture, softmax
+from charrnn.sampler import Sampler
+from charrnn.scorer import join, score_group, score_ids
+from charrnn.settings import SampleConfig
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 from tests.networks import vocabulary_of
 
@@ -37,8 +38,11 @@ def text(seed: int, size: int) -> Ids:
     return ids
 
 
-def predictor(networks: int = 1, head: str = "symbol", use: Use = "both") -> Predictor:
-    return Predictor([network(seed, head) for seed in range(networks)], Ngrams(text(1, 80), K), use)
+def predictor(
+    networks: int = 1, head: str = "symbol", use: Use = "both", mixture: tuple[float, ...] = EVEN
+) -> Predictor:
+    models = [network(seed, head) for seed in range(networks)]
+    return Predictor(models, Ngrams(text(1, 80), K), use, mixture)
 
 
 def chances_after(asked: Predictor, ids: Ids) -> Array64:
@@ -52,20 +56,51 @@ def chances_after(asked: Predictor, ids: Ids) -> Array64:
 
 @pytest.mark.parametrize("head", ["symbol", "halt"])
 @pytest.mark.parametrize("networks", [1, 3])
-@pytest.mark.parametrize("roots", [0, 500])
-def test_a_mixture_is_half_of_each_by_hand(
-    monkeypatch: pytest.MonkeyPatch, head: str, networks: int, roots: int
+@pytest.mark.parametrize("mixture", [EVEN, (0.2, 0.7, 0.4, 0.9)])
+def test_a_mixture_is_a_product_of_powers_by_hand(
+    head: str, networks: int, mixture: tuple[float, ...]
 ) -> None:
-    monkeypatch.setattr(module, "MOST_ROOTS", roots)
-    both = predictor(networks, head)
+    both = predictor(networks, head, mixture=mixture)
+    a, b = (0.3, 0.8) if len(mixture) > 2 else mixture
     for size in (0, 1, 5, 12):
         ids = text(size, size)
         mean = np.mean([chances_after(Predictor([one]), ids) for one in both.models], axis=0)
         counted = chances_after(predictor(networks, head, "counts"), ids)
-        wanted = np.sqrt(mean * counted) if roots else mean + counted
+        wanted = mean**a * counted**b
         np.testing.assert_allclose(chances_after(both, ids), wanted / wanted.sum(), rtol=1e-9)
         alone = chances_after(predictor(networks, head, "network"), ids)
         np.testing.assert_allclose(alone, mean, rtol=1e-9)
+
+
+@pytest.mark.parametrize("of_network", [0.05, 0.5, 0.95])
+def test_fitted_exponents_are_better_than_equal_ones(of_network: float) -> None:
+    """The held-out text is drawn from a mixture in which one part may count for little."""
+    source = Predictor([network(1)], Ngrams(text(1, 80), K), mixture=(of_network, 1 - of_network))
+    sampler = Sampler(source, SampleConfig(seed=1, max_characters=60))
+    texts = [sample.text for sample in sampler.samples(range(1500))]
+    scored = score_group([source], texts)[0]
+    fitted = fit_mixture(source, scored.ids)
+    middle, even = len(scored.ids) // 2, Predictor(source.models, source.counts)
+    both = Predictor(source.models, source.counts, mixture=fitted)
+    nats = score_group([both], texts, split=middle)[0].parts
+    means = {use: cost.mean() for use, cost in nats.items()}
+    equal = score_group([even], texts)[0].nats.mean()
+    assert means["both"] < min(means["network"], means["counts"]) + 0.001
+    assert means["both"] < equal + (0.001 if of_network == 0.5 else -0.005)
+    assert fit_mixture(source, scored.ids[:999]) == EVEN
+
+
+def test_each_half_has_the_exponents_of_the_other_in_any_groups() -> None:
+    both, texts = predictor(mixture=(0.2, 0.7, 0.4, 0.9)), ["ab" * i for i in range(30)]
+    first, second = (predictor(mixture=pair) for pair in ((0.4, 0.9), (0.2, 0.7)))
+    (whole,) = score_group([both], texts, split=400)
+    sizes = [len(text) + 1 for text in texts]
+    alone = [
+        score_group([both], [text], split=400 - sum(sizes[:i]))[0] for i, text in enumerate(texts)
+    ]
+    np.testing.assert_allclose(join(alone).nats, whole.nats, rtol=1e-9)
+    for half, place in ((first, slice(0, 400)), (second, slice(400, None))):
+        np.testing.assert_allclose(whole.nats[place], score_group([half], texts)[0].nats[place])
 
 
 def test_the_parts_are_the_scores_of_each_alone() -> None:
@@ -86,9 +121,13 @@ def test_the_order_of_models_changes_nothing(use: Use) -> None:
 
 def test_of_several_counts_those_of_the_longest_text_are_used() -> None:
     repeated = np.tile(np.array([2, 3, END], np.uint8), 100)
-    models = [Predictor([network(1)], Ngrams(ids, K)) for ids in (text(1, 60), repeated)]
+    models = [
+        Predictor([network(1)], Ngrams(ids, K), mixture=mixture)
+        for ids, mixture in ((text(1, 60), EVEN), (repeated, (0.2, 0.7, 0.4, 0.9)))
+    ]
     for order in (models, models[::-1]):
         assert combine(order).counts is models[1].counts
+        assert (combine(order).halves == models[1].halves).all()
 
 
 def test_a_mean_has_the_mean_novelty() -> None:

@@ -161,6 +161,26 @@ def test_fault_18_a_run_that_is_resumed_with_any_settings_ends_in_the_same_bytes
     check()
 
 
+def test_fault_18_a_mixture_is_fitted_to_the_same_bytes_after_a_resume(tmp_path: Path) -> None:
+    texts = [f"{a} {b}" for a, b in product(WORDS, WORDS)]
+    straight, stopped = tmp_path / "straight.npz", tmp_path / "stopped.npz"
+    config = charrnn.TrainConfig(hidden=4, layers=1, epochs=2, counts=True)
+    fitted = charrnn.fit(texts, config, holdout=0.5)
+    fitted.save(straight)
+    stepped(charrnn.train(texts, config, holdout=0.5), 3).save(stopped)
+    assert charrnn.load(stopped).trained.mixture == (0.5, 0.5)
+    run = charrnn.resume(stopped, texts)
+    for _ in run:
+        pass
+    run.save(stopped)
+    assert stopped.read_bytes() == straight.read_bytes()
+    mixture = charrnn.load(straight).trained.mixture
+    assert mixture == run.model.trained.mixture == fitted.trained.mixture
+    assert len(mixture) == 4
+    means = (mixture[0] + mixture[2]) / 2, (mixture[1] + mixture[3]) / 2
+    assert fitted.predictor().mixture.tolist() == pytest.approx(means)
+
+
 def test_seeds_share_a_vocabulary_and_a_held_out_text(program: Program) -> None:
     names = [*Path("names.txt").read_text("utf-8").split(), "Żółw", "ßÆ", "Ñandú", "Éva", "Łyna"]
     program.write("more.txt", "\n".join(names))

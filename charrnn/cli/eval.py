@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, tee
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rich.text import Text as RichText
 
     from charrnn.corpus import Corpus
-    from charrnn.predictor import Use
+    from charrnn.predictor import Predictor, Use
     from charrnn.scorer import Scored
     from charrnn.texts import Example
 
@@ -56,6 +56,7 @@ SCORING, ROWS = "Scoring", "Rows and colours"  # panels of help
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
 STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
 Row = tuple[float, Visible]  # the nats per character of an example, and its line
+Group = tuple[list[str], int | None]  # texts, and where the middle of the held-out text is
 
 
 class Threshold(Values):
@@ -122,7 +123,7 @@ def run(options: Options, console: Console) -> None:
     from charrnn.model import load
     from charrnn.predictor import combine
     from charrnn.score import Score, score_of, scores_of
-    from charrnn.scorer import groups_of, join, score_group
+    from charrnn.scorer import groups_of, join
     from charrnn.texts import examples_in, held_out_examples, rebuild_corpus
 
     began = time.monotonic()
@@ -159,9 +160,10 @@ def run(options: Options, console: Console) -> None:
         head = f"{'line':>{options.place_width}}  bits/char  x oddest  text"
         console.out.write_lines([console.out.paint(Visible(head), CYAN)])
     used = [first] if options.shows_rows else [*predictors.values()]
-    work = partial(score_group, ranking=options.per_char)
+    work = partial(score_texts, ranking=options.per_char)
     groups, copies = tee(groups)
-    texts = ([example.text for example in group] for group in copies)
+    middle = None if corpus is None or options.sources else len(corpus.held_out.ids) // 2
+    texts = texts_of(copies, middle)
     with open_executor(used, cores, options.scheduler) as executor:
         for examples, scored in zip(groups, map_in_order(executor, work, texts), strict=True):
             total += score_of(scored[0])
@@ -234,6 +236,22 @@ def limit_of(above: str | None, oddest: float | None) -> float:
         why = "That needs one model with 20 held-out examples, and texts cut as in training."
         raise ModelFileError(what, f"{why} Or name bits: --above 4.")
     return number * oddest
+
+
+def texts_of(groups: Iterable[list[Example]], split: int | None) -> Iterator[Group]:
+    """Yield the texts of each group, and the middle of the held-out text, counted from there."""
+    for examples in groups:
+        texts = [example.text for example in examples]
+        yield texts, split
+        split = None if split is None else split - sum(len(text) + 1 for text in texts)
+
+
+def score_texts(predictors: list[Predictor], group: Group, *, ranking: bool) -> list[Scored]:
+    """Score the texts of a group, in any process."""
+    from charrnn.scorer import score_group
+
+    texts, split = group
+    return score_group(predictors, texts, ranking=ranking, split=split)
 
 
 def rows_of(

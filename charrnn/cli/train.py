@@ -216,12 +216,10 @@ def learn(
 
 def measure(training: Training) -> None:
     """Score all held-out text by the best network and the counts, and compare with counting."""
-    from charrnn import score
-    from charrnn.training.loop import nats_of_best
+    from charrnn import runs, score
 
     run, ids = training.run, training.corpus.held_out.ids
-    costs = nats_of_best(run.state, training.corpus, run.counted)
-    run.oddest = score.oddest(ids, costs)
+    costs = runs.measure(run, training.corpus)
     for name, nats in costs.items():
         best = min(training.baselines, key=lambda baseline: baseline.nats_per_character)
         training.scores[name] = score.tally(ids, nats)

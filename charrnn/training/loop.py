@@ -19,12 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus import Corpus, Examples
-from charrnn.counts import Ngrams
 from charrnn.errors import DivergedError, ResumeError
-from charrnn.network import Array64
-from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel
 from charrnn.network.unfolded import Window
-from charrnn.predictor import Predictor, Use
+from charrnn.predictor import Predictor
 from charrnn.score import Score, tally
 from charrnn.scorer import score_ids
 from charrnn.settings import Ending, Fitted
@@ -34,7 +32,6 @@ from charrnn.training.lanes import Lanes
 from charrnn.training.noise import OwnInputs, Regularization
 from charrnn.training.optimizers import Optimizer, clip, rate
 from charrnn.training.state import Best, TrainState, find_ending, is_due, progress
-from charrnn.vocabulary import Ids
 
 TRAINED_ON = 10  # symbols between two check-ups, for each symbol scored
 LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
@@ -204,21 +201,3 @@ def part_of(examples: Examples, most: int) -> Part:
     counted = np.tile(np.arange(length) >= SETTLING, len(places))
     counted[:length] = True
     return Examples(ids), counted
-
-
-def nats_of_best(
-    state: TrainState, corpus: Corpus, counted: Ids | None, *, however_long: bool = False
-) -> dict[Use, Array64]:
-    """Return the surprisals of the whole held-out text under the best parameters, if any.
-
-    The keys are "network"; with counts also "counts" and "both". Scoring that takes long is left
-    out by default.
-    """
-    symbols = len(corpus.held_out.ids)
-    is_long = symbols > max(AT_ONCE, state.characters // TRAINED_ON)
-    if state.best is None or not symbols or (is_long and not however_long):
-        return {}
-    best = Parameters(state.parameters.architecture, state.best.flat)
-    counts = None if counted is None else Ngrams(counted, corpus.vocabulary.symbols)
-    predictor = Predictor([LanguageModel(best, corpus.vocabulary)], counts)
-    return score_ids(predictor, corpus.held_out.ids)[0]
