@@ -18,7 +18,7 @@ from tests.networks import model_of
 from tests.program import Program
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
-HOSTILE = "a</title><script>\u202e\x1b&\n\"'"
+HOSTILE = "a</title></script /<script>\u202e\x1b&\n\"'"
 
 
 def test_the_losses_sum_to_those_of_eval(well_trained: Program) -> None:
@@ -124,6 +124,7 @@ def test_a_page_holds_the_text_as_text_and_loads_nothing(drawn: Program, name: s
     rules = [some["content"] for _, some in page.elements if "http-equiv" in some]
     style, script = page.texts["style"][0], page.texts["script"][1]
     assert rules == [policy([script], style)]
+    assert not set(page.texts["script"][0]) & set("<>&")
     facts = json.loads(page.texts["script"][0])
     typed = "anna" if name == "anna.html" else HOSTILE
     assert facts["text"] == typed

@@ -137,6 +137,8 @@ def test_a_long_text_is_counted_in_whole_examples_from_all_of_it() -> None:
     assert sample[-1] == END
     at = places(text, 6400)
     np.testing.assert_array_equal(text[at], sample)
+    begins = at[np.flatnonzero(np.diff(at, prepend=-9) > 1)]
+    assert (text[begins[begins > 0] - 1] == END).all()
     assert at[0] < 100
     assert at[-1] > len(text) - 450
     np.testing.assert_array_equal(places(np.full(1000, 2, np.uint8), 640)[[0, -1]], [0, 993])

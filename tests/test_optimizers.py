@@ -47,6 +47,12 @@ def test_adam() -> None:
     np.testing.assert_allclose(two_steps("adam"), 1 - first - second, rtol=1e-7)
 
 
+def test_adam_adds_e_to_the_root_without_its_bias() -> None:
+    p = Parameters(Architecture(1, 1, 1), np.ones(5))
+    Optimizer("adam", p).update(p.flat, np.full(5, 1e-9), initial_moments("adam", p), 1, 0.1)
+    np.testing.assert_allclose(p.flat, 1 - 0.1 * 1e-9 / (1e-9 + 1e-8))
+
+
 def test_weight_decay_shrinks_matrices_and_spares_biases() -> None:
     # V: 1 - 0.1 * 0.5 = 0.95 before the first step, and so on
     U, W, b, V, c = two_steps("sgd", weight_decay=0.5)
