@@ -258,8 +258,6 @@ def test_fault_24_a_folder_that_is_gone_matters_only_to_what_is_in_it(trained: P
     script = f'mkdir -p "{gone}" && cd "{gone}" && rmdir "{gone}" && exec "$0" "$@"'
     by = ["/bin/sh", "-c", script, *CHARRNN]
     trained.run("sample", "-m", model, by=by, env=DUMB).says()
-    ended = trained.run("train", trained / "names.txt", by=by)
-    is_refusal(ended, "the current folder is gone", "Change to a folder")
     is_refusal(trained.run("eval", "names.txt", by=by), "model.npz", "Train one first, ")
 
 

@@ -67,13 +67,9 @@ class Output:
         """Return a console of Rich, for colours and pages; foreign text must be visible."""
         from rich.console import Console as RichConsole
 
+        size = self.width  # for both, or Rich would read COLUMNS itself
         return RichConsole(
-            file=self.stream,
-            width=self.width,
-            height=self.width,  # with both, Rich does not read COLUMNS itself
-            highlight=False,
-            markup=False,
-            emoji=False,
+            file=self.stream, width=size, height=size, highlight=False, markup=False, emoji=False
         )
 
     @property
@@ -119,26 +115,10 @@ class Console:
         """Write an object with its schema as one line."""
         self.out.write_lines([json_line(name, fields)])
 
-    def say(self, *lines: Visible) -> None:
-        """Write lines to stderr, above a progress bar."""
-        if not self.quiet:
-            self._write_above_bar(*lines)
-
-    def note(self, text: str) -> None:
-        self.say(visible_line(text))
-
-    def warn(self, text: str) -> None:
-        """Write a warning to stderr, with --quiet too."""
-        warning = visible_line(f"charrnn: warning: {text}")
-        self._write_above_bar(self.err.paint(warning, YELLOW))
-
-    def error(self, what: str, hint: str = "") -> None:
-        """Write an error and a hint to stderr, with --quiet too."""
-        self._write_above_bar(self.err.paint(visible_line(f"charrnn: error: {what}"), RED))
-        if hint:
-            self._write_above_bar(visible_line(hint))
-
-    def _write_above_bar(self, *lines: Visible) -> None:
+    def say(self, *lines: Visible, always: bool = False) -> None:
+        """Write lines to stderr, above a progress bar; with --quiet only if ``always``."""
+        if self.quiet and not always:
+            return
         text = "".join(f"{line}\n" for line in lines)
         with suppress(OSError):  # a terminal that was closed; the run goes on and is saved
             if "tqdm" in sys.modules:
@@ -148,6 +128,17 @@ class Console:
             else:
                 self.err.stream.write(text)
             self.err.stream.flush()
+
+    def note(self, text: str) -> None:
+        self.say(visible_line(text))
+
+    def warn(self, text: str) -> None:
+        warning = visible_line(f"charrnn: warning: {text}")
+        self.say(self.err.paint(warning, YELLOW), always=True)
+
+    def error(self, what: str, hint: str = "") -> None:
+        lines = [self.err.paint(visible_line(f"charrnn: error: {what}"), RED)]
+        self.say(*lines, *([visible_line(hint)] if hint else []), always=True)
 
     def note_if_waiting(self, sources: Sequence[str]) -> None:
         """Report that the program waits, if it reads from a terminal."""
@@ -178,7 +169,7 @@ def wrap(text: str, columns: int) -> list[Visible]:
 def entries(rows: Iterable[Entry], output: Output) -> Iterator[Visible]:
     """Yield the lines of entries. An entry without a name continues the one before."""
     for name, text in rows:
-        lead = output.paint(visible_line(f"{name:{INDENT}}"), CYAN if name.strip() else DIM)
+        lead = output.paint(visible_line(f"{name:{INDENT}}"), CYAN)
         for line in wrap(text, output.width - INDENT):
             yield Visible(lead + line)
             lead = Visible(" " * INDENT)
@@ -186,8 +177,6 @@ def entries(rows: Iterable[Entry], output: Output) -> Iterator[Visible]:
 
 def clock(seconds: float) -> str:
     """Return a duration as text: 1.2 s, 12 s, 3:05 min, 2:03 h."""
-    if not math.isfinite(seconds):
-        return "?"
     if seconds < 59.5:
         return f"{max(seconds, 0.1):.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -196,7 +185,7 @@ def clock(seconds: float) -> str:
 
 def count(number: float, what: str, are: str = "") -> str:
     """Return a number with its noun: 1 layer, 2,000 layers; with ``are="lines"``, 2 lines."""
-    word = are.removesuffix("s") if are not in ("", "mixed") else what
+    word = are.removesuffix("s") or what
     shown = f"{number:g}" if isinstance(number, float) else f"{number:,}"
     return f"{shown} {word}{'' if number == 1 else 's'}"
 
@@ -303,28 +292,21 @@ def report_errors() -> Iterator[None]:
 def explain(error: BaseException) -> tuple[int, str, str] | None:
     """Return the exit status, the message and the hint for an error; None for a bug."""
     match error:
-        case SettingError():
-            return USAGE, *in_words_of_the_command_line(error)
         case CharrnnError():
-            return FAILURE, *in_words_of_the_command_line(error)
+            status = USAGE if isinstance(error, SettingError) else FAILURE
+            return status, *in_words_of_the_command_line(error)
         case SystemExit():
-            return error.code if isinstance(error.code, int) else bool(error.code), "", ""
+            return int(error.code or 0), "", ""
         case KeyboardInterrupt():
             return getattr(error, "status", INTERRUPTED), "", ""
         case BrokenPipeError():
             return READER_LEFT, "", ""
-        case FileNotFoundError(filename=None):  # only the current folder has no name
-            return FAILURE, "the current folder is gone", "Change to a folder that exists."
         case OSError():
             place = f"{error.filename}: " if error.filename is not None else ""
             return FAILURE, f"{place}{error.strerror or error}", ""
         case MemoryError():
-            what = f"not enough memory: {error}" if str(error) else "not enough memory"
-            return (
-                FAILURE,
-                what,
-                "Try a smaller network or batch, or shorter windows.",
-            )
+            what = f"not enough memory: {error}".removesuffix(": ")
+            return FAILURE, what, "Try a smaller network or batch, or shorter windows."
     return None
 
 
