@@ -1,6 +1,1 @@
-"""The command line: options, terminal output, signals and exit statuses.
-
-``app`` reads the command line and runs a command. A small command is one file; train, eval, sample
-and sweep are folders, with ``options.py`` and ``run.py``. Options are parsed without numpy, which
-is imported with the work. ``terminal`` draws tables, curves, colours and progress bars.
-"""
+"""The command line: a file for each command, and app, options, console and progress for all."""

@@ -60,9 +60,9 @@ def main(args: Sequence[str]) -> None:
         program().main(args=list(args), prog_name="charrnn")
     is_command = bool(args) and args[0] in COMMANDS
     command = load(args[0]) if is_command else program()
-    name, rest = (f"charrnn {args[0]}", args[1:]) if is_command else ("charrnn", args)
+    name, words = (f"charrnn {args[0]}", args[1:]) if is_command else ("charrnn", args)
     try:  # not through main() of Typer, which handles Ctrl-C and closed pipes in its own way
-        with command.make_context(name, list(rest), obj={"short": "--help" not in rest}) as ctx:
+        with command.make_context(name, list(words), obj={"short": "--help" not in words}) as ctx:
             command.invoke(ctx)
     except typer.Exit as end:
         raise SystemExit(end.exit_code) from None

@@ -179,15 +179,14 @@ def clock(seconds: float) -> str:
     """Return a duration as text: 1.2 s, 12 s, 3:05 min, 2:03 h."""
     if seconds < 59.5:
         return f"{max(seconds, 0.1):.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60:,}:{minutes % 60:02} h"
+    minutes, tail = divmod(round(seconds), 60)
+    return f"{minutes}:{tail:02} min" if minutes < 60 else f"{minutes // 60:,}:{minutes % 60:02} h"
 
 
 def count(number: float, what: str, are: str = "") -> str:
     """Return a number with its noun: 1 layer, 2,000 layers; with ``are="lines"``, 2 lines."""
     word = are.removesuffix("s") or what
-    shown = f"{number:g}" if isinstance(number, float) else f"{number:,}"
-    return f"{shown} {word}{'' if number == 1 else 's'}"
+    return f"{number:,.15g} {word}{'' if number == 1 else 's'}"
 
 
 def show_version() -> None:

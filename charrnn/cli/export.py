@@ -17,12 +17,6 @@ charrnn export names.html --title Heroes
 # a module for a web page of your own
 charrnn export names.mjs
 
-# one header for a program in C
-charrnn export names.h
-
-# for PyTorch
-charrnn export names.safetensors
-
 # a small model file, without the training text of train --counts
 charrnn export small.npz --without-counts
 """

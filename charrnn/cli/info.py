@@ -73,31 +73,26 @@ def run(options: Options, console: Console) -> None:
     console.out.write_lines(learning_curve(model.trained.history, console.out))
 
 
-def row(name: str, words: str, **facts: Any) -> Row:
-    """Return a line for people, and the same facts for JSON."""
-    return name, words, facts
-
-
 def contents(path: Path, model: Model) -> Iterator[Row]:
     """Yield rows about the file, the network, the vocabulary and the corpus."""
     c, vocabulary, corpus = model.config, model.vocabulary, model.corpus
     size, parameters = os.path.getsize(model_at(path)), model.parameters.flat.size
-    yield row("model", f"{path}, {decimal(size)}", model=str(path), bytes=size)
+    yield "model", f"{path}, {decimal(size)}", {"model": str(path), "bytes": size}
     network = f"{c.layers} x {c.hidden:,} {c.cell}, {parameters:,} parameters"
-    yield row("network", network, parameters=parameters, hidden=c.hidden, layers=c.layers)
+    yield "network", network, {"parameters": parameters, "hidden": c.hidden, "layers": c.layers}
     symbols, characters = vocabulary.symbols, list(vocabulary.characters)
-    yield row("vocabulary", f"{symbols:,} symbols: end, unknown, and", symbols=symbols)
+    yield "vocabulary", f"{symbols:,} symbols: end, unknown, and", {"symbols": symbols}
     names = "  ".join(NAMES.get(symbol) or visible_line(symbol) for symbol in characters[:MOST])
     if len(characters) > MOST:
         names += f"  and {len(characters) - MOST:,} more"
-    yield row("", names, vocabulary=characters, novelty=vocabulary.novelty)
+    yield "", names, {"vocabulary": characters, "novelty": vocabulary.novelty}
     facts = asdict(corpus)
     baselines, _ = facts.pop("baselines"), facts.pop("known")
     facts |= facts.pop("reading") | {"symbols": symbols}
-    yield row("corpus", ", ".join(corpus.sources) or "texts passed from Python", corpus=facts)
+    yield "corpus", ", ".join(corpus.sources) or "texts passed from Python", {"corpus": facts}
     examples = count(corpus.examples, "example", are=corpus.examples_are)
     held_out = f"{corpus.held_out_examples:,} more are held out"
-    yield row("", f"{examples}, {corpus.characters:,} characters; {held_out}", baselines=baselines)
+    yield "", f"{examples}, {corpus.characters:,} characters; {held_out}", {"baselines": baselines}
 
 
 def training(model: Model) -> Iterator[Row]:
@@ -108,7 +103,7 @@ def training(model: Model) -> Iterator[Row]:
     trained, counters, baselines = model.trained, model.trained.counters, model.corpus.baselines
     holds_corpus, best = trained.counted is not None, trained.best
     words = "the file holds the training text (--counts)" if holds_corpus else ""
-    yield row("counts", words, holds_corpus=holds_corpus)
+    yield "counts", words, {"holds_corpus": holds_corpus}
     settings = asdict(model.config)
     del settings["cores"]  # which no result depends on
     settings |= {"epochs": None} if settings["epochs"] == FOREVER else {}
@@ -117,22 +112,22 @@ def training(model: Model) -> Iterator[Row]:
         for name, value in settings.items()
         if name not in IN_NETWORK and value not in (None, False)
     ]
-    yield row("settings", " ".join(typed), settings=settings)
+    yield "settings", " ".join(typed), {"settings": settings}
     steps, epochs, seen = counters.step, counters.epoch, counters.characters
     words = f"{count(steps, 'step')}, {count(epochs, 'epoch')}"
-    yield row("trained", words, steps=steps, epochs=epochs, characters_seen=seen)
+    yield "trained", words, {"steps": steps, "epochs": epochs, "characters_seen": seen}
     if best is None or not model.corpus.held_out_characters:
-        yield row("best", "", best=None)
+        yield "best", "", {"best": None}
     else:
         words = f"{in_both_units(best[1])} per held-out character at step {best[0]:,}"
-        yield row("best", words, best={"step": best[0], **Mean(best[1], 1).loss()})
+        yield "best", words, {"best": {"step": best[0], **Mean(best[1], 1).loss()}}
         if baselines:
             nats, name = min((nats, name) for name, nats in baselines.items())
-            yield row("", f"{name}, the best baseline: {in_both_units(nats)}")
+            yield "", f"{name}, the best baseline: {in_both_units(nats)}", {}
     is_possible, why = can_be_resumed(model)
     words = f"{'possible' if is_possible else 'not possible'}: {why}"
     facts = {"is_possible": is_possible, "why": why}
-    yield row("resume", words, history=trained.history, resume=facts)
+    yield "resume", words, {"history": trained.history, "resume": facts}
 
 
 def can_be_resumed(model: Model) -> tuple[bool, str]:

@@ -250,9 +250,7 @@ def parser_of(values: Values) -> Callable[[Any], Any]:
 
 
 def not_one_of(typed: Any, allowed: str) -> str:
-    shown = repr(typed)
-    shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
-    return f"{shown} is not {allowed}"
+    return f"{repr(typed)[:50]} is not {allowed}"
 
 
 def completer_of(values: Values) -> Callable[[str], list[str]]:

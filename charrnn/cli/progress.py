@@ -1,5 +1,6 @@
-"""Training on the screen: a row with a sample at every tenth of a run, and a bar by tqdm.
+"""A training, its screen and its file of metrics.
 
+The screen has a row with a sample at every tenth of a run, and a bar by tqdm.
 A file or a pipe gets the rows and no bar. Losses are in nats per character; the training loss is
 measured like the held-out loss, without dropout.
 """
@@ -10,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -22,16 +23,17 @@ from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, Console
 from charrnn.contents import Checkpoint
 from charrnn.corpus import Corpus, Warned
 from charrnn.counts import Baseline
-from charrnn.errors import CharrnnError
+from charrnn.errors import CharrnnError, DivergedError
 from charrnn.network.parameters import LanguageModel
-from charrnn.runs import MAY_RISE
+from charrnn.runs import MAY_RISE, Saver, measure
 from charrnn.sampler import SampleConfig, Sampler
 from charrnn.saving import remedy
-from charrnn.score import Difference, Score
+from charrnn.score import Difference, Mean, Score, difference_from, json_of, tally
 from charrnn.settings import Ending
+from charrnn.signals import Stop
 from charrnn.system import LineFile, parse_line
 from charrnn.text import Visible, visible_line
-from charrnn.training.loop import Checkup, Event, Step
+from charrnn.training.loop import Checkup, Done, Event, Step, train
 from charrnn.training.state import progress
 
 ROWS = 10  # in a run, and one more for its end
@@ -73,6 +75,67 @@ class Training:
         if c.minutes is not None:
             seconds = min(seconds, 60 * (c.minutes - state.minutes))
         return max(0.0, seconds)
+
+    def learn(self, saver: Saver, metrics: Metrics | None, screen: Progress, stop: Stop) -> None:
+        """Train to the end or until a signal, and save the run."""
+        try:
+            with closing(screen):
+                for event in train(self.run.state, self.corpus, self.run.config):
+                    if metrics is not None:
+                        metrics.add(event)  # before the save, so that a resumed run misses no line
+                    saver.note(event)
+                    screen.show(event)
+                    if isinstance(event, Done):
+                        self.stopped = event.why
+                    elif stop.requested:
+                        break
+                screen.finish()
+                saver.save()
+        except CharrnnError as error:
+            if isinstance(error, DivergedError):
+                saver.save_diverged()
+            error.add_note(saver.file_in_words())
+            raise
+
+    def measure(self) -> None:
+        """Score all held-out text by the best network and the counts, and compare with counting."""
+        run, ids = self.run, self.corpus.held_out.ids
+        costs = measure(run, self.corpus)
+        for name, nats in costs.items():
+            best = min(self.baselines, key=lambda baseline: baseline.nats_per_character)
+            self.scores[name] = tally(ids, nats)
+            self.differences[name] = difference_from(best, ids, nats)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is known before the training, for JSON."""
+        run, held_out = self.run, ("held_out_examples", "held_out_characters")
+        names = ("examples", "characters", *held_out, "examples_are")
+        corpus = {name: getattr(run.corpus, name) for name in names}
+        return {
+            "corpus": corpus | {"symbols": run.vocabulary.symbols},
+            "parameters": len(run.state.parameters.flat),
+            "hidden": run.config.hidden,
+            "layers": run.config.layers,
+            "baselines": run.corpus.baselines,
+            "warnings": [asdict(warning) for warning in self.warnings],
+            "tidy": dict(self.corpus.tidied.lines),
+        }
+
+    def results(self, screen: Progress) -> dict[str, Any]:
+        """Return what is known after the training, for JSON."""
+        state, apart = self.run.state, self.differences
+        best = Mean(math.nan if self.loss is None else self.loss, 1).loss()
+        scores = self.scores.items()
+        return self.facts() | {
+            "epochs": state.epoch,
+            "steps": state.step,
+            "characters_seen": state.characters,
+            "seconds": screen.seconds,
+            "characters_per_second": screen.characters_per_second,
+            "best": {"step": None if state.best is None else state.best.step, **best},
+            "parts": {name: score.overall.loss() | json_of(apart[name]) for name, score in scores},
+            "stopped": self.stopped,
+        }
 
 
 class Progress:

@@ -10,9 +10,6 @@ Ctrl-C keeps the runs that have ended; the same command with --resume makes the 
 # two sizes and two learning rates, from three seeds each: twelve runs
 charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 3 -o sizes
 
-# show the runs without training
-charrnn sweep dinosaurs --try cell=tanh,gru,lstm --seeds 0-2 --dry-run
-
 # make the runs that are missing, on the workers of a Dask scheduler
 charrnn sweep dinosaurs --try cell=tanh,gru --seeds 10 -o cells --resume --scheduler cluster.json
 """

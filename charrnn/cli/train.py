@@ -24,7 +24,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,17 +32,15 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli import options as shared
 from charrnn.cli.console import INDENT, Console, Entry, check_not_input, clock, count, entries
 from charrnn.cli.options import OUTPUT, CorpusOptions, File, flag, group, only_one, option_for
-from charrnn.errors import CharrnnError, DivergedError, SettingError
-from charrnn.settings import CorpusConfig, Ending, Reading, TrainConfig, Whole, setting
+from charrnn.errors import SettingError
+from charrnn.settings import CorpusConfig, Reading, TrainConfig, Whole, setting
 from charrnn.system import NAMES, available
 from charrnn.text import Visible
 
 if TYPE_CHECKING:
-    from charrnn.cli.progress import Metrics, Progress, Training
+    from charrnn.cli.progress import Progress, Training
     from charrnn.contents import Checkpoint
     from charrnn.corpus import Corpus, Warned
-    from charrnn.runs import Saver
-    from charrnn.signals import Stop
 
 DOUBTS = {  # why a list may be messy, or its loss misleading
     "few examples": "only {count:,} to train on: see --examples",
@@ -90,17 +88,17 @@ def run(options: Options, console: Console) -> None:
 
     check(options)
     saving.check_writable(options.model)
-    force = options.resume or options.force
+    may_replace = options.resume or options.force
     with ExitStack() as stack:
         if not options.dry_run:
-            stack.enter_context(model_file.locked(options.model, force=force))
+            stack.enter_context(model_file.locked(options.model, force=may_replace))
         training = prepare(options, console)
         if options.dry_run:
             show_dry_run(training, options, console)
             return
         run, metrics = training.run, None
         first_step = run.state.step
-        renamed = None if force else lambda old: console.note(f"the old model is {old} now")
+        renamed = None if may_replace else lambda old: console.note(f"the old model is {old} now")
         saver = runs.Saver(
             options.model, run, is_saved=options.resume, alarm=console.warn, renamed=renamed
         )
@@ -110,13 +108,13 @@ def run(options: Options, console: Console) -> None:
             saver.before = metrics.sync
         with watched(console.quiet) as stop:
             screen = progress.Progress(run, training.corpus, console, options.preview)
-            training.stopped = learn(training, saver, metrics, screen, stop)
+            training.learn(saver, metrics, screen, stop)
             work = len(training.corpus.held_out.ids) * len(run.state.parameters.flat)
             if not stop.requested or work <= QUICK:
-                measure(training)
+                training.measure()
                 saver.save()
     if options.as_json:
-        console.json("train", summary(training, screen, options))
+        console.json("train", {"model": str(options.model), **training.results(screen)})
     elif not console.quiet:
         show_summary(training, screen, options, console)
     if run.state.step == first_step and not stop.requested:
@@ -188,44 +186,6 @@ def resume(options: Options, console: Console) -> tuple[Corpus, Checkpoint]:
     return reopen(options.model, read_again, settings, hint=hint)
 
 
-def learn(
-    training: Training, saver: Saver, metrics: Metrics | None, screen: Progress, stop: Stop
-) -> Ending:
-    """Train to the end or until a signal, save the run, and return why it has stopped."""
-    from charrnn.training.loop import Done, train
-
-    run = training.run
-    try:
-        with closing(screen):
-            for event in train(run.state, training.corpus, run.config):
-                if metrics is not None:
-                    metrics.add(event)  # before the save, so that a resumed run misses no line
-                saver.note(event)
-                screen.show(event)
-                if stop.requested:
-                    break
-            screen.finish()
-            saver.save()
-    except CharrnnError as error:
-        if isinstance(error, DivergedError):
-            saver.save_diverged()
-        error.add_note(saver.file_in_words())
-        raise
-    return event.why if isinstance(event, Done) else "interrupted"
-
-
-def measure(training: Training) -> None:
-    """Score all held-out text by the best network and the counts, and compare with counting."""
-    from charrnn import runs, score
-
-    run, ids = training.run, training.corpus.held_out.ids
-    costs = runs.measure(run, training.corpus)
-    for name, nats in costs.items():
-        best = min(training.baselines, key=lambda baseline: baseline.nats_per_character)
-        training.scores[name] = score.tally(ids, nats)
-        training.differences[name] = score.difference_from(best, ids, nats)
-
-
 def say(rows: Iterable[Entry], options: Options, console: Console) -> None:
     """Write lines of the plan to stderr; for a dry run they are the result."""
     output = console.out if options.dry_run and not options.as_json else console.err
@@ -240,9 +200,9 @@ def corpus_entries(
     train, held_out, are = corpus.train, corpus.held_out, corpus.examples_are
     names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
     size = f"{count(len(train), 'example', are=are)}, {count(train.characters, 'character')}"
-    rest = f"{len(held_out):,} held out" if len(held_out) else "nothing held out"
+    part = f"{len(held_out):,} held out" if len(held_out) else "nothing held out"
     files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
-    yield "corpus", f"{names}   {size}; {rest}{files}"
+    yield "corpus", f"{names}   {size}; {part}{files}"
     if corpus.tidied.lines:
         examples = [f"{line} -> {bare}" for line, bare in corpus.tidied.examples]
         yield "tidy", "; ".join([corpus.tidied.in_words(), *examples])
@@ -280,10 +240,10 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     settings = asdict(c) | ({"epochs": None} if c.epochs == plan.FOREVER else {})
     del settings["cores"]  # on which no figure depends
     if options.as_json:
-        numbers = ("memory_bytes", "steps_per_epoch", "steps")
-        facts = facts_of(training, options) | {name: getattr(planned, name) for name in numbers}
+        facts = {"model": str(options.model), **training.facts(), "settings": settings}
+        for name in ("memory_bytes", "steps_per_epoch", "steps"):
+            facts[name] = getattr(planned, name)
         facts |= {"seconds": seconds, "characters_per_second": training.speed}
-        facts["settings"] = settings
         console.json("plan", facts)
         return
     del settings["parts"]
@@ -299,42 +259,6 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
         ("counting", ", ".join(f"{name} {nats:.3f}" for name, nats in losses)),
     ]
     say(rows, options, console)
-
-
-def facts_of(training: Training, options: Options) -> dict[str, Any]:
-    """Return the facts that both the plan and the summary have in JSON."""
-    run, record = training.run, training.run.corpus
-    names = ("examples", "characters", "held_out_examples", "held_out_characters", "examples_are")
-    corpus = {name: getattr(record, name) for name in names}
-    return {
-        "model": str(options.model),
-        "corpus": {**corpus, "symbols": run.vocabulary.symbols},
-        "parameters": len(run.state.parameters.flat),
-        "hidden": run.config.hidden,
-        "layers": run.config.layers,
-        "baselines": record.baselines,
-        "warnings": [asdict(doubt) for doubt in training.warnings],
-        "tidy": dict(training.corpus.tidied.lines),
-    }
-
-
-def summary(training: Training, screen: Progress, options: Options) -> dict[str, Any]:
-    """Return the result for JSON."""
-    from charrnn.score import Mean, json_of
-
-    state, apart = training.run.state, training.differences
-    best = Mean(math.nan if training.loss is None else training.loss, 1).loss()
-    scores = training.scores.items()
-    return facts_of(training, options) | {
-        "epochs": state.epoch,
-        "steps": state.step,
-        "characters_seen": state.characters,
-        "seconds": screen.seconds,
-        "characters_per_second": screen.characters_per_second,
-        "best": {"step": None if state.best is None else state.best.step, **best},
-        "parts": {name: score.overall.loss() | json_of(apart[name]) for name, score in scores},
-        "stopped": training.stopped,
-    }
 
 
 def show_summary(training: Training, screen: Progress, options: Options, console: Console) -> None:
@@ -372,9 +296,8 @@ def show_next(training: Training, options: Options, console: Console) -> None:
 
     corpus, state, c = training.corpus, training.run.state, training.run.config
     if training.stopped == "interrupted":
-        again = options.sources if "-" in options.sources else ()
-        metrics = () if options.metrics is None else ("--metrics", str(options.metrics))
-        line = options.line("train", *again, "--resume", *metrics)
+        metrics = [] if options.metrics is None else ["--metrics", str(options.metrics)]
+        line = options.line("train", "--resume", *metrics)
         console.note(f"saved at step {state.step:,}; to resume: {line}")
         return
     lines = {options.line("sample"): "a new text"}
