@@ -185,10 +185,7 @@ def resume(
 
 
 def reopen(
-    path: str | PathLike[str],
-    read: Callable[[Checkpoint], Corpus],
-    typed: Mapping[str, Any],
-    hint: str = "Leave it out to go on, or train a new model into another file.",
+    path: str | PathLike[str], read: Callable[[Checkpoint], Corpus], typed: Mapping[str, Any]
 ) -> tuple[Corpus, Checkpoint]:
     """Return the corpus of a run in a file, read once more, and the run with its raised limits.
 
@@ -196,6 +193,7 @@ def reopen(
     has another value than before.
     """
     run = model_file.load(path)
+    hint = "Leave it out to resume, or train into another file with [path]."
     record, had = run.corpus, asdict(run.config)
     cut = asdict(record.reading) | {"examples": record.examples_are, "holdout": record.holdout}
     check_agreement(path, cut, {name: typed[name] for name in cut if name in typed}, hint)

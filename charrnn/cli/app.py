@@ -80,13 +80,13 @@ def load(name: str) -> Command:
     module = import_module(f"charrnn.cli.{name}")
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     page = page_of(module.__doc__ or COMMANDS[name])
-    app.command(name, cls=Command, **page)(with_options(module.Options, partial(start, module)))
+
+    def act(options: Any) -> None:
+        os.environ.update(system.ONE_THREAD)  # before numpy is imported
+        module.run(options, Console(options.quiet))
+
+    app.command(name, cls=Command, **page)(with_options(module.Options, act))
     return cast(Command, typer.main.get_command(app))
-
-
-def start(module: Any, options: Any) -> None:
-    os.environ.update(system.ONE_THREAD)  # before numpy is imported
-    module.run(options, Console(options.quiet))
 
 
 def program() -> Commands:

@@ -105,8 +105,8 @@ def use(panel: str) -> Any:
     return setting(kinds, about, panel=panel, default_in_words=default)
 
 
-def cores() -> Any:
-    return like(TrainConfig, "cores", panel=WORKERS)
+def cores(**changes: Any) -> Any:
+    return like(TrainConfig, "cores", panel=WORKERS, **changes)
 
 
 def scheduler() -> Any:
@@ -150,6 +150,9 @@ class CorpusOptions(CommandOptions):
         default_in_words="a part of CORPUS",
         repeated=True,
     )
+    cutting: dict[str, Any] = group(CorpusConfig)
+    reading: dict[str, Any] = group(Reading)
+    learning: dict[str, Any] = group(TrainConfig)
     start_from: Path | None = setting(
         File("MODEL", names=MODELS),
         "Start from the parameters of this model, to fine-tune it or after the corpus has grown:"
@@ -157,8 +160,10 @@ class CorpusOptions(CommandOptions):
         panel=LEARNING,
         names=("--from",),
     )
-    cutting: dict[str, Any] = group(CorpusConfig)
-    reading: dict[str, Any] = group(Reading)
+
+    def config(self, known: str) -> CorpusConfig:
+        """Return how the corpus is cut; the vocabulary gets the known characters, too."""
+        return CorpusConfig(reading=Reading(**self.reading), known=known, **self.cutting)
 
 
 class Option(NamedTuple):

@@ -11,7 +11,7 @@ Ctrl-C keeps the runs that have ended; the same command with --resume makes the 
 charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 3 -o sizes
 
 # make the runs that are missing, on the workers of a Dask scheduler
-charrnn sweep dinosaurs --try cell=tanh,gru --seeds 10 -o cells --resume --scheduler cluster.json
+charrnn sweep dinosaurs --try cell=tanh,gru --resume --scheduler cluster.json
 """
 
 from __future__ import annotations
@@ -29,18 +29,7 @@ from charrnn.cli import options
 from charrnn.cli.console import BOLD, CYAN, Console, clock
 from charrnn.cli.options import CorpusOptions, File, flag, group, not_one_of, only_one
 from charrnn.errors import CharrnnError, ClusterError, SettingError
-from charrnn.settings import (
-    SEED,
-    CorpusConfig,
-    Flag,
-    Reading,
-    Text,
-    TrainConfig,
-    Values,
-    ensure,
-    setting,
-    settings_of,
-)
+from charrnn.settings import SEED, Flag, Text, TrainConfig, Values, ensure, setting, settings_of
 from charrnn.system import cores_for
 from charrnn.text import Visible, question, visible_line
 
@@ -81,10 +70,7 @@ def words_to_try() -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
-    FIRST = (
-        *("sources", "tried", "seeds", "start_from", "output", "resume", "cores", "scheduler"),
-        "dry_run",
-    )
+    FIRST = ("sources", "tried", "seeds", "output", "resume", "cores", "scheduler", "dry_run")
 
     sources: tuple[str, ...] = options.sources(
         "CORPUS", "Files to train on, as for charrnn train.", is_required=True
@@ -109,9 +95,7 @@ class Options(CorpusOptions):
     )
     resume: bool = flag("Make only the runs that are missing in the folder.", panel=PANEL)
     learning: dict[str, Any] = group(TrainConfig, *words_to_try().values())
-    cores: int | None = options.like(
-        TrainConfig, "cores", about="Make this many runs at once.", panel=PANEL
-    )
+    cores: int | None = options.cores(about="Make this many runs at once.")
     scheduler: str | None = options.scheduler()
     dry_run: bool = flag("Show the runs and exit.")
 
@@ -198,7 +182,7 @@ def read_material(options: Options, console: Console) -> Material:
     if options.start_from is not None:
         model = load_trained(options.start_from).model
         known, typed["from"] = model.vocabulary.characters, str(options.start_from)
-    cutting = CorpusConfig(reading=Reading(**options.reading), known=known, **options.cutting)
+    cutting = options.config(known)
     console.note_if_waiting((*options.sources, *options.valid))
     corpus = read_files(options.sources, cutting, options.valid)
     if not len(corpus.held_out):

@@ -27,13 +27,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from charrnn.cli import options as shared
 from charrnn.cli.console import INDENT, Console, Entry, check_not_input, clock, count, entries
-from charrnn.cli.options import OUTPUT, CorpusOptions, File, flag, group, only_one, option_for
+from charrnn.cli.options import OUTPUT, CorpusOptions, File, flag, only_one, option_for
 from charrnn.errors import SettingError
-from charrnn.settings import CorpusConfig, Reading, TrainConfig, Whole, setting
+from charrnn.settings import Whole, setting
 from charrnn.system import NAMES, available
 from charrnn.text import Visible
 
@@ -61,7 +61,6 @@ class Options(CorpusOptions):
         *("sources", "minutes", "epochs", "cell", "hidden", "layers", "counts", "start_from"),
         *("seed", "resume", "force"),
     )
-    learning: dict[str, Any] = group(TrainConfig)
     model: Path = shared.model("The model file to write.", values=File())
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")
     force: bool = flag("Replace an existing model file.")
@@ -148,8 +147,7 @@ def prepare(options: Options, console: Console) -> Training:
         config = run.config
     else:
         wanted = runs.configure(options.learning, model)
-        known = "" if model is None else model.vocabulary.characters
-        cutting = CorpusConfig(reading=Reading(**options.reading), known=known, **options.cutting)
+        cutting = options.config("" if model is None else model.vocabulary.characters)
         console.note_if_waiting((*options.sources, *options.valid))
         corpus = corpora.read_files(options.sources, cutting, options.valid)
         config = plan.fit_settings(wanted, corpus, model)
@@ -181,9 +179,9 @@ def resume(options: Options, console: Console) -> tuple[Corpus, Checkpoint]:
         console.note_if_waiting((*sources, *valid))
         return read_files(sources, run.corpus.config, valid)
 
-    settings = {**options.learning, **options.cutting, **options.reading}
-    hint = "Leave it out to resume, or train into another file with -m."
-    return reopen(options.model, read_again, settings, hint=hint)
+    return reopen(
+        options.model, read_again, {**options.learning, **options.cutting, **options.reading}
+    )
 
 
 def say(rows: Iterable[Entry], options: Options, console: Console) -> None:
