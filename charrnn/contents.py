@@ -109,7 +109,7 @@ class Facts:
 class Trained(Facts):
     """The part of a model file that sampling and scoring need."""
 
-    model: LanguageModel  # with the best parameters, or before a check-up the last
+    model: LanguageModel  # with the best parameters, or before a check-up the last average
     counters: Counters
     best: tuple[int, float] | None  # the step of the best check-up and its nats per character
     history: list[Row]  # a row a check-up
@@ -135,16 +135,17 @@ class Checkpoint(Facts):
 
     @property
     def latest(self) -> LanguageModel:
-        """The network as it is now, best or not."""
-        return LanguageModel(self.state.parameters, self.vocabulary)
+        """The average of the last networks, best or not."""
+        size = self.state.parameters.architecture
+        return LanguageModel(Parameters(size, self.state.average), self.vocabulary)
 
     @property
     def trained(self) -> Trained:
         """The model with the best parameters so far; it shares them with the run."""
         state, p = self.state, self.state.parameters
-        best = p if state.best is None else Parameters(p.architecture, state.best.flat)
+        flat = state.average if state.best is None else state.best.flat
         return Trained(
-            model=LanguageModel(best, self.vocabulary),
+            model=LanguageModel(Parameters(p.architecture, flat), self.vocabulary),
             counters=Counters(**{f.name: getattr(state, f.name) for f in fields(Counters)}),
             best=None if state.best is None else (state.best.step, state.best.nats_per_character),
             history=[dict(row) for row in state.history],

@@ -1,8 +1,8 @@
 """Model files: a JSON text and named arrays in one .npz, replaced as a whole and locked.
 
-``U1`` to ``c`` are the best parameters, ``last`` the current ones in one row, ``adam.m`` and so on
-the moments, ``lane.1`` and so on the states, ``counted`` the text for n-gram counts. A slim file
-holds the best parameters alone, with matrices of 16-bit floats.
+``U1`` to ``c`` are the best parameters, ``last`` and ``average`` the current ones in one row,
+``adam.m`` and so on the moments, ``lane.1`` and so on the states, ``counted`` the text for n-gram
+counts. A slim file holds the best parameters alone, with matrices of 16-bit floats.
 
 The file is what ``numpy.savez`` would write, with charrnn.json as its first member. A load
 unpickles nothing, and compares sizes and headers with the settings and the file before it
@@ -81,7 +81,9 @@ def layout(config: Fitted, architecture: Architecture, counted: int | None, slim
     if not slim:
         moments = [f"{config.optimizer}.{name}" for name in MOMENTS[config.optimizer]]
         lanes = [f"lane.{name}" for name in architecture.state_names]
-        arrays |= dict.fromkeys(["last", *moments], ((architecture.parameter_count,), single))
+        arrays |= dict.fromkeys(
+            ["last", "average", *moments], ((architecture.parameter_count,), single)
+        )
         arrays |= dict.fromkeys(lanes, ((config.batch, config.hidden), single))
     if counted is not None:  # the number K is a break between two pieces of text
         arrays["counted"] = (counted,), np.min_scalar_type(architecture.symbols).newbyteorder("<")
@@ -107,6 +109,7 @@ def load(path: Path) -> Checkpoint:
     state = TrainState(
         Parameters(model.architecture, arrays["last"]),
         {name: arrays[f"{rule}.{name}"] for name in MOMENTS[rule]},
+        arrays["average"],
         [arrays[f"lane.{name}"] for name in model.architecture.state_names],
         best=None if trained.best is None else Best(*trained.best, model.parameters.flat),
         history=trained.history,
@@ -202,7 +205,7 @@ def are_usable(array: NDArray[Any]) -> bool:
 def save(path: Path, run: Checkpoint) -> None:
     """Write the run whole, or raise SaveError and leave the old file."""
     state, p = run.state, run.state.parameters
-    arrays: Arrays = {"last": p.flat}
+    arrays: Arrays = {"last": p.flat, "average": state.average}
     arrays |= {f"{run.config.optimizer}.{name}": m for name, m in state.moments.items()}
     names = p.architecture.state_names
     arrays |= {f"lane.{name}": h for name, h in zip(names, state.lanes, strict=True)}

@@ -151,7 +151,10 @@ def fit_settings(
         "check_every": config.check_every or usual_checks(corpus, batch * bptt, steps),
         "warmup": min(200, steps // 20) if config.warmup is None else config.warmup,
         "parts": min(parts, batch),
+        "patience": config.patience,
     }
+    if config.epochs is None and config.minutes is None and len(corpus.held_out):
+        fitted["patience"] = config.patience or 0
     return Fitted(**{name: chosen[name] for name in (*typed, *FITTED)} | fitted)
 
 
@@ -260,7 +263,7 @@ def fit_pace(config: Fitted, typed: TrainConfig, corpus: Corpus, speed: float) -
 
 
 BASE = 45 << 20  # bytes of Python and the packages
-COPIES = 5  # of the parameters: current, best, thinned, and two work buffers of the optimizer
+COPIES = 6  # of the parameters: current, average, best, thinned, two work buffers
 COUNTING, ROWS = 50, 1 << 26  # bytes for the n-grams of each symbol, and for rows made of them
 TRIAL = 0.25  # seconds for measuring the speed of this machine
 SHARED = 0.85  # of the speed of a process, where several share a batch

@@ -215,6 +215,8 @@ def reopen(
     cores = fixed.pop("cores", None)  # may change: parts decide the numbers
     fits = asdict(fit_settings(TrainConfig(**{**had, **fixed}), corpus))
     check_agreement(path, had, {name: fits[name] for name in fixed}, hint)
+    if run.config.patience == 0 and raised:
+        raised.setdefault("patience", None)
     run.config = replace(run.config, **raised, cores=cores)
     return corpus, run
 

@@ -316,9 +316,10 @@ class TrainConfig(Checked):
         default_in_words="no limit",
     )
     patience: int | None = learning(
-        COUNT,
-        "Stop after this many check-ups without a better held-out loss.",
-        default_in_words="no limit",
+        Whole(0, 1 << 40),
+        "Stop after this many check-ups without a better held-out loss; 0: a quarter of the run so"
+        " far.",
+        default_in_words="0, or no limit where epochs or minutes are given",
     )
     check_every: int | None = learning(
         COUNT,

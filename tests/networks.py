@@ -91,7 +91,7 @@ def saved(speaker: LanguageModel, path: Path, examples_are: str = "lines", **cor
     checkpoint = run.checkpoint
     checkpoint.vocabulary = vocabulary
     checkpoint.corpus = replace(checkpoint.corpus, examples_are=examples_are, **corpus)
-    checkpoint.state.parameters.flat[...] = p.flat
+    checkpoint.state.average[...] = p.flat
     run.save(path)
     return path
 
@@ -115,7 +115,7 @@ CHARACTERS = "abcé€😀"
 def model_of(text: str = CHARACTERS, *, seed: int = 0, scale: float = 1.0, **size: Any) -> Model:
     """Return a model with random weights for the characters of a text."""
     run = train([text], TrainConfig(batch=1, bptt=8, **size), holdout=0.0)
-    p = run.checkpoint.state.parameters
+    p = run.checkpoint.latest.parameters
     rng = np.random.default_rng(seed)
     p.flat[...] = scale * rng.standard_normal(p.flat.shape)
     for name in p:

@@ -1,15 +1,17 @@
-"""A run from epoch to epoch; what a check-up looks at, all that is held out or a part of it."""
+"""A run from epoch to epoch; what a check-up looks at: an average, and all held out or a part."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import charrnn
 from charrnn.corpus import Examples
-from charrnn.training.loop import SETTLING, Done, Step, part_of
+from charrnn.runs import train
+from charrnn.training.loop import AVERAGED, SETTLING, Checkup, Done, Step, part_of
 from charrnn.vocabulary import END
 
 ONE_LONG = Examples(np.arange(100_000, dtype=np.uint32) + 2)
@@ -91,3 +93,20 @@ def test_however_few_symbols_are_looked_at_there_is_one_that_counts() -> None:
         examples, counted = part_of(ONE_LONG, most)
         assert counted.any()
         assert len(examples.ids) <= most
+
+
+def test_the_best_network_is_an_average_of_the_last_ones() -> None:
+    size: dict[str, Any] = {"epochs": 9, "hidden": 4, "lr": 0.01, "check_every": 7}
+    run = train(["anna", "bob", "clara", "dora"] * 9, schedule="constant", **size)
+    state, average, checked = run.checkpoint.state, np.zeros(0), 0
+    for event in run:
+        p = state.parameters.flat.astype(np.float64)
+        if isinstance(event, Step):
+            steps = AVERAGED * event.step * event.lr / 0.01
+            average = p if steps < 1 or event.step == 1 else average + (p - average) / steps
+        elif isinstance(event, Checkup) and event.is_best:
+            checked += 1
+            assert state.best is not None
+            np.testing.assert_allclose(state.best.flat, average, atol=1e-6)
+            assert not np.allclose(average, p, atol=1e-4)
+    assert checked > 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from charrnn.corpus import corpus_of
 from charrnn.errors import SettingError
 from charrnn.model import Model
 from charrnn.network.unfolded import Unfolded
-from charrnn.runs import fit, train
+from charrnn.runs import fit, resume, train
 from charrnn.settings import Fitted, TrainConfig
 from charrnn.training.batches import Epoch
+from charrnn.training.loop import Done, Step
 from charrnn.training.state import ending, inherit, take_sizes
 from charrnn.vocabulary import Vocabulary
 from tests.networks import babbler
@@ -112,3 +114,27 @@ def test_the_shorter_the_list_the_fewer_and_smaller_are_the_steps(
     assert (begun.dropout, begun.batch, begun.bptt) == (fresh.dropout, fresh.batch, fresh.bptt)
     typed = settings_of_run(lines, model, lr=0.01, epochs=7)
     assert (typed.lr, typed.epochs) == (0.01, 7)
+
+
+@pytest.mark.parametrize(("until_best", "in_vain"), [(1, 4), (16, 4), (20, 5), (32, 8)])
+def test_without_a_limit_a_run_ends_after_a_quarter_more_in_vain(
+    until_best: int, in_vain: int
+) -> None:
+    config = train(["anna", "bob"] * 9).checkpoint.config
+    assert config.patience == 0
+    for count, end in (in_vain - 1, None), (in_vain, "patience"):
+        history = [{"step": 10.0 * row} for row in range(1, until_best + count + 1)]
+        assert ending(config, 0, 0.0, (10 * until_best, 1.0), history) == end
+
+
+def test_a_run_with_a_limit_of_its_own_goes_on(tmp_path: Path) -> None:
+    names = ["anna", "bob"] * 9
+    assert train(names, epochs=9).checkpoint.config.patience is None
+    assert train(names, minutes=9).checkpoint.config.patience is None
+    assert train(names, holdout=0.0).checkpoint.config.patience is None
+    run = train(names, hidden=2, lr=0.5)
+    assert [event.why for event in run if isinstance(event, Done)] == ["patience"]
+    run.save(tmp_path / "m.npz")
+    again = resume(tmp_path / "m.npz", names, epochs=run.checkpoint.config.epochs + 1)
+    assert again.checkpoint.config.patience is None
+    assert isinstance(next(again), Step)

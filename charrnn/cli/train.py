@@ -220,6 +220,7 @@ def network_entry(training: Training, options: Options) -> Entry:
 
     run, c, seconds = training.run, training.run.config, training.seconds_left
     words = f"{c.layers} x {c.hidden:,} {c.cell}, {len(run.state.parameters.flat):,} parameters, "
+    words += "at most " if c.patience == 0 else ""
     words += count(c.minutes or 0, "minute") if c.epochs == FOREVER else count(c.epochs, "epoch")
     words += f", resumed at step {run.state.step:,}" if options.resume else ""
     return "network", words + (f", about {clock(seconds)}" if seconds else "")

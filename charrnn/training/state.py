@@ -29,6 +29,8 @@ from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 MEASURED = 1 << 13  # symbols read to measure how likely new characters are
 ROUNDS = 4  # of such a measurement
+# Check-ups without a better loss that end a run of patience 0, also as a share of those before.
+FEWEST_IN_VAIN, SHARE_IN_VAIN = 4, 0.25
 
 
 class Best(NamedTuple):
@@ -58,6 +60,7 @@ class TrainState(Counters):
 
     parameters: Parameters
     moments: Moments
+    average: Array  # of the parameters, which check-ups measure: see loop
     lanes: State  # (B, H) for each state: where the next window starts from
     best: Best | None = None
     history: list[dict[str, float]] = field(default_factory=list)  # a row a check-up
@@ -82,7 +85,7 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
             architecture.head.lengths.begin(p, np.diff(starts) - 1)
     shape = config.batch, config.hidden
     lanes: State = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
-    return TrainState(p, initial_moments(config.optimizer, p), lanes)
+    return TrainState(p, initial_moments(config.optimizer, p), p.flat.copy(), lanes)
 
 
 def check_patience(patience: int | None, corpus: Corpus) -> None:
@@ -184,8 +187,9 @@ def ending(
     if config.minutes is not None and minutes >= config.minutes:
         return "minutes"
     if config.patience is not None and best is not None:
-        since = bisect_right(history, best[0], key=lambda row: row["step"])
-        return "patience" if len(history) - since >= config.patience else None
+        until_best = bisect_right(history, best[0], key=lambda row: row["step"])
+        patience = config.patience or max(FEWEST_IN_VAIN, SHARE_IN_VAIN * until_best)
+        return "patience" if len(history) - until_best >= patience else None
     return None
 
 
