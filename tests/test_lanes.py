@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 from contextlib import AbstractContextManager
@@ -30,7 +31,7 @@ import os, sys, charrnn
 from charrnn.training.lanes import Lanes
 first = Lanes.nats_and_gradient
 def tell(self, *given):
-    if self.have_answered and not hasattr(self, "told"):
+    if self.are_ready and not hasattr(self, "told"):
         self.told = [print(child.pid, flush=True) for child, _ in self.children]
     return first(self, *given)
 Lanes.nats_and_gradient = tell
@@ -38,6 +39,19 @@ names = ["anna", "bob", "clara", "dora"] * 20
 charrnn.fit(names, hidden=9, batch=8, bptt=5, epochs=int(sys.argv[1]), parts=2, cores=2)
 print("done")
 """
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each training wait until all of its processes are ready."""
+    init = Lanes.__init__
+
+    def wait(self: Lanes, *given: Any) -> None:
+        init(self, *given)
+        for _, pipe in self.children:
+            assert select.select([pipe], [], [], 20)[0]
+
+    monkeypatch.setattr(Lanes, "__init__", wait)
 
 
 def trained(path: Path, cores: int, **settings: Any) -> bytes:
@@ -50,14 +64,14 @@ def trained(path: Path, cores: int, **settings: Any) -> bytes:
 @pytest.mark.parametrize("more", [{}, {"cell": "lstm"}, {"ends": "length"}, {"cell": "output"}])
 @pytest.mark.parametrize("parts", [2, 4])
 def test_any_number_of_processes_writes_the_same_file(
-    tmp_path: Path, parts: int, more: dict[str, Any]
+    tmp_path: Path, soon: None, parts: int, more: dict[str, Any]
 ) -> None:
     files = {trained(tmp_path, cores, parts=parts, **more) for cores in (1, 2, 3)}
     assert len(files) == 1
     assert files != {trained(tmp_path, 1, parts=1, **more)}
 
 
-def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
+def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path, soon: None) -> None:
     whole = trained(tmp_path, 1, parts=2)
     run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=2, cores=2))
     for _ in range(5):
@@ -102,7 +116,7 @@ def test_the_gradient_is_the_sum_over_the_parts(cores: int) -> None:
     np.testing.assert_allclose(gradients[1], gradients[0], rtol=1e-4, atol=1e-7)
 
 
-def test_fault_26_a_process_that_is_killed_ends_the_training(tmp_path: Path) -> None:
+def test_fault_26_a_process_that_is_killed_ends_the_training(tmp_path: Path, soon: None) -> None:
     lanes: list[Lanes] = []
     init, note = Lanes.__init__, lanes.append
     with pytest.MonkeyPatch.context() as patch:
@@ -110,7 +124,7 @@ def test_fault_26_a_process_that_is_killed_ends_the_training(tmp_path: Path) -> 
         run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=3, cores=3))
         next(run)
     children = [child for child, _ in lanes[-1].children]
-    assert lanes[-1].have_answered
+    assert lanes[-1].are_ready
     children[1].kill()
     with pytest.raises(CharrnnError, match="a process of this training has ended"):
         for _ in run:

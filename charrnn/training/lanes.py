@@ -8,7 +8,7 @@
     the sum of the rows, in order
 
 So the bits depend on the number of parts, not on that of processes. The memory is a file without a
-name. If another process cannot start or ends before its first answer, this one computes all parts.
+name. Where no process can start, and until all are ready, this one computes all parts.
 """
 
 from __future__ import annotations
@@ -48,30 +48,48 @@ class Part:
         self.number, self.memory = number, memory
         self.lanes = slice(lanes * number // parts, lanes * (number + 1) // parts)
         self.unfolded = Unfolded(size, steps, self.lanes.stop - self.lanes.start)
+        self.states = [state[0] for state in self.unfolded.states]
         self.scale = 1 / (steps * lanes)  # the mean loss over a full window
         self.p = Parameters(size, memory["p"])
         self.gradient = Parameters(size, memory["gradients"][number])
 
-    def compute(self) -> None:
-        """Read the window and states of these lanes; leave their loss, gradient and next states."""
+    def read(self) -> tuple[Any, ...]:
+        """Take the window and the states of these lanes from the memory; return what to compute."""
         memory, lanes, steps = self.memory, self.lanes, int(self.memory["steps"])
         x, y, clock, left = np.ascontiguousarray(memory["symbols"][:, :steps, lanes])
         begins, idle = memory["marks"][:, :steps, lanes]
         window = Window(x, y, begins, idle if idle.any() else None, clock=clock, left=left)
-        masks = list(memory["masks"][:, :, lanes]) or None
-        states = [state[0] for state in self.unfolded.states]
-        copy(memory["states"][:, lanes], states)
-        nats = self.unfolded.nats_and_gradient(self.p, window, self.gradient, self.scale, masks)
-        memory["nats"][self.number] = nats
-        copy(states, memory["states"][:, lanes])
+        copy(memory["states"][:, lanes], self.states)
+        return self.p, window, self.gradient, self.scale, list(memory["masks"][:, :, lanes]) or None
+
+    def write(self, nats: float) -> None:
+        """Leave the loss and the states of these lanes in the memory, beside the gradient."""
+        self.memory["nats"][self.number] = nats
+        copy(self.states, self.memory["states"][:, self.lanes])
 
 
 class Lanes:
     """All lanes of a batch. The sizes are steps, lanes, parts, and whether there is dropout."""
 
     def __init__(self, size: Architecture, sizes: list[int], cores: int = 1) -> None:
-        self.memory, self.children = start_processes(size, sizes, min(cores, sizes[2]))
-        self.have_answered = False
+        processes = min(cores, sizes[2])
+        self.memory = memory_of(size, sizes)
+        self.children: list[Child] = []
+        self.are_ready = False
+        try:
+            if processes > 1:
+                with open_file() as file:
+                    file.write(bytes(self.memory.nbytes))  # holes could end a process later
+                    file.flush()
+                    shared = memory_of(size, sizes, file.fileno())
+                    for first in range(1, processes):
+                        self.children.append(
+                            start_child("charrnn.training.lanes:serve", file.fileno())
+                        )
+                        self.children[-1][1].send((size, sizes, first, processes))
+                self.memory = shared
+        except (OSError, ValueError, TypeError):  # no file or no process
+            end_children(self.children)
         self.close = weakref.finalize(self, end_children, self.children)
         self.parts = [Part(size, sizes, number, self.memory) for number in range(sizes[2])]
         self.p, self.gradient = self.parts[0].p, self.parts[0].gradient
@@ -85,48 +103,34 @@ class Lanes:
         copy([window.begins, window.idle], memory["marks"][:, :steps])
         copy(masks or [], memory["masks"])
         copy(states, memory["states"])
-        pipes = [pipe for _, pipe in self.children]
+        pipes = self.pipes_of_others()
         try:
             for pipe in pipes:
                 pipe.send_bytes(b".")
             for part in self.parts[:: len(pipes) + 1]:
-                part.compute()
+                part.write(part.unfolded.nats_and_gradient(*part.read()))
             for pipe in pipes:
                 pipe.recv_bytes()
         except (EOFError, OSError):
             self.close()
-            if not self.have_answered:
-                return self.nats_and_gradient(window, states, masks)
             what = "a process of this training has ended, perhaps for lack of memory"
             hint = "Resume the run, with [cores] 1 if that happens again."
             raise CharrnnError(what, hint) from None
-        self.have_answered = True
         for gradient in memory["gradients"][1:]:
             memory["gradients"][0] += gradient
         copy(memory["states"], states)
         return float(sum(memory["nats"].tolist()))
 
-
-def start_processes(
-    size: Architecture, sizes: list[int], processes: int
-) -> tuple[Any, list[Child]]:
-    """Return the memory and the processes that share it with this one; if one fails, none."""
-    memory = memory_of(size, sizes)
-    children: list[Child] = []
-    if processes == 1:
-        return memory, children
-    try:
-        with open_file() as file:
-            file.write(bytes(memory.nbytes))  # holes could end a process later
-            file.flush()
-            shared = memory_of(size, sizes, file.fileno())
-            for first in range(1, processes):
-                children.append(start_child("charrnn.training.lanes:serve", file.fileno()))
-                children[-1][1].send((size, sizes, first, processes))
-    except (OSError, ValueError, TypeError):  # no file or no process
-        end_children(children)
-        return memory, children
-    return shared, children
+    def pipes_of_others(self) -> list[Connection]:
+        """Return the pipes to the other processes once all are ready; until then, none."""
+        if not self.are_ready and all(pipe.poll() for _, pipe in self.children):
+            try:
+                for _, pipe in self.children:
+                    pipe.recv_bytes()
+            except (EOFError, OSError):
+                self.close()  # one could not start
+            self.are_ready = True
+        return [pipe for _, pipe in self.children] if self.are_ready else []
 
 
 def copy(arrays: Any, places: Any) -> None:
@@ -170,7 +174,7 @@ def serve(pipe_file: int, memory_file: int) -> None:
         memory = memory_of(size, sizes, memory_file)
         parts = [Part(size, sizes, number, memory) for number in range(first, sizes[2], processes)]
         while True:
+            pipe.send_bytes(b".")  # ready, or done
             pipe.recv_bytes()
             for part in parts:
-                part.compute()
-            pipe.send_bytes(b".")
+                part.write(part.unfolded.nats_and_gradient(*part.read()))
