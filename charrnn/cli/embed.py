@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from charrnn import saving
 from charrnn.cli import options
 from charrnn.cli.console import Console, check_output, count
-from charrnn.cli.options import OUTPUT, CommandOptions, File, flag
+from charrnn.cli.options import CommandOptions, File, flag
 from charrnn.errors import CorpusError
 from charrnn.settings import CorpusConfig, setting
 from charrnn.text import encodable
@@ -45,7 +45,6 @@ class Options(CommandOptions):
     output: Path | None = setting(
         File("FILE.npy", ".npy"),
         "Write an array for numpy.load into this file, and nothing to stdout.",
-        panel=OUTPUT,
         names=("-o", "--output"),
     )
     force: bool = flag("Replace the file of --output if it exists.")

@@ -40,7 +40,7 @@ from charrnn.cli import options
 from charrnn.cli.console import ABOVE, BOLD, CYAN, Console, Output, count, has_text, json_line
 from charrnn.cli.options import CommandOptions, flag, group, only_one
 from charrnn.errors import CorpusError, ModelFileError, SettingError
-from charrnn.settings import CORPUS, COUNT, CorpusConfig, Reading, Values, ensure, setting
+from charrnn.settings import COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.system import NAMES, cores_for
 from charrnn.text import Visible, visible, visible_line
 
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from charrnn.scorer import Scored
     from charrnn.texts import Example
 
-SCORING, ROWS = "Scoring", "Rows and colours"  # panels of help
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
 STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
 Row = tuple[float, Visible]  # the nats per character of an example, and its line
@@ -78,27 +77,23 @@ class Options(CommandOptions):
         "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
         " the held-out part of the training corpus.",
     )
-    held_out: bool = flag("Read the held-out text, even if text is piped in.", panel=CORPUS)
+    held_out: bool = flag("Read the held-out text, even if text is piped in.")
     examples: str | None = options.like(CorpusConfig, "examples", default_in_words="as in training")
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
-    per_example: bool = flag("Show a row for each example, as it is scored.", panel=ROWS)
-    top: int | None = setting(
-        COUNT, "Show the N oddest examples, the most surprising first.", panel=ROWS
-    )
+    per_example: bool = flag("Show a row for each example, as it is scored.")
+    top: int | None = setting(COUNT, "Show the N oddest examples, the most surprising first.")
     above: str | None = setting(
         Threshold("BITS|Rx", "a number of bits of at least 0, or a multiple such as 1.5x"),
         "Exit with status 3 if an example has more bits per character than this, or more than R"
         " times those of the oddest held-out example of the training, such as 1.5x. Rows show only"
         " these.",
-        panel=ROWS,
     )
     per_char: bool = flag(
         "Show the text coloured by surprisal; without colours, a row for each character with its"
-        " nats and rank.",
-        panel=ROWS,
+        " nats and rank."
     )
-    baselines: bool = flag("Compare with counting.", panel=SCORING)
-    use: Use | None = options.use(SCORING)
+    baselines: bool = flag("Compare with counting.")
+    use: Use | None = options.use()
     models: tuple[Path, ...] = options.models(
         "Several are compared with each other and with the mean of their probabilities. Repeatable."
     )

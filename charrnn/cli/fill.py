@@ -27,7 +27,7 @@ from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.options import CommandOptions, group
 from charrnn.cli.sample import as_read
 from charrnn.errors import CorpusError
-from charrnn.settings import FILLING, FillConfig, Reading, Text, setting
+from charrnn.settings import FillConfig, Reading, Text, setting
 from charrnn.text import Visible, encodable, visible_line
 
 LEAST = 1e-6  # of the probability: less is not worth a note
@@ -38,7 +38,6 @@ class Options(CommandOptions):
     texts: tuple[str, ...] = setting(
         Text(),
         "A text with missing characters; - reads standard input, one text a line.",
-        panel=FILLING,
         default=MISSING,
         names=("TEXT",),
         repeated=True,

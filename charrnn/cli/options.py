@@ -21,6 +21,7 @@ import typer
 from charrnn.errors import SettingError
 from charrnn.settings import (
     CORPUS,
+    DRAWING,
     LEARNING,
     CorpusConfig,
     Flag,
@@ -98,11 +99,11 @@ def models(about: str = "Repeatable, to compare models.", **details: Any) -> Any
     return model(f"The model: a file, or {OURS}. {about}", **details)
 
 
-def use(panel: str) -> Any:
+def use() -> Any:
     about = "Use the network, the n-gram counts of the training text, or a mixture of both."
     default = "both if the model has counts (train --counts), else network"
     kinds = OneOf(("network", "counts", "both"))
-    return setting(kinds, about, panel=panel, default_in_words=default)
+    return setting(kinds, about, panel=DRAWING, default_in_words=default)
 
 
 def cores(**changes: Any) -> Any:

@@ -42,7 +42,7 @@ from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.options import MODEL, CommandOptions, Source, flag, group, only_one
 from charrnn.errors import CharrnnError, CorpusError
-from charrnn.settings import COUNT, DRAWING, TEMPERATURE, SampleConfig, Text, Whole, drawing
+from charrnn.settings import COUNT, TEMPERATURE, SampleConfig, Text, Whole, setting
 from charrnn.system import cores_for, path_of
 from charrnn.text import encodable
 
@@ -50,12 +50,10 @@ if TYPE_CHECKING:
     from charrnn.model import Model
     from charrnn.sampler import Sample, Sampler
 
-CHOOSING = "Choosing samples"  # a panel of help
 USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
 MANY = 20_000  # samples for which processes are worth their start
 NAMED = 12  # unknown characters of a prime that a note names
 SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
-of_choosing = partial(drawing, panel=CHOOSING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +62,8 @@ class Options(CommandOptions):
         *("count", "temperatures", "prime", "seed", "novel", "unique", "shortest", "longest"),
         *("best", "models"),
     )
-    count: int = drawing(COUNT, "Draw this many samples.", default=1, names=("-n", "--count"))
-    temperatures: tuple[float, ...] = drawing(
+    count: int = setting(COUNT, "Draw this many samples.", default=1, names=("-n", "--count"))
+    temperatures: tuple[float, ...] = setting(
         TEMPERATURE,
         "Draw with this temperature: below 1 for likelier characters, above 1 for more variety; 0"
         " always takes the likeliest character. Repeatable: -n samples of each.",
@@ -73,39 +71,40 @@ class Options(CommandOptions):
         repeated=True,
         default_in_words="1",
     )
-    prime: str = drawing(
+    prime: str = setting(
         Text(), "Begin each sample with this text.", default="", names=("-p", "--prime")
     )
     sampling: dict[str, Any] = group(SampleConfig, "top_k", "top_p", "max_characters", "seed")
     novel: bool = flag(
-        "Draw again if a sample is a text of the training corpus, but for case and outer spaces.",
-        panel=CHOOSING,
+        "Draw again if a sample is a text of the training corpus, but for case and outer spaces."
     )
-    not_in: tuple[str, ...] = of_choosing(
-        Source("FILE"), "Draw again if a sample is a text of this file. Repeatable.", repeated=True
+    not_in: tuple[str, ...] = setting(
+        Source("FILE"),
+        "Draw again if a sample is a text of this file. Repeatable.",
+        panel="Choosing samples",
+        repeated=True,
     )
-    unique: bool = flag("Draw again if a sample repeats another.", panel=CHOOSING)
-    shortest: int | None = of_choosing(
+    unique: bool = flag("Draw again if a sample repeats another.")
+    shortest: int | None = setting(
         Whole(0, 1 << 40),
         "Draw again if a sample has fewer characters, with the prime; 0 allows an empty one.",
         default_in_words="1",
     )
-    longest: int | None = of_choosing(
+    longest: int | None = setting(
         COUNT,
         "Draw again if a sample has more characters, with the prime, or no end.",
         default_in_words="any",
     )
     best: bool = flag(
         "Show the likeliest (fewest nats per character) of ten times as many samples, all of which"
-        " are novel and unique.",
-        panel=CHOOSING,
+        " are novel and unique."
     )
     models: tuple[Path, ...] = options.models(
         "Several are mixed: the mean of their probabilities is used. Repeatable.",
         default=(),
         default_in_words=f"{MODEL} if that exists, else {USUAL}",
     )
-    use: str | None = options.use(DRAWING)
+    use: str | None = options.use()
     cores: int | None = options.cores()
     scheduler: str | None = options.scheduler()
 

@@ -45,7 +45,7 @@ from charrnn.cli.console import (
     wrap,
     write_output,
 )
-from charrnn.cli.options import OUTPUT, CommandOptions, File, flag, only_one
+from charrnn.cli.options import CommandOptions, File, flag, only_one
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
 from charrnn.errors import SettingError
@@ -68,12 +68,11 @@ class Options(CommandOptions):
     text: str = setting(Text(), "The text to read.", default=MISSING, names=("TEXT",))
     backward: bool = flag("Also show the gradients of the total loss: back-propagation.")
     step: int | None = setting(
-        COUNT, "Show the equations of this step, with numbers of a few units.", panel=OUTPUT
+        COUNT, "Show the equations of this step, with numbers of a few units."
     )
     output: Path | None = setting(
         File("FILE.html", ".html"),
         "Write a web page with every value and its equation into this file.",
-        panel=OUTPUT,
         names=("-o", "--output"),
     )
     model: Path = options.model()
