@@ -147,6 +147,12 @@ class Console:
         if "-" in sources and sys.stdin.isatty():
             self.note("waiting for text from the keyboard; Ctrl-D ends it")
 
+    def save(self, path: Path, content: bytes, option: str, model: Path, *, force: bool) -> None:
+        """Write the file of an option, whole or not at all."""
+        check_output(path, option, model, force=force)
+        with saving.locked(path), saving.replaced(path) as file:
+            file.write(content)
+
     def bar(self, **how: Any) -> tqdm[NoReturn]:
         """Return a progress bar that disappears when closed; ``how`` goes to tqdm."""
         from tqdm import tqdm
@@ -157,21 +163,15 @@ class Console:
         return tqdm(file=self.err.stream, leave=False, ncols=columns, disable=disable, **how)
 
 
-def wrap(text: str, columns: int) -> list[Visible]:
-    """Break the text between words into lines of at most so many columns."""
+def entries(rows: Iterable[Entry], output: Output) -> Iterator[Visible]:
+    """Yield the lines of entries, wrapped. An entry without a name continues the one before."""
     from rich.text import Text
 
-    rich = Output(sys.stdout).rich
-    lines = Text(visible_line(text)).wrap(rich, max(8, columns), overflow="fold")
-    return [Visible(line.plain.rstrip()) for line in lines] or [Visible("")]
-
-
-def entries(rows: Iterable[Entry], output: Output) -> Iterator[Visible]:
-    """Yield the lines of entries. An entry without a name continues the one before."""
+    rich, columns = output.rich, output.width - INDENT
     for name, text in rows:
         lead = output.paint(visible_line(f"{name:{INDENT}}"), CYAN)
-        for line in wrap(text, output.width - INDENT):
-            yield Visible(lead + line)
+        for line in Text(visible_line(text)).wrap(rich, columns, overflow="fold") or [Text()]:
+            yield Visible(lead + line.plain.rstrip())
             lead = Visible(" " * INDENT)
 
 
@@ -207,12 +207,6 @@ def check_not_input(path: Path, option: str, *inputs: Path | str) -> None:
     files = [*inputs, *map(model_at, inputs)]
     if os.path.realpath(path) in map(os.path.realpath, files):
         raise SettingError(f"{option} would overwrite {path}", "Name another file.")
-
-
-def write_output(path: Path, content: bytes | memoryview) -> None:
-    """Write a file under another name, then rename the complete file."""
-    with saving.locked(path), saving.replaced(path) as file:
-        file.write(content)
 
 
 def json_line(name: str, fields: Mapping[str, object]) -> Visible:

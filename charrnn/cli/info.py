@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from rich.filesize import decimal
 
 from charrnn.cli import options
-from charrnn.cli.console import Console, Output, check_output, count, entries, write_output
+from charrnn.cli.console import Console, Output, count, entries
 from charrnn.cli.options import OUTPUT, CommandOptions, File, flag, option_for
 from charrnn.errors import CorpusError
 from charrnn.settings import setting
@@ -61,8 +61,8 @@ def run(options: Options, console: Console) -> None:
     if options.plot is not None:
         from charrnn.plots import figure
 
-        check_output(options.plot, "--plot", options.model, force=options.force)
-        write_output(options.plot, figure(options.plot.suffix[1:].lower(), model))
+        picture = figure(options.plot.suffix[1:].lower(), model)
+        console.save(options.plot, picture, "--plot", options.model, force=options.force)
         console.note(f"figure saved to {options.plot}")
     rows = [*contents(options.model, model), *training(model)]
     if options.as_json:

@@ -31,20 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from charrnn.cli import options
-from charrnn.cli.console import (
-    BLUE,
-    BOLD,
-    CYAN,
-    DIM,
-    YELLOW,
-    Console,
-    Output,
-    check_output,
-    count,
-    entries,
-    wrap,
-    write_output,
-)
+from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, count, entries
 from charrnn.cli.options import CommandOptions, File, flag, only_one
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
@@ -95,8 +82,8 @@ def run(options: Options, console: Console) -> None:
     if options.output is not None:
         from charrnn.export.html import unfolded
 
-        check_output(options.output, "--output", options.model, force=options.force)
-        write_output(options.output, unfolded(unfolding))
+        page = unfolded(unfolding)
+        console.save(options.output, page, "--output", options.model, force=options.force)
         console.note(f"page saved to {options.output}")
     elif options.as_json:
         facts = unfolding.as_json() | {"text": encodable(text)}
@@ -142,7 +129,7 @@ def equations(unfolding: Unfolding, t: int, output: Output) -> Iterator[Visible]
     symbols: dict[int, str] = {k: named(unfolding.symbols[k]) for k in unfolding.chances(t)}
     parts = [(f"layer {number}", part, units) for number, part in enumerate(unfolding.layers, 1)]
     parts += [("output", unfolding.output, symbols), ("loss", unfolding.loss, {0: target})]
-    yield from wrap(f"step t = {t + 1} reads {reads} and predicts {target}", output.width)
+    yield Visible(f"step t = {t + 1} reads {reads} and predicts {target}")
     for name, part, shown in parts:
         yield from [Visible(""), output.paint(Visible(name), BOLD)]
         for value, template in part.equations.items():
