@@ -38,7 +38,7 @@ from charrnn.plots import heat_map, plot
 from charrnn.predictor import Predictor, Use
 from charrnn.sampler import Conditions, Sampler, choose, folded, limit_length
 from charrnn.score import Score, score_of, scores_of
-from charrnn.scorer import groups_of, score_group
+from charrnn.scorer import groups_of, score_with
 from charrnn.settings import Fitted, OneOf, SampleConfig, Text, Whole, check
 from charrnn.texts import texts_like, training_texts
 from charrnn.vocabulary import END, Vocabulary
@@ -192,20 +192,18 @@ class Model:
         """
         predictor = self.predictor(use)
         groups = groups_of(each_of(texts))
-        return sum((score_of(score_group([predictor], group)[0]) for group in groups), Score())
+        return sum((score_of(score_with(predictor, group)) for group in groups), Score())
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
         """Return the score of each text; all are read side by side."""
         predictor = self.predictor(use)
         groups = groups_of(each_of(texts))
-        return [
-            score for group in groups for score in scores_of(score_group([predictor], group)[0])
-        ]
+        return [score for group in groups for score in scores_of(score_with(predictor, group))]
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
         """Return the loss of each character of a text, and of its END."""
         text = check("text", text, Text())
-        scored = score_group([self.predictor(use)], [text], ranking=True)[0]
+        scored = score_with(self.predictor(use), [text], ranking=True)
         assert scored.ranks is not None
         return Surprisal(text, scored.nats.tolist(), scored.ranks.tolist())
 

@@ -26,6 +26,7 @@ from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Places = NDArray[np.int64]
 Ranks = NDArray[np.int32]
+Group = tuple[Sequence[str], int | None]  # texts; if held out, the place of the middle of all
 T = TypeVar("T")
 
 STRETCH: Final = 4096  # symbols counted in a lane
@@ -86,14 +87,18 @@ def join(groups: Sequence[Scored]) -> Scored:
     return Scored(texts, ids, first, parts, groups[0].use, None)
 
 
+def score_with(
+    predictor: Predictor, texts: Sequence[str], *, ranking: bool = False, split: int | None = None
+) -> Scored:
+    """Return the score of a group of texts by one predictor."""
+    return score_group([predictor], (texts, split), ranking=ranking)[0]
+
+
 def score_group(
-    predictors: Sequence[Predictor],
-    texts: Sequence[str],
-    *,
-    ranking: bool = False,
-    split: int | None = None,  # the place of the middle of the held-out text, if these are of it
+    predictors: Sequence[Predictor], group: Group, *, ranking: bool = False
 ) -> list[Scored]:
     """Score some texts, each from its beginning to its END, by predictors with one vocabulary."""
+    texts, split = group
     vocabulary = predictors[0].vocabulary
     sizes = np.array([len(text) + 1 for text in texts], np.int64)
     stops = np.cumsum(sizes)

@@ -22,7 +22,7 @@ from charrnn.network.unfolded import Masks, State, Unfolded, Window
 from charrnn.predictor import Predictor
 from charrnn.runs import train
 from charrnn.score import Score, score_of
-from charrnn.scorer import score_group, score_ids
+from charrnn.scorer import score_ids, score_with
 from charrnn.settings import TrainConfig
 from charrnn.vocabulary import END as END_ID
 from charrnn.vocabulary import Ids, Vocabulary
@@ -229,4 +229,4 @@ def nats_of(model: LanguageModel, ids: Ids) -> Array64:
 
 def score_texts(model: LanguageModel, texts: Sequence[str]) -> Score:
     """Return the sums over texts that are an example each."""
-    return score_of(score_group([Predictor([model])], texts)[0])
+    return score_of(score_with(Predictor([model]), texts))

@@ -14,7 +14,7 @@ from charrnn.filler import FillConfig, Filled, fill
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
 from charrnn.predictor import Predictor
-from charrnn.scorer import score_group
+from charrnn.scorer import score_with
 from tests.networks import END, babbler, drawing_lengths, independent, markov, model_of
 
 GAP = 3  # characters, at most
@@ -38,7 +38,7 @@ def brute_force(model: LanguageModel, text: str) -> dict[str, float]:
     sizes = range(longest + 1)
     every = ["".join(string) for size in sizes for string in product(known, repeat=size)]
     every = [string for string in every if form.fullmatch(string)]
-    scored = score_group([Predictor([model])], every)[0]
+    scored = score_with(Predictor([model]), every)
     weights = np.exp(-scored.totals(scored.nats))
     return dict(zip(every, (weights / weights.sum()).tolist(), strict=True))
 

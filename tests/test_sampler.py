@@ -21,7 +21,7 @@ from charrnn.network.heads import Lengths
 from charrnn.network.parameters import LanguageModel
 from charrnn.predictor import Predictor
 from charrnn.sampler import Conditions, LengthChoice, Sample, Sampler, choose, keys, uniform
-from charrnn.scorer import score_group
+from charrnn.scorer import score_with
 from charrnn.settings import SampleConfig
 from tests.networks import (
     END,
@@ -123,7 +123,7 @@ def test_nats_are_those_of_the_score(make: Any, prime: str) -> None:
     model = make()
     sampler = Sampler(model, SampleConfig(seed=1, temperature=0.8), prime, may_be_empty=True)
     samples = [one for one in sampler.samples(range(40)) if one.ended == "end"]
-    scored = score_group([Predictor([model])], [sample.text for sample in samples])[0]
+    scored = score_with(Predictor([model]), [sample.text for sample in samples])
     expected = [sample.nats for sample in samples]
     np.testing.assert_allclose(scored.totals(scored.nats), expected, rtol=1e-9)
 
@@ -286,7 +286,7 @@ def test_a_prime_says_how_long_its_text_may_be() -> None:
     begun = [["ba" + "".join(rest) for rest in product("ab?", repeat=n - 2)] for n in sizes]
     totals = []
     for same_length in begun:
-        scored = score_group([Predictor([model])], same_length)[0]
+        scored = score_with(Predictor([model]), same_length)
         ways = np.array([text.count("?") * model.vocabulary.unseen_nats for text in same_length])
         totals.append(float(np.exp(ways - scored.totals(scored.nats)).sum()))
     prime_ids = np.append(0, model.vocabulary.encode("ba")).astype(np.intp)

@@ -25,7 +25,7 @@ from charrnn.score import (
     difference_of,
     oddest,
 )
-from charrnn.scorer import score_group
+from charrnn.scorer import score_with
 from charrnn.settings import CorpusConfig
 from charrnn.vocabulary import END, SCALARS, Vocabulary
 from tests.networks import score_texts
@@ -65,7 +65,7 @@ def test_bigram_frequencies_score_their_entropy() -> None:
 
 @pytest.mark.parametrize("novelty", [0.0, 0.01])
 def test_a_new_character_is_dear_and_never_impossible(novelty: float) -> None:
-    group = score_group([Predictor([model(novelty)])], ["aЖb", "\ud800", "𝒳"])[0]
+    group = score_with(Predictor([model(novelty)]), ["aЖb", "\ud800", "𝒳"])
     unknown = group.nats[group.ids == 1]
     assert len(unknown) == 3
     assert (math.log(SCALARS - 3) < unknown).all()
@@ -74,13 +74,11 @@ def test_a_new_character_is_dear_and_never_impossible(novelty: float) -> None:
 
 def test_the_likeliest_symbol_has_rank_1() -> None:
     one = model()
-    scored = score_group([Predictor([one])], ["abcabcaabbcd"], ranking=True)[0]
+    scored = score_with(Predictor([one]), ["abcabcaabbcd"], ranking=True)
     assert scored.ranks is not None
     assert scored.ranks[-2] == 5  # d, never seen, comes after END, a, b and c
     for t, text in enumerate(["", "a", "ab", "abc"]):
-        others = [
-            score_group([Predictor([one])], [text + y])[0].nats[t] for y in ("a", "b", "c", "")
-        ]
+        others = [score_with(Predictor([one]), [text + y]).nats[t] for y in ("a", "b", "c", "")]
         assert scored.ranks[t] == 1 + sum(nats < scored.nats[t] - 1e-9 for nats in others)
 
 

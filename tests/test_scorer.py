@@ -17,7 +17,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
 from charrnn.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.score import Score, score_of, scores_of
-from charrnn.scorer import groups_of, join, score_group, score_ids
+from charrnn.scorer import groups_of, join, score_ids, score_with
 from charrnn.vocabulary import END, Vocabulary
 from tests.networks import SHAPES
 
@@ -63,10 +63,10 @@ def test_a_text_has_the_same_score_alone_and_among_others(
     shape: Architecture, with_counts: bool
 ) -> None:
     predictor = predictor_of(shape, with_counts)
-    group = score_group([predictor], texts(), ranking=True)[0]
-    backwards = score_group([predictor], texts()[::-1], ranking=True)[0]
+    group = score_with(predictor, texts(), ranking=True)
+    backwards = score_with(predictor, texts()[::-1], ranking=True)
     for i in (*range(12), 998, 999):
-        alone = score_group([predictor], texts()[i : i + 1], ranking=True)[0]
+        alone = score_with(predictor, texts()[i : i + 1], ranking=True)
         for other, j in ((group, i), (backwards, 999 - i)):
             at = other.of_text(j)
             for part, nats in alone.parts.items():
@@ -87,7 +87,7 @@ def test_all_short_texts_have_a_probability_of_1(shape: Architecture, with_count
     """Sum over all texts of 0 to 2 characters, and over all beginnings of 3 characters."""
     predictor, size = predictor_of(shape, with_counts), 3
     short = ["".join(text) for n in range(size + 1) for text in product(CHARACTERS + "?", repeat=n)]
-    group = score_group([predictor], short)[0]
+    group = score_with(predictor, short)
     weights = np.array(
         [math.exp(text.count("?") * predictor.vocabulary.unseen_nats) for text in short]
     )
@@ -129,8 +129,8 @@ def check_stretches(predictor: Predictor, size: int, stretch: int) -> None:
 
 def test_groups_that_are_joined_are_one_group() -> None:
     predictor, names = predictor_of(SHAPES[0], with_counts=True), texts()[:30]
-    whole = score_group([predictor], names)[0]
-    both = join([score_group([predictor], names[:12])[0], score_group([predictor], names[12:])[0]])
+    whole = score_with(predictor, names)
+    both = join([score_with(predictor, names[:12]), score_with(predictor, names[12:])])
     assert both.texts == names
     np.testing.assert_allclose(both.nats, whole.nats, rtol=0, atol=1e-9)
     np.testing.assert_allclose(both.totals(both.nats), whole.totals(whole.nats), atol=1e-9)
@@ -152,12 +152,12 @@ def test_losses_of_the_models_of_the_package(name: str) -> None:
     blocks = (DATA / f"{corpus}.txt").read_text(encoding="utf-8").split(gap)
     predictor = Predictor([model.language_model])
     groups = groups_of(block for block in blocks if block.strip())
-    score = sum((score_of(score_group([predictor], group)[0]) for group in groups), Score())
+    score = sum((score_of(score_with(predictor, group)) for group in groups), Score())
     assert score.nats_per_character == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_model_with_itself_is_itself() -> None:
     model = predictor_of(SHAPES[0])
     twice = combine([model, model])
-    alone, both = score_group([model], texts())[0], score_group([twice], texts())[0]
+    alone, both = score_with(model, texts()), score_with(twice, texts())
     np.testing.assert_allclose(both.nats, alone.nats, rtol=0, atol=1e-9)

@@ -48,14 +48,13 @@ if TYPE_CHECKING:
     from rich.text import Text as RichText
 
     from charrnn.corpus import Corpus
-    from charrnn.predictor import Predictor, Use
-    from charrnn.scorer import Scored
+    from charrnn.predictor import Use
+    from charrnn.scorer import Group, Scored
     from charrnn.texts import Example
 
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
 STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
 Row = tuple[float, Visible]  # the nats per character of an example, and its line
-Group = tuple[list[str], int | None]  # texts, and where the middle of the held-out text is
 
 
 class Threshold(Values):
@@ -118,7 +117,7 @@ def run(options: Options, console: Console) -> None:
     from charrnn.model import load
     from charrnn.predictor import combine
     from charrnn.score import Score, score_of, scores_of
-    from charrnn.scorer import groups_of, join
+    from charrnn.scorer import groups_of, join, score_group
     from charrnn.texts import examples_in, held_out_examples, rebuild_corpus
 
     began = time.monotonic()
@@ -133,14 +132,14 @@ def run(options: Options, console: Console) -> None:
     oddest = model.trained.oddest.get(first.use) if is_comparable else None
     limit = limit_of(options.above, oddest)
     console.note_if_waiting(options.sources)
-    corpus, cores = None, 1
+    corpus, middle, cores = None, None, 1
     if options.baselines or not options.sources:
         corpus = rebuild_corpus(model.corpus, model.vocabulary)
     is_live = options.sources == ("-",) and options.per_example and not options.top
     warn = None if options.above else console.warn
     files = examples_in(model.corpus, options.sources, options.reading, kind, warn, is_live)
     if corpus is not None and not options.sources:
-        files = iter([held_out_examples(corpus)])
+        files, middle = iter([held_out_examples(corpus)]), len(corpus.held_out.ids) // 2
     groups: Iterable[list[Example]]
     groups = (group for examples in files for group in groups_of(examples, attrgetter("text")))
     if not is_live:
@@ -155,9 +154,8 @@ def run(options: Options, console: Console) -> None:
         head = f"{'line':>{options.place_width}}  bits/char  x oddest  text"
         console.out.write_lines([console.out.paint(Visible(head), CYAN)])
     used = [first] if options.shows_rows else [*predictors.values()]
-    work = partial(score_texts, ranking=options.per_char)
+    work = partial(score_group, ranking=options.per_char)
     groups, copies = tee(groups)
-    middle = None if corpus is None or options.sources else len(corpus.held_out.ids) // 2
     texts = texts_of(copies, middle)
     with open_executor(used, cores, options.scheduler) as executor:
         for examples, scored in zip(groups, map_in_order(executor, work, texts), strict=True):
@@ -239,14 +237,6 @@ def texts_of(groups: Iterable[list[Example]], split: int | None) -> Iterator[Gro
         texts = [example.text for example in examples]
         yield texts, split
         split = None if split is None else split - sum(len(text) + 1 for text in texts)
-
-
-def score_texts(predictors: list[Predictor], group: Group, *, ranking: bool) -> list[Scored]:
-    """Score the texts of a group, in any process."""
-    from charrnn.scorer import score_group
-
-    texts, split = group
-    return score_group(predictors, texts, ranking=ranking, split=split)
 
 
 def rows_of(
