@@ -24,7 +24,8 @@ from tests.networks import SHAPES
 CHARACTERS = "abcde"
 ONE_PASS = 1 << 30  # symbols of a stretch, so that no text is cut
 FEWER = [a for a in SHAPES if a.layers == 2 or a.cell_name == "output"]
-MODELS = [(a, False) for a in FEWER] + [(a, True) for a in FEWER if a.head_name in MIXABLE_HEADS]
+MIXED = [a for a in FEWER if a.head_name in MIXABLE_HEADS and not a.requested]
+MODELS = [(a, False) for a in FEWER] + [(a, True) for a in MIXED]
 DATA = Path(charrnn.__file__).parent.parent / "data"
 LOSSES = {  # model -> nats per character of its corpus, by the exact sums of version 0.2
     "dinosaurs": ("dinosaurs", "\n", 1.350203),
@@ -111,7 +112,7 @@ def test_stretches_are_one_pass(shape: Architecture, with_counts: bool) -> None:
 
 @pytest.mark.parametrize("cell", ["tanh", "lstm"])
 def test_stretches_of_a_long_text_are_one_pass(cell: str) -> None:
-    check_stretches(predictor_of(Architecture(7, 8, 2, cell)), size=40_000, stretch=4096)
+    check_stretches(predictor_of(Architecture(7, 8, 2, cell)), size=10_000, stretch=4096)
 
 
 def check_stretches(predictor: Predictor, size: int, stretch: int) -> None:
