@@ -116,7 +116,7 @@ def run(options: Options, console: Console) -> None:
     check(options)
     from charrnn.model import load
     from charrnn.predictor import combine
-    from charrnn.score import Score, score_of, scores_of
+    from charrnn.score import Score, score_of
     from charrnn.scorer import groups_of, join, score_group
     from charrnn.texts import examples_in, held_out_examples, rebuild_corpus
 
@@ -160,20 +160,18 @@ def run(options: Options, console: Console) -> None:
     with open_executor(used, cores, options.scheduler) as executor:
         for examples, scored in zip(groups, map_in_order(executor, work, texts), strict=True):
             total += score_of(scored[0])
-            if options.per_char:
-                write_characters(scored[0], options, console)
-            elif options.shows_rows:
+            rows: list[Row] = []
+            if options.per_example or options.top or options.above:
                 rows = rows_of(examples, scored[0], oddest, limit, options, console.out)
                 above_count += len(rows)
-                if options.top:
-                    best = sorted([*best, *rows], key=itemgetter(0), reverse=True)[: options.top]
-                else:
-                    console.out.write_lines(line for _, line in rows)
+            if options.per_char:
+                write_characters(scored[0], options, console)
+            elif options.top:
+                best = sorted([*best, *rows], key=itemgetter(0), reverse=True)[: options.top]
+            elif options.per_example:
+                console.out.write_lines(line for _, line in rows)
             else:
                 results.append(scored)
-                if options.above:
-                    scores = scores_of(scored[0])
-                    above_count += sum(score.nats_per_character > limit for score in scores)
     console.out.write_lines(line for _, line in best)
 
     if results and (options.as_json or above_count or not (options.above and console.quiet)):
@@ -200,10 +198,9 @@ def run(options: Options, console: Console) -> None:
 
 def check(options: Options) -> None:
     """Raise an error if options exclude each other, or a word was typed in place of a file."""
-    rows = "--top" if options.top else "--per-example"
+    rows = {"--top": options.top} if options.top else {"--per-example": options.per_example}
+    only_one({"--per-char": options.per_char, "--baselines": options.baselines, **rows})
     only_one({"--per-char": options.per_char, "--above": options.above})
-    shows = options.per_example or options.top
-    only_one({"--per-char": options.per_char, "--baselines": options.baselines, rows: shows})
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
     only_one({"--held-out": options.held_out, "TEXT": options.sources})
     if not options.sources and (options.examples or options.reading):

@@ -71,8 +71,7 @@ def run(options: Options, console: Console) -> None:
     from charrnn.model import load
     from charrnn.unfold import unfold
 
-    flags = {"--step": options.step, "--output": options.output, "--json": options.as_json}
-    only_one(flags)
+    only_one({"--step": options.step, "--output": options.output, "--json": options.as_json})
     model = load(options.model)
     text = as_read(options.text, model, console)
     unfolding = unfold(model.language_model, text, backward=options.backward)
