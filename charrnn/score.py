@@ -35,17 +35,19 @@ BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band 
 
 @dataclass(frozen=True)
 class Mean:
-    """Nats and the number of symbols that they are spread over; NaN for no symbols."""
+    """Nats and the number of symbols that they are spread over; means are NaN for no symbols."""
 
-    nats: float
-    count: int
+    nats: float = 0.0
+    count: int = 0
 
     @property
     def nats_per_character(self) -> float:
+        """The loss: the mean surprisal of a character or END, in nats."""
         return self.nats / self.count if self.count else math.nan
 
     @property
     def bits_per_character(self) -> float:
+        """The loss in bits."""
         return self.nats_per_character * BITS
 
     @property
@@ -54,22 +56,21 @@ class Mean:
         return math.exp(min(self.nats_per_character, LARGEST))
 
     def per_character(self) -> dict[str, float]:
-        """Return the loss in both units, for JSON."""
+        """Return the loss in both units."""
         nats, bits = self.nats_per_character, self.bits_per_character
         return {"nats_per_character": nats, "bits_per_character": bits}
 
     def loss(self) -> dict[str, float]:
+        """Return the loss in all units."""
         return self.per_character() | {"perplexity": self.perplexity}
 
 
 @dataclass(frozen=True, repr=False)
-class Score:
+class Score(Mean):
     """The surprisal of a text. Scores can be added."""
 
-    characters: int = 0
     ends: int = 0
     unknown: int = 0  # characters that the model has never seen
-    nats: float = 0.0  # of the whole text, ENDs included
     nats_of_ends: float = 0.0
     bytes: int = 0  # of the characters in UTF-8; 0 if only their ids are known
 
@@ -83,29 +84,14 @@ class Score:
         return f"<charrnn.Score: {mean}, {self.nats:.1f} nats for {size}>"
 
     @property
-    def overall(self) -> Mean:
-        """The mean over characters and ENDs: the headline."""
-        return Mean(self.nats, self.characters + self.ends)
+    def characters(self) -> int:
+        """Symbols without ENDs."""
+        return self.count - self.ends
 
     @property
     def without_end(self) -> Mean:
         """The mean over the characters alone."""
         return Mean(self.nats - self.nats_of_ends, self.characters)
-
-    @property
-    def nats_per_character(self) -> float:
-        """The loss: the mean surprisal of a character or END, in nats."""
-        return self.overall.nats_per_character
-
-    @property
-    def bits_per_character(self) -> float:
-        """The loss in bits."""
-        return self.overall.bits_per_character
-
-    @property
-    def perplexity(self) -> float:
-        """e to the power of the loss in nats."""
-        return self.overall.perplexity
 
     @property
     def bits_per_byte(self) -> float:
@@ -120,7 +106,7 @@ class Score:
             "unknown": self.unknown,
             "bytes": self.bytes,
             "nats": self.nats,
-            **self.overall.loss(),
+            **self.loss(),
             "without_end": {"nats": self.without_end.nats, **self.without_end.loss()},
             "bits_per_byte": self.bits_per_byte,
         }
@@ -129,10 +115,9 @@ class Score:
 def tally(ids: Ids, nats: NDArray[np.floating]) -> Score:
     """Return the sums over symbols with these nats."""
     is_end = ids == END
-    ends = int(np.count_nonzero(is_end))
-    unknown = int(np.count_nonzero(ids == UNKNOWN))
-    sums = float(nats.sum(dtype=np.float64)), float(nats[is_end].sum(dtype=np.float64))
-    return Score(len(ids) - ends, ends, unknown, *sums)
+    ends, unknown = int(np.count_nonzero(is_end)), int(np.count_nonzero(ids == UNKNOWN))
+    total, of_ends = nats.sum(dtype=np.float64), nats[is_end].sum(dtype=np.float64)
+    return Score(float(total), len(ids), ends, unknown, float(of_ends))
 
 
 def score_of(group: Scored) -> Score:
@@ -143,13 +128,11 @@ def score_of(group: Scored) -> Score:
 
 def scores_of(group: Scored) -> list[Score]:
     """Return the score of each text of a group."""
-    is_end = group.ids == END
-    marks = ~is_end, is_end, group.ids == UNKNOWN
-    sums = [group.totals(column.astype(np.int64)) for column in marks]
-    sums += [group.totals(group.nats), group.totals(group.nats * is_end)]
+    is_end, is_unknown = (group.ids == END).astype(int), (group.ids == UNKNOWN).astype(int)
+    of_symbols = [group.nats, np.ones(len(group.ids), int), is_end, is_unknown, group.nats * is_end]
+    totals = [group.totals(column).tolist() for column in of_symbols]
     sizes = [len(text.encode("utf-8", "replace")) for text in group.texts]
-    rows = zip(*(column.tolist() for column in sums), sizes, strict=True)
-    return [Score(*row) for row in rows]
+    return [Score(*row) for row in zip(*totals, sizes, strict=True)]
 
 
 def band_of(nats: float) -> int:
@@ -182,22 +165,22 @@ def json_of(difference: Difference | None) -> dict[str, float]:
     return {"difference": difference[0], "standard_error": difference[1]}
 
 
-def difference_of(ids: Ids, nats: NDArray[np.float64], other: NDArray[np.float64]) -> Difference:
+def difference_of(ids: Ids, nats: NDArray[np.float64], others: NDArray[np.float64]) -> Difference:
     """Return the difference of two predictors on the same symbols."""
     if not len(ids):
         return Difference(math.nan, math.nan)
-    is_last = ids == END
+    is_last = ids == END  # of a unit
     if np.count_nonzero(is_last) < FEW:
         is_last = is_last | (np.arange(len(ids)) % BLOCK == BLOCK - 1)
     is_last[-1:] = True
     stops = np.flatnonzero(is_last) + 1
     starts = np.append(0, stops[:-1])
-    d, n = np.add.reduceat(nats - other, starts), stops - starts
-    mean, m = float(d.sum() / n.sum()), len(d)
+    D, n = np.add.reduceat(nats - others, starts), stops - starts
+    d, m = float(D.sum() / n.sum()), len(D)
     if m < 2:
-        return Difference(mean, math.nan)
-    rest = d - mean * n
-    return Difference(mean, math.sqrt(m / (m - 1) * float(rest @ rest)) / float(n.sum()))
+        return Difference(d, math.nan)
+    rest = D - d * n
+    return Difference(d, math.sqrt(m / (m - 1) * float(rest @ rest)) / float(n.sum()))
 
 
 def difference_from(baseline: Baseline, ids: Ids, nats: NDArray[np.float64]) -> Difference | None:

@@ -98,10 +98,23 @@ def python_page(page: str) -> str:
 
 def public(found: Any) -> Iterator[tuple[str, Any]]:
     """Yield the public methods and properties of a class."""
-    for name, what in vars(found).items() if isinstance(found, type) else ():
+    for name, what in members_of(found).items():
         is_attribute = isinstance(what, (property, cached_property))
         if not name.startswith("_") and (is_attribute or is_function(what)):
             yield name, what
+
+
+def ours(found: Any) -> list[type]:
+    """Return a class and those of charrnn that it comes from, the first of them first."""
+    classes = found.__mro__[::-1] if isinstance(found, type) else ()
+    return [cls for cls in classes if cls.__module__.startswith("charrnn")]
+
+
+def members_of(found: Any) -> dict[str, Any]:
+    """Return what a class has itself, and the properties that it inherits."""
+    inherited = [vars(cls).items() for cls in ours(found)[:-1]]
+    properties = {k: what for items in inherited for k, what in items if isinstance(what, property)}
+    return {**properties, **vars(found)} if isinstance(found, type) else {}
 
 
 def is_function(what: Any) -> bool:
@@ -132,7 +145,8 @@ def fields_of(what: Any) -> Iterator[tuple[str, str]]:
     """Yield the fields of a result, with the comments on them in the code."""
     if isinstance(what, type) and not settings_of(what):
         names = [*getattr(what, "__dataclass_fields__", {})]
-        for line in getsource(what).splitlines() if names else ():
+        sources = [getsource(cls) for cls in ours(what)] if names else []
+        for line in "\n".join(sources).splitlines():
             found = re.match(r"    (\w+): ([^=#]+?)(?: = [^#]*)?(?:  # (.*))?$", line)
             if found and found[1] in names:
                 yield found[1], f" ({found[2]}){': ' if found[3] else ''}{found[3] or ''}"

@@ -85,7 +85,7 @@ def test_the_likeliest_symbol_has_rank_1() -> None:
 @pytest.mark.parametrize("texts", [[], [""], ["Ж"], ["\ud800"]])
 def test_each_figure_that_exists_is_a_number(texts: list[str]) -> None:
     score = score_texts(model(), texts) if texts else Score()
-    for mean in (score.overall, score.without_end):
+    for mean in (score, score.without_end):
         assert math.isfinite(mean.nats_per_character) == (mean.count > 0)
         assert math.isfinite(mean.perplexity) == (mean.count > 0)
     assert math.isfinite(score.bits_per_byte) == (score.bytes > 0)

@@ -259,7 +259,7 @@ def rows_of(
             row: dict[str, Any] = {"number": example.number, "text": example.text}
             row |= {"file": example.file} if len(options.sources) > 1 else {}
             row |= {"characters": score.characters, "unknown": score.unknown, "nats": score.nats}
-            row |= score.overall.per_character() | {"x_oddest": x_oddest}
+            row |= score.per_character() | {"x_oddest": x_oddest}
             if len(parts) > 1:
                 row["parts"] = {part: nats[i] for part, nats in parts.items()}
             rows.append((loss, json_line("eval.example", row)))
@@ -342,7 +342,7 @@ def records_of(
             record |= json_of(difference_of(ids, nats, reference.nats))
         if len(scored.parts) > 1:
             record["parts"] = {
-                part: tally(ids, costs).overall.loss() | json_of(difference_of(ids, nats, costs))
+                part: tally(ids, costs).loss() | json_of(difference_of(ids, nats, costs))
                 for part, costs in scored.parts.items()
             }
         if counting:

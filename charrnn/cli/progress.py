@@ -133,7 +133,7 @@ class Training:
             "seconds": screen.seconds,
             "characters_per_second": screen.characters_per_second,
             "best": {"step": None if state.best is None else state.best.step, **best},
-            "parts": {name: score.overall.loss() | json_of(apart[name]) for name, score in scores},
+            "parts": {name: score.loss() | json_of(apart[name]) for name, score in scores},
             "stopped": self.stopped,
         }
 
