@@ -149,9 +149,9 @@ class Sampler:
         totals = (self.prime_nats + np.bincount(rows, nats, len(draws))).tolist()
         order = np.argsort(rows, kind="stable")  # symbol by symbol within a sample
         stops = np.bincount(rows, minlength=len(draws)).cumsum()[:-1]
-        parts = np.split(symbols[order], stops)
-        texts = [self.prime + self.vocabulary.decode(ids) for ids in parts]
-        ended = ["end" if ids[-1] == END else "limit" for ids in parts]
+        by_sample = np.split(symbols[order], stops)
+        texts = [self.prime + self.vocabulary.decode(ids) for ids in by_sample]
+        ended = ["end" if ids[-1] == END else "limit" for ids in by_sample]
         return list(map(Sample, numbers, texts, totals, ended))
 
     def _draw(

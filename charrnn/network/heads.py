@@ -37,12 +37,12 @@ class Lengths:
     @staticmethod
     def begin(p: Arrays, tau: Integers) -> None:
         """Fill initial parameters: each part covers an equal share of these lengths."""
-        places = np.log(np.sort(tau) + 0.5)
-        cuts = np.array_split(places, PARTS) if len(places) >= PARTS else [places] * PARTS
-        apart = max(float(np.std(places)), 0.1)
+        logs = np.log(np.sort(tau) + 0.5)
+        cuts = np.array_split(logs, PARTS) if len(logs) >= PARTS else [logs] * PARTS
+        narrowest = 0.1 * max(float(np.std(logs)), 0.1)
         p["tau.share"][...] = 0
         p["tau.place"][...] = [cut.mean() for cut in cuts]
-        p["tau.width"][...] = np.log([max(float(np.std(cut)), 0.1 * apart) for cut in cuts])
+        p["tau.width"][...] = np.log([max(float(np.std(cut)), narrowest) for cut in cuts])
 
     @staticmethod
     def nats(p: Arrays, tau: Integers) -> Array64:
@@ -52,12 +52,12 @@ class Lengths:
     @staticmethod
     def fill_gradient(p: Arrays, tau: Integers, weight: float, gradient: Arrays) -> float:
         """Return the sum of -log P(tau); leave its gradient times the weight in ``gradient``."""
-        log_parts, a, b, apart = _by_part(p, tau)
+        log_parts, a, b, a_less_b = _by_part(p, tau)
         log_p = _log_sum(log_parts)
         shares = np.exp(log_parts - log_p[:, None])  # of P(tau), (n, M)
         log_w, _, spread = _mixture(p)
         with np.errstate(over="ignore"):
-            r = 1 / np.expm1(apart)
+            r = 1 / np.expm1(a_less_b)
         d_a, d_b = np.exp(_log_sigmoid(-a)) + r, -np.exp(_log_sigmoid(b)) - r
         d_place = -(d_a + d_b) / spread
         d_width = -(d_a * a + d_b * np.where(np.isfinite(b), b, 0))
@@ -73,9 +73,9 @@ def _by_part(p: Arrays, tau: Integers) -> tuple[Array64, Array64, Array64, Array
     log_w, place, spread = _mixture(p)
     with np.errstate(divide="ignore"):
         a, b = (np.log(n + 1) - place) / spread, (np.log(n) - place) / spread
-        apart = np.log1p(1 / n) / spread
-    gap = np.log(-np.expm1(-apart))
-    return log_w + _log_sigmoid(a) + _log_sigmoid(-b) + gap, a, b, apart
+        a_less_b = np.log1p(1 / n) / spread
+    log_gap = np.log(-np.expm1(-a_less_b))
+    return log_w + _log_sigmoid(a) + _log_sigmoid(-b) + log_gap, a, b, a_less_b
 
 
 def _mixture(p: Arrays) -> tuple[Array64, Array64, Array64]:
@@ -87,8 +87,8 @@ def _mixture(p: Arrays) -> tuple[Array64, Array64, Array64]:
 
 def _log_sum(logs: Array64) -> Array64:
     """Return the logarithm of the sum of exp in each row, (n, M) -> (n,)."""
-    most = logs.max(1)
-    total: Array64 = most + np.log(np.exp(logs - most[:, None]).sum(1))
+    largest = logs.max(1)
+    total: Array64 = largest + np.log(np.exp(logs - largest[:, None]).sum(1))
     return total
 
 
@@ -107,8 +107,8 @@ class Head:
 
     # turns the outputs o (R, K) into logits, in place
     logits: Callable[[Array], None]
-    # turns y_hat (R, K) into dL/do, in place, by the places of y (R,) in the flat y_hat; both are
-    # multiplied by the weight of a row
+    # turns y_hat (R, K), times the weight of a row's loss, into dL/do times that weight, in place;
+    # at_y (R,) are the places of the targets y in y_hat.reshape(-1)
     gradient: Callable[[Array, Integers, float], None]
 
 
