@@ -190,7 +190,8 @@ class Progress:
             return
         err, score = self.console.err, event.score
         head = "   done   train"
-        row = f"{100 * self.share:5.0f} %{event.train_nats_per_character:8.3f}"
+        share = self.share * event.step / self.run.state.step  # a signal may come after some steps
+        row = f"{100 * share:5.0f} %{event.train_nats_per_character:8.3f}"
         if score is not None:
             head += "  held-out  "
             is_best = event.step == (self.run.state.best and self.run.state.best.step)
