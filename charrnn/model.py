@@ -20,7 +20,6 @@ import numpy as np
 
 from charrnn import model_file
 from charrnn.analysis import Vectors, embed
-from charrnn.contents import Checkpoint, CorpusRecord, Trained
 from charrnn.corpus import Texts, check_texts, files_in
 from charrnn.counts import Ngrams
 from charrnn.errors import (
@@ -29,6 +28,7 @@ from charrnn.errors import (
     SaveError,
 )
 from charrnn.export import ExportOptions, export_to
+from charrnn.facts import Checkpoint, CorpusRecord, Trained
 from charrnn.filler import FillConfig, Filled, fill
 from charrnn.network import Array64, Integers
 from charrnn.network.architecture import still_to_come

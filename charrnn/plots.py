@@ -11,8 +11,8 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Protocol
 
-from charrnn.contents import Checkpoint, Trained
 from charrnn.errors import CharrnnError, SettingError
+from charrnn.facts import Checkpoint, Trained
 from charrnn.score import BITS, Mean, band_of
 from charrnn.text import visible
 from charrnn.training.loop import Checkup, Event

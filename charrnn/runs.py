@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from charrnn import model_file, saving
-from charrnn.contents import Checkpoint, CorpusRecord, copy_best, record_of
 from charrnn.corpus import Corpus, Texts, corpus_of
 from charrnn.counts import Baseline, Ngrams, baselines, sample_of
 from charrnn.errors import ResumeError, SaveError, SettingError, check_agreement
+from charrnn.facts import Checkpoint, CorpusRecord, copy_best, record_of
 from charrnn.model import Model
 from charrnn.network import Array64
 from charrnn.network.parameters import LanguageModel

@@ -20,11 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.cluster import Executor, Here, map_in_order
-from charrnn.contents import Checkpoint, CorpusRecord
 from charrnn.corpus import Corpus
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, check_agreement
+from charrnn.facts import Checkpoint, CorpusRecord
 from charrnn.model_file import save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import begin, configure, measure
@@ -32,6 +31,7 @@ from charrnn.saving import locked, remedy
 from charrnn.settings import CorpusConfig, option_of
 from charrnn.system import LineFile, parse_line
 from charrnn.training.loop import Done, train
+from charrnn.workers import Executor, Here, map_in_order
 
 SCHEMA = "charrnn.sweep.run/2"
 ROWS = "sweep.jsonl"

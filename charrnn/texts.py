@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from charrnn.contents import CorpusRecord, Trained
 from charrnn.corpus import Corpus, read_files
 from charrnn.errors import CorpusError
+from charrnn.facts import CorpusRecord, Trained
 from charrnn.reading import (
     choose_cut,
     column_of,

@@ -17,8 +17,8 @@ import pytest
 import charrnn
 from charrnn import model_file, runs
 from charrnn.cli import progress
-from charrnn.contents import Checkpoint
 from charrnn.errors import SaveError
+from charrnn.facts import Checkpoint
 from charrnn.settings import Fitted
 from charrnn.training.loop import Event
 from tests.program import (

@@ -12,9 +12,9 @@ from itertools import product
 
 import pytest
 
-from charrnn.contents import Trained
 from charrnn.export import ExportOptions, export
 from charrnn.export.html import asset
+from charrnn.facts import Trained
 from charrnn.model import load
 from charrnn.text import STEERING
 from tests.browser import Reading, ask

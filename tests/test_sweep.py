@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from charrnn import model_file
-from charrnn.cluster import open_executor
-from charrnn.contents import record_of
 from charrnn.corpus import corpus_of
 from charrnn.counts import Baseline
 from charrnn.errors import ResumeError, SaveError
+from charrnn.facts import record_of
 from charrnn.settings import CorpusConfig
 from charrnn.sweep import (
     Material,
@@ -28,6 +27,7 @@ from charrnn.sweep import (
     train_one,
     trials_of,
 )
+from charrnn.workers import open_executor
 from tests.program import NAMES
 
 SIZE = {"layers": 1, "epochs": 2, "batch": 4}

@@ -145,7 +145,7 @@ def run(options: Options, console: Console) -> None:
     if not is_live:
         groups = list(groups)
         cores = min(len(groups), cores_for(options.cores))
-    from charrnn.cluster import map_in_order, open_executor  # slow to import
+    from charrnn.workers import map_in_order, open_executor  # slow to import
 
     total, above_count = Score(), 0
     results: list[list[Scored]] = []

@@ -20,10 +20,10 @@ from typing import Any
 from rich.cells import cell_len, set_cell_size
 
 from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, Console
-from charrnn.contents import Checkpoint
 from charrnn.corpus import Corpus, Warned
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, DivergedError
+from charrnn.facts import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import MAY_RISE, Saver, measure
 from charrnn.sampler import SampleConfig, Sampler

@@ -131,7 +131,7 @@ def run(options: Options, console: Console) -> None:
     is_streamed = options.count == 1 and not (options.as_json or has_conditions)
     # For few samples, processes would take longer to start than to draw.
     cores = 1 if options.cores is None and options.count < MANY else cores_for(options.cores)
-    from charrnn.cluster import map_in_order, open_executor  # slow to import
+    from charrnn.workers import map_in_order, open_executor  # slow to import
 
     between = "\n" if "\n" in predictor.vocabulary.characters or "\n" in prime else ""
 

@@ -134,9 +134,9 @@ def value_of(word: str, name: str, typed: str) -> Any:
 
 def run(options: Options, console: Console) -> None:
     """Make all runs that are missing, and show the table. Raise CharrnnError if one failed."""
-    from charrnn.cluster import open_executor
     from charrnn.runs import compute_baselines
     from charrnn.sweep import counting_rows, free_folder, open_folder, rank, trials_of
+    from charrnn.workers import open_executor
 
     tried, seeds = check(options), options.seeds or (0,)
     trials = trials_of(tried, seeds)
@@ -173,8 +173,8 @@ def run(options: Options, console: Console) -> None:
 
 def read_material(options: Options, console: Console) -> Material:
     """Read the corpus and the model to start from."""
-    from charrnn.contents import record_of
     from charrnn.corpus import read_files
+    from charrnn.facts import record_of
     from charrnn.model_file import load_trained
     from charrnn.sweep import Material
 

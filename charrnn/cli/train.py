@@ -39,8 +39,8 @@ from charrnn.text import Visible
 
 if TYPE_CHECKING:
     from charrnn.cli.progress import Progress, Training
-    from charrnn.contents import Checkpoint
     from charrnn.corpus import Corpus, Warned
+    from charrnn.facts import Checkpoint
 
 DOUBTS = {  # why a list may be messy, or its loss misleading
     "few examples": "only {count:,} to train on: see --examples",

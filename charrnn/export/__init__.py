@@ -17,7 +17,7 @@ from charrnn.errors import CharrnnError, SaveError, SettingError
 from charrnn.settings import Checked, Flag, Text, setting
 
 if TYPE_CHECKING:
-    from charrnn.contents import Trained
+    from charrnn.facts import Trained
 
 FILE = "File"  # a panel of help
 SUFFIXES: Final = (".html", ".mjs", ".h", ".safetensors", ".npz")

@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from charrnn.contents import Trained
 from charrnn.errors import SettingError
+from charrnn.facts import Trained
 from charrnn.network.parameters import Parameters
 
 WIDTH: Final = 100  # columns of a line of numbers

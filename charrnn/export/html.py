@@ -16,7 +16,7 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
-from charrnn.contents import Trained
+from charrnn.facts import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.score import BITS, BOUNDS, band_names
 from charrnn.text import STEERING, visible

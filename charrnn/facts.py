@@ -1,4 +1,4 @@
-"""The contents of a model file: a corpus on record, a model, and all that its run needs to go on.
+"""The facts of a model file: a corpus on record, a model, and all that its run needs to go on.
 
 A new fact is a field of Facts; of Trained, if it concerns the model but not its run.
 """

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from charrnn import cluster
-from charrnn.cluster import map_in_order, open_executor
+from charrnn import workers
 from charrnn.errors import ClusterError, CorpusError
+from charrnn.workers import map_in_order, open_executor
 from tests.child import HOME, PYTHON, children_of, dask_cluster, going, wait_until
 from tests.program import NAMES, SMALL, Program
 
@@ -123,7 +123,7 @@ def test_fault_26_a_killed_worker_is_one_error(function: Any, kills: int) -> Non
 
 
 def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(cluster, "PATIENCE", 1.0)
+    monkeypatch.setattr(workers, "PATIENCE", 1.0)
     with dask_cluster(tmp_path, workers=0) as (file, _):
         for scheduler, what in (
             (str(file), "has no workers"),
@@ -136,14 +136,14 @@ def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch
 
 
 def test_other_versions_are_refused(dask: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "VERSIONS", "charrnn 9 and numpy 9")
+    monkeypatch.setattr(workers, "VERSIONS", "charrnn 9 and numpy 9")
     with pytest.raises(ClusterError, match=r"a worker has charrnn 0.* this machine charrnn 9"):
         results(work, GROUPS, scheduler=dask)
 
 
 SCRIPT = """
-from charrnn.cluster import map_in_order, open_executor
-from tests.test_cluster import work
+from charrnn.workers import map_in_order, open_executor
+from tests.test_workers import work
 if __name__ == "__main__":
     with open_executor(2, cores=2) as executor:
         print(*map_in_order(executor, pow, [1, 2, 3]), flush=True)

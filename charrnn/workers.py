@@ -111,7 +111,7 @@ def _open_pool(shared: Any, cores: int) -> Iterator[Executor]:
     def submit(function: Work, group: Any) -> Future[Any]:
         messages = [(function, group)]
         if len(children) < cores:
-            children.append(start_child("charrnn.cluster:serve"))
+            children.append(start_child("charrnn.workers:serve"))
             pipe, messages = children[-1][1], [shared, *messages]
         else:
             pipe = min(waiting, key=lambda pipe: len(waiting[pipe]))
