@@ -23,11 +23,11 @@ LAYERS = """
     reading tidy corpus counts saving
     predictor score scorer
     training
-    plan contents texts
+    plan facts texts
     model_file
     sampler filler analysis unfold plots export
     runs model
-    cluster sweep
+    workers sweep
     cli
     __init__ __main__
 """
@@ -94,7 +94,7 @@ def test_the_terminal_dask_and_the_network_are_kept_apart() -> None:
     for name in modules():
         if room(name) != "cli":  # a notebook has progress bars of tqdm, too
             assert packages(name) & TERMINAL <= ({"tqdm"} if room(name) == "plots" else set())
-        if room(name) != "cluster":
+        if room(name) != "workers":
             assert not packages(name) & DASK, name
         if room(name) == "network":
             assert packages(name) <= STANDARD_OF_NETWORK | {"numpy"}, name
