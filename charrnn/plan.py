@@ -153,7 +153,7 @@ def fit_settings(
         "parts": min(parts, batch),
         "patience": config.patience,
     }
-    if config.epochs is None and config.minutes is None and len(corpus.held_out):
+    if config.epochs is None and chosen["epochs"] != FOREVER and len(corpus.held_out):
         fitted["patience"] = config.patience or 0
     return Fitted(**{name: chosen[name] for name in (*typed, *FITTED)} | fitted)
 

@@ -319,7 +319,7 @@ class TrainConfig(Checked):
         Whole(0, 1 << 40),
         "Stop after this many check-ups without a better held-out loss; 0: a quarter of the run so"
         " far.",
-        default_in_words="0, or no limit where epochs or minutes are given",
+        default_in_words="0, or no limit where epochs or minutes end the run",
     )
     check_every: int | None = learning(
         COUNT,

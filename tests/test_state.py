@@ -130,7 +130,8 @@ def test_without_a_limit_a_run_ends_after_a_quarter_more_in_vain(
 def test_a_run_with_a_limit_of_its_own_goes_on(tmp_path: Path) -> None:
     names = ["anna", "bob"] * 9
     assert train(names, epochs=9).checkpoint.config.patience is None
-    assert train(names, minutes=9).checkpoint.config.patience is None
+    assert train(names, minutes=9).checkpoint.config.patience == 0  # the text is too short for it
+    assert train(names * 900, minutes=0.001).checkpoint.config.patience is None
     assert train(names, holdout=0.0).checkpoint.config.patience is None
     run = train(names, hidden=2, lr=0.5)
     assert [event.why for event in run if isinstance(event, Done)] == ["patience"]

@@ -375,7 +375,7 @@ def show_table(records: list[dict[str, Any]], options: Options, console: Console
     lines = [Visible(f"{size}{unknown}\n"), console.out.paint(Visible(head), CYAN)]
     for name, figures in rows:
         bits, difference = figures["bits_per_character"], figures.get("difference")
-        line = f"{visible_line(name):{width}} {bits:9.3f} {2 ** min(bits, 1000):10,.4g}"
+        line = f"{visible_line(name):{width}} {bits:9.3f} {2 ** min(bits, 1000):#10,.4g}"
         if difference:
             apart = Difference(difference, figures["standard_error"])
             line += f" {BITS * difference:+10.3f} {BITS * apart.standard_error:9.3f}"
