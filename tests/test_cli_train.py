@@ -121,7 +121,9 @@ def test_epochs_minutes_and_patience_end_a_run_and_may_be_raised(program: Progra
     assert program.run(*timed, "--minutes", "0.003").json["stopped"] == "minutes"
     tired = ("--epochs", "50", "--check-every", "5", "--lr", "1e-12", "--json")
     line = ("train", "names.txt", *SIZE, *tired, "-m", "tired.npz")
-    assert program.run(*line, "--patience", "1").json["stopped"] == "patience"
+    ran = program.run(*line, "--patience", "1")
+    assert ran.json["stopped"] == "patience"
+    assert "ended early: the last check-ups were no better" in ran.err
     steps = model_file.load("tired.npz").state.step
     again = program.run("train", "--resume", "-m", "tired.npz", "--patience", "3", "--json")
     assert again.json["steps"] == steps + 10

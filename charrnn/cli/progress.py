@@ -90,6 +90,8 @@ class Training:
                     elif stop.requested:
                         break
                 screen.finish()
+                if self.stopped == "patience":
+                    screen.console.note("        ended early: the last check-ups were no better")
                 saver.save()
         except CharrnnError as error:
             if isinstance(error, DivergedError):
