@@ -107,7 +107,7 @@ class Sampler:
         self.lanes = max(FIRST_LANES, min(LANES, most))
         self.prime = prime
         self.prime_ids = np.append(END, vocabulary.encode(prime)).astype(np.intp)
-        self.excluded = [UNKNOWN] if may_be_empty or prime else [END, UNKNOWN]  # at the first step
+        self.excluded = slice(UNKNOWN if may_be_empty or prime else END, UNKNOWN + 1)  # at first
         self._known_nats = -math.log1p(-vocabulary.novelty)  # of not being an unseen character
         self._state = self.predictor.zeros(1)
         self._lengths: LengthChoice | None = None
@@ -120,8 +120,9 @@ class Sampler:
 
     def stream(self, number: int = 0) -> Iterator[str]:
         """Yield the characters of one sample as they are drawn, and "" if its END is drawn."""
+        shown = "", "\N{REPLACEMENT CHARACTER}", *self.vocabulary.characters  # by symbol
         for _, symbols, _ in self._draw([number], [0]):
-            yield self.vocabulary.decode(symbols)
+            yield shown[symbols[0]]
 
     def samples(
         self,
@@ -171,23 +172,21 @@ class Sampler:
                 chances = uniform(streams, step, AHEAD)
             o = self.predictor.step(x, state)
             x, nats = self._choose(o, chances[step % AHEAD, rows], excluded)
-            excluded = [UNKNOWN]
-            goes_on = np.full(len(rows), step + 1 < limit)
+            excluded = slice(UNKNOWN, UNKNOWN + 1)
             if self._lengths is not None:
                 to_come = state[-1]  # (B,) characters after this one; -1 at END
                 x = np.where(to_come < 0, END, x)
                 nats = np.where(to_come < 0, length_nats[rows], nats)
-                goes_on |= to_come == 0  # END comes next, also at the limit
             yield rows, x, nats
-            goes_on &= x != END
+            goes_on = x != END
+            if step + 1 >= limit:
+                goes_on &= self._lengths is not None and to_come == 0  # END comes next
             if not goes_on.all():
                 rows, x, state = rows[goes_on], x[goes_on], [h[goes_on] for h in state]
             if not len(rows):
                 return
 
-    def _choose(
-        self, o: Array64, chances: Array64, excluded: list[int]
-    ) -> tuple[Integers, Array64]:
+    def _choose(self, o: Array64, chances: Array64, excluded: slice) -> tuple[Integers, Array64]:
         """Return the symbols that these chances draw, (B,), and their surprisal at temperature 1.
 
         The logits o (B, K) change.

@@ -39,12 +39,13 @@ class Network:
         plain = Parameters(a, p.flat.astype(dtype)).plain()
         layers = range(1, a.layers + 1)
         self._table = plain["U1"] + plain["b1"]  # (K, G H)  x is one-hot: U x is a row
-        self._U = [plain[f"U{layer}"].T for layer in layers]  # (H, G H)  from layer 2 on
+        transposed = {name: np.ascontiguousarray(plain[name].T) for name in plain}
+        self._U = [transposed[f"U{layer}"] for layer in layers]  # (H, G H)  from layer 2 on
         self._b = [plain[f"b{layer}"] for layer in layers]
-        self._W = [plain[f"W{layer}"].T for layer in layers]  # (H, G H)
+        self._W = [transposed[f"W{layer}"] for layer in layers]  # (H, G H)
         self._d = [plain.get(f"d{layer}") for layer in layers]
-        self._C = {name: plain[f"U1.{name}"].T for name in a.inputs}  # (F, G H)
-        self._V, self._c = plain["V"].T, plain["c"]
+        self._C = {name: transposed[f"U1.{name}"] for name in a.inputs}  # (F, G H)
+        self._V, self._c = transposed["V"], plain["c"]
         most = np.abs(self._V).sum(0) + np.abs(self._c)  # |o| <= |c| + |V| |h|, with |h| <= 1
         self.is_bounded = bool(most.max() < math.log(np.finfo(dtype).max) - 8)  # exp is finite
         self._make_room(1)
