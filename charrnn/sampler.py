@@ -180,7 +180,9 @@ class Sampler:
             yield rows, x, nats
             goes_on = x != END
             if step + 1 >= limit:
-                goes_on &= self._lengths is not None and to_come == 0  # END comes next
+                if self._lengths is None:
+                    return
+                goes_on &= to_come == 0  # END comes next
             if not goes_on.all():
                 rows, x, state = rows[goes_on], x[goes_on], [h[goes_on] for h in state]
             if not len(rows):

@@ -65,6 +65,10 @@ def replaced(name: Name) -> Iterator[IO[bytes]]:
             os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
+        if os.name != "nt":  # Windows opens no folder
+            folder = os.open(target.parent, os.O_RDONLY)
+            os.fsync(folder)  # or a power cut could bring the old file back
+            os.close(folder)
 
 
 def check_writable(name: Name) -> None:

@@ -9,6 +9,7 @@ import faulthandler
 import os
 import signal
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,20 @@ def program(
     made = Program(tmp_path, child=bool(marker and marker.args[0]))
     made.write("names.txt", NAMES)
     return made
+
+
+@pytest.fixture
+def disk_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the calls that bring data to the disk, in order."""
+    calls: list[str] = []
+
+    def noted(name: str, usual: Any, *arguments: Any) -> None:
+        calls.append(name)
+        usual(*arguments)
+
+    for name in ("fsync", "replace"):
+        monkeypatch.setattr(os, name, partial(noted, name, getattr(os, name)))
+    return calls
 
 
 @pytest.fixture(scope="session")
