@@ -71,6 +71,12 @@ def mix(z: Words) -> Words:
     return z ^ (z >> np.uint64(31))
 
 
+def in_order(integers: Integers) -> tuple[Integers, Integers]:
+    """Return the places of the integers from the least on, and the integers in that order."""
+    order = integers.argsort(kind="stable")
+    return order, integers[order]
+
+
 class Sample(NamedTuple):
     """A drawn text, with its prime."""
 
@@ -158,35 +164,46 @@ class Sampler:
     def _draw(
         self, numbers: Sequence[int], attempts: Sequence[int]
     ) -> Iterator[tuple[Integers, Integers, Array64]]:
-        """Yield, for each step, the rows of samples that go on, their symbols and their nats."""
+        """Yield, for each step, the rows of samples that go on, their symbols and their nats.
+
+        Samples that read the same so far share a row of the state: ``lane`` (B,) tells which.
+        """
         streams = keys(self.seed, numbers, attempts)
-        rows = np.arange(len(streams))  # (B,) the samples that go on
-        if self._lengths is None:
-            state = [np.repeat(h, len(rows), 0) for h in self._state]
-        else:
-            state, length_nats = self._lengths.begin(uniform(streams, LENGTH_STEP, 1)[0])
-        x = np.full(len(rows), self.prime_ids[-1])
+        state = [h.copy() for h in self._state]
+        lane: Integers = np.zeros(len(streams), np.intp)
+        if self._lengths is not None:
+            state, lane, length_nats = self._lengths.begin(uniform(streams, LENGTH_STEP, 1)[0])
+        rows, lane = in_order(lane)  # (B,) the samples that go on
+        x: Integers = np.full(len(state[0]), self.prime_ids[-1])  # (L,) by row of the state
         limit, excluded = self.config.max_characters, self.excluded
         for step in range(limit + 1):
             if step % AHEAD == 0:
                 chances = uniform(streams, step, AHEAD)
             o = self.predictor.step(x, state)
-            x, nats = self._choose(o, chances[step % AHEAD, rows], excluded)
+            is_shared = len(x) < len(rows)
+            o = o[lane] if is_shared else o
+            y, nats = self._choose(o, chances[step % AHEAD, rows], excluded)
             excluded = slice(UNKNOWN, UNKNOWN + 1)
             if self._lengths is not None:
-                to_come = state[-1]  # (B,) characters after this one; -1 at END
-                x = np.where(to_come < 0, END, x)
+                to_come = state[-1][lane]  # (B,) characters after this one; -1 at END
+                y = np.where(to_come < 0, END, y)
                 nats = np.where(to_come < 0, length_nats[rows], nats)
-            yield rows, x, nats
-            goes_on = x != END
+            yield rows, y, nats
+            goes_on = y != END
             if step + 1 >= limit:
                 if self._lengths is None:
                     return
                 goes_on &= to_come == 0  # END comes next
-            if not goes_on.all():
-                rows, x, state = rows[goes_on], x[goes_on], [h[goes_on] for h in state]
-            if not len(rows):
+            if not is_shared and goes_on.all():
+                x = y
+                continue
+            if not goes_on.any():
                 return
+            order, read = in_order((lane * o.shape[1] + y)[goes_on])
+            rows = rows[goes_on][order]
+            read, lane = np.unique(read, return_inverse=True)
+            source, x = np.divmod(read, o.shape[1])
+            state = [h[source] for h in state]
 
     def _choose(self, o: Array64, chances: Array64, excluded: slice) -> tuple[Integers, Array64]:
         """Return the symbols that these chances draw, (B,), and their surprisal at temperature 1.
@@ -268,14 +285,15 @@ class LengthChoice:
         log_p = (log_p - log_p.max()) / max(temperature, COLDEST)
         self._weights = np.exp(log_p) * self._sizes
 
-    def begin(self, chances: Array64) -> tuple[State, Array64]:
+    def begin(self, chances: Array64) -> tuple[State, Integers, Array64]:
         """Draw lengths by these chances (S,).
 
-        Return the states before the prime's last symbol, (S, H), and the nats of the lengths.
+        Return the states before the prime's last symbol by length, (L, H), the row of each sample
+        in them, (S,), and the nats of the lengths, (S,).
         """
         tau, lane = np.unique(self.draw(chances), return_inverse=True)  # read each length once
         state, nats = self._read(tau)
-        return [h[lane] for h in state], (nats - self.prime_nats)[lane]
+        return state, lane, (nats - self.prime_nats)[lane]
 
     def _read(self, tau: Integers) -> tuple[State, Array64]:
         """Return, for lengths (n,), the states at the prime's end; the nats of length and prime."""
