@@ -1,10 +1,17 @@
-"""Errors: everything that can go wrong and is not a bug. A bug keeps its traceback."""
+"""Errors and exit statuses: all that can go wrong and is not a bug. A bug keeps its traceback."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
+
+# Exit statuses; 0 is success, and 128 + N a signal: 129 SIGHUP, 143 SIGTERM
+FAILURE = 1  # known, such as a missing file
+USAGE = 2  # wrong options, or a value out of range
+ABOVE = 3  # something is above --above
+INTERRUPTED = 130  # Ctrl-C
+READER_LEFT = 141  # the reader of stdout has left: 128 + SIGPIPE, as with cat and grep
 
 
 class CharrnnError(Exception):
@@ -13,6 +20,8 @@ class CharrnnError(Exception):
     A hint names a setting as ``[lr]``: Python shows ``lr``, the command line ``--lr``. ``setting``
     is the name of the setting that ``what`` begins with, if any.
     """
+
+    status = FAILURE
 
     def __init__(self, what: str, hint: str = "", setting: str = "") -> None:
         super().__init__(what)
@@ -31,6 +40,8 @@ class CharrnnError(Exception):
 
 class SettingError(CharrnnError):
     """A setting outside its range, or one that contradicts another."""
+
+    status = USAGE
 
 
 class CorpusError(CharrnnError):

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
+from charrnn.mixture import Predictor
 from charrnn.network import Array64
 from charrnn.network.step import State
-from charrnn.predictor import Predictor
 from charrnn.settings import FillConfig as FillConfig
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 

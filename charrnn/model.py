@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import numpy as np
 
 from charrnn import model_file
-from charrnn.analysis import Vectors, embed
 from charrnn.corpus import Texts, check_texts, files_in
 from charrnn.counts import Ngrams
+from charrnn.embed import Vectors, embed
 from charrnn.errors import (
     CharrnnError,
     ModelFileError,
@@ -30,12 +30,12 @@ from charrnn.errors import (
 from charrnn.export import ExportOptions, export_to
 from charrnn.facts import Checkpoint, CorpusRecord, Trained
 from charrnn.filler import FillConfig, Filled, fill
+from charrnn.mixture import Predictor, Use
 from charrnn.network import Array64, Integers
 from charrnn.network.architecture import still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.step import Network
 from charrnn.plots import heat_map, plot
-from charrnn.predictor import Predictor, Use
 from charrnn.sampler import Conditions, Sampler, choose, folded, limit_length
 from charrnn.score import Score, score_of, scores_of
 from charrnn.scorer import groups_of, score_with

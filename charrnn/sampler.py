@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
+from charrnn.mixture import Predictor
 from charrnn.network import Array64, Integers
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import State
-from charrnn.predictor import Predictor
 from charrnn.scorer import add_novelty
 from charrnn.settings import SampleConfig as SampleConfig
 from charrnn.vocabulary import END, UNKNOWN

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.counts import Baseline, places
-from charrnn.predictor import Use
+from charrnn.mixture import Use
 from charrnn.scorer import Scored
 from charrnn.vocabulary import END, UNKNOWN, Ids
 

@@ -20,8 +20,8 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.mixture import Predictor, Use
 from charrnn.network import Array64, Integers
-from charrnn.predictor import Predictor, Use
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Places = NDArray[np.int64]

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from charrnn.analysis import note_gradients, window_before
 from charrnn.errors import SettingError
+from charrnn.mixture import Predictor, softmax
 from charrnn.network import Array, Integers
 from charrnn.network.architecture import seen
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.unfolded import Unfolded, Window
-from charrnn.predictor import Predictor, softmax
+from charrnn.reach import note_gradients, window_before
 from charrnn.scorer import score_ids
 from charrnn.vocabulary import END, REPLACEMENT
 

@@ -274,3 +274,13 @@ def is_running(process: int) -> bool:
         return ") Z " not in Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return False
+
+
+def program_with(code: str) -> list[str]:
+    """Return the program after some lines of Python that change it."""
+    return [*PYTHON, "-c", f"{code}\nfrom charrnn.__main__ import run\nrun()"]
+
+
+def test_only_the_program_changes_what_ctrl_c_does() -> None:
+    imported = "import signal; before = signal.getsignal(2); import charrnn.__main__; "
+    assert answer(f"{imported}print(signal.getsignal(2) is before)") == "True\n"

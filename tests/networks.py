@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from charrnn.mixture import Predictor
 from charrnn.model import Model
 from charrnn.network import Array, Array64, Integers
 from charrnn.network.architecture import Architecture
@@ -19,7 +20,6 @@ from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS, Lengths
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.unfolded import Masks, State, Unfolded, Window
-from charrnn.predictor import Predictor
 from charrnn.runs import train
 from charrnn.score import Score, score_of
 from charrnn.scorer import score_ids, score_with

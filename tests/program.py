@@ -245,3 +245,9 @@ def metrics_of(program: Program, *options: str | Path) -> list[dict[str, Any]]:
 def is_tidy(program: Program) -> None:
     """Assert that killed runs have left no temporary files."""
     assert not [path.name for path in program.folder.iterdir() if path.name.startswith(".")]
+
+
+def lines_of(program: Program) -> int:
+    """Return the number of lines of metrics, about one a step."""
+    path = program / "metrics.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0

@@ -11,9 +11,9 @@ import pytest
 
 from charrnn.errors import SettingError
 from charrnn.filler import FillConfig, Filled, fill
+from charrnn.mixture import Predictor
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
-from charrnn.predictor import Predictor
 from charrnn.scorer import score_with
 from tests.networks import END, babbler, drawing_lengths, independent, markov, model_of
 

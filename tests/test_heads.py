@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
+from charrnn.mixture import Predictor
 from charrnn.network.architecture import Architecture
 from charrnn.network.heads import PARTS, Lengths
-from charrnn.predictor import Predictor
 from charrnn.reading import text_of
 from charrnn.scorer import score_ids
 from charrnn.settings import Reading

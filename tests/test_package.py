@@ -21,11 +21,11 @@ LAYERS = """
     errors text vocabulary settings system signals
     network
     reading tidy corpus counts saving
-    predictor score scorer
+    mixture score scorer
     training
     plan facts texts
     model_file
-    sampler filler analysis unfold plots export
+    sampler filler reach embed unfold plots export
     runs model
     workers sweep
     cli

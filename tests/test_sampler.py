@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
+from charrnn.mixture import Predictor
 from charrnn.model import load
 from charrnn.network.heads import Lengths
 from charrnn.network.parameters import LanguageModel
-from charrnn.predictor import Predictor
 from charrnn.sampler import Conditions, LengthChoice, Sample, Sampler, choose, keys, uniform
 from charrnn.scorer import score_with
 from charrnn.settings import SampleConfig

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from charrnn.corpus import corpus_of
+from charrnn.mixture import Predictor
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.predictor import Predictor
 from charrnn.score import (
     BITS,
     BLOCK,

@@ -13,9 +13,9 @@ import pytest
 
 import charrnn
 from charrnn.counts import Ngrams
+from charrnn.mixture import MIXABLE_HEADS, Predictor, combine
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
-from charrnn.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.score import Score, score_of, scores_of
 from charrnn.scorer import groups_of, join, score_ids, score_with
 from charrnn.vocabulary import END, Vocabulary

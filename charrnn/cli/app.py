@@ -30,8 +30,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from charrnn import system
-from charrnn.cli.console import USAGE, Console, show_version
-from charrnn.cli.options import with_options
+from charrnn.cli.console import Console, show_version
+from charrnn.cli.from_settings import with_options
+from charrnn.errors import USAGE
 from charrnn.text import visible
 
 Context = Any  # of Click

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from charrnn import __version__, saving
-from charrnn.errors import CharrnnError, SaveError, SettingError
+from charrnn.errors import FAILURE, INTERRUPTED, READER_LEFT, CharrnnError, SaveError, SettingError
 from charrnn.signals import handled
 from charrnn.system import model_at
 from charrnn.text import Visible, encodable, visible, visible_json, visible_line
@@ -31,13 +31,6 @@ from charrnn.text import Visible, encodable, visible, visible_json, visible_line
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
     from tqdm import tqdm
-
-# Exit statuses; 0 is success, and 128 + N a signal: 129 SIGHUP, 143 SIGTERM
-FAILURE = 1  # known, such as a missing file
-USAGE = 2  # wrong options, or a value out of range
-ABOVE = 3  # something is above --above
-INTERRUPTED = 130  # Ctrl-C
-READER_LEFT = 141  # the reader of stdout has left: 128 + SIGPIPE, as with cat and grep
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
 INDENT = 11  # columns of the names of entries
@@ -286,8 +279,7 @@ def explain(error: BaseException) -> tuple[int, str, str] | None:
     """Return the exit status, the message and the hint for an error; None for a bug."""
     match error:
         case CharrnnError():
-            status = USAGE if isinstance(error, SettingError) else FAILURE
-            return status, *in_words_of_the_command_line(error)
+            return error.status, *in_words_of_the_command_line(error)
         case SystemExit():
             return int(error.code or 0), "", ""
         case KeyboardInterrupt():
@@ -305,7 +297,7 @@ def explain(error: BaseException) -> tuple[int, str, str] | None:
 
 def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
     """Return the message and the hint, with options in place of the names of settings."""
-    from charrnn.cli.options import option_for  # Typer is slow to import
+    from charrnn.cli.from_settings import option_for  # Typer is slow to import
 
     what, name = error.what, error.setting
     if name and what.startswith(f"{name} "):

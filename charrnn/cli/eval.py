@@ -36,10 +36,10 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import options
-from charrnn.cli.console import ABOVE, BOLD, CYAN, Console, Output, count, has_text, json_line
-from charrnn.cli.options import CommandOptions, flag, group, only_one
-from charrnn.errors import CorpusError, ModelFileError, SettingError
+from charrnn.cli import from_settings as options
+from charrnn.cli.console import BOLD, CYAN, Console, Output, count, has_text, json_line
+from charrnn.cli.from_settings import CommandOptions, flag, group, only_one
+from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
 from charrnn.settings import COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.system import NAMES, cores_for
 from charrnn.text import Visible, visible, visible_line
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rich.text import Text as RichText
 
     from charrnn.corpus import Corpus
-    from charrnn.predictor import Use
+    from charrnn.mixture import Use
     from charrnn.scorer import Group, Scored
     from charrnn.texts import Example
 
@@ -114,8 +114,8 @@ def run(options: Options, console: Console) -> None:
     if not options.held_out and not options.sources and has_text(console):
         options = replace(options, sources=("-",))
     check(options)
+    from charrnn.mixture import combine
     from charrnn.model import load
-    from charrnn.predictor import combine
     from charrnn.score import Score, score_of
     from charrnn.scorer import groups_of, join, score_group
     from charrnn.texts import examples_in, held_out_examples, rebuild_corpus

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.filesize import decimal
 
-from charrnn.cli import options
+from charrnn.cli import from_settings as options
 from charrnn.cli.console import Console, Output, count, entries
-from charrnn.cli.options import OUTPUT, CommandOptions, File, flag, option_for
+from charrnn.cli.from_settings import OUTPUT, CommandOptions, File, flag, option_for
 from charrnn.errors import CorpusError
 from charrnn.settings import setting
 from charrnn.system import model_at

@@ -21,10 +21,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from charrnn.cli import options
+from charrnn.cli import from_settings as options
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.embed import texts_to_read
-from charrnn.cli.options import CommandOptions, sources
+from charrnn.cli.from_settings import CommandOptions, sources
 from charrnn.settings import COUNT, setting
 from charrnn.text import Visible
 
@@ -48,8 +48,8 @@ class Options(CommandOptions):
 def run(options: Options, console: Console) -> None:
     import numpy as np
 
-    from charrnn.analysis import reach_of
     from charrnn.model import load
+    from charrnn.reach import reach_of
     from charrnn.vocabulary import END
 
     model = load(options.model)

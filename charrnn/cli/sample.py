@@ -38,9 +38,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import options
+from charrnn.cli import from_settings as options
 from charrnn.cli.console import Console
-from charrnn.cli.options import MODEL, CommandOptions, Source, flag, group, only_one
+from charrnn.cli.from_settings import MODEL, CommandOptions, Source, flag, group, only_one
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.settings import COUNT, TEMPERATURE, SampleConfig, Text, Whole, setting
 from charrnn.system import cores_for, path_of
@@ -110,8 +110,8 @@ class Options(CommandOptions):
 
 
 def run(options: Options, console: Console) -> None:
+    from charrnn.mixture import combine
     from charrnn.model import load
-    from charrnn.predictor import combine
     from charrnn.sampler import Conditions, Sampler, choose, limit_length
 
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})

@@ -29,9 +29,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from charrnn.cli import options as shared
+from charrnn.cli import from_settings as shared
 from charrnn.cli.console import INDENT, Console, Entry, check_not_input, clock, count, entries
-from charrnn.cli.options import OUTPUT, CorpusOptions, File, flag, only_one, option_for
+from charrnn.cli.from_settings import OUTPUT, CorpusOptions, File, flag, only_one, option_for
 from charrnn.errors import SettingError
 from charrnn.settings import Whole, setting
 from charrnn.system import NAMES, available
@@ -291,7 +291,7 @@ def show_summary(training: Training, screen: Progress, options: Options, console
 
 def show_next(training: Training, options: Options, console: Console) -> None:
     """Show how to resume a run that was interrupted, or commands to type next."""
-    from charrnn.predictor import MIXABLE_HEADS
+    from charrnn.mixture import MIXABLE_HEADS
 
     corpus, state, c = training.corpus, training.run.state, training.run.config
     if training.stopped == "interrupted":

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from charrnn.corpus import Corpus, Examples
 from charrnn.errors import DivergedError, ResumeError
+from charrnn.mixture import Predictor
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.unfolded import Window
-from charrnn.predictor import Predictor
 from charrnn.score import Score, tally
 from charrnn.scorer import score_ids
 from charrnn.settings import Ending, Fitted

@@ -16,11 +16,11 @@ import numpy as np
 
 from charrnn.corpus import Corpus
 from charrnn.errors import SettingError, check_agreement
+from charrnn.mixture import check_mixable
 from charrnn.network import Array
 from charrnn.network.architecture import architecture_of
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.unfolded import State, Unfolded
-from charrnn.predictor import check_mixable
 from charrnn.settings import Ending, Fitted, TrainConfig
 from charrnn.system import WEIGHTS
 from charrnn.training.batches import Epoch

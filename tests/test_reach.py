@@ -1,19 +1,18 @@
-"""Vectors of texts, and how far gradients reach: against steps and finite differences."""
+"""How far gradients reach, against finite differences; ``charrnn reach``."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from charrnn import analysis
-from charrnn.analysis import Reach, embed, norms_back, reach_of, spectral_radius, window_before
+from charrnn import reach
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.network.step import Network
 from charrnn.network.unfolded import State, Window
-from charrnn.vocabulary import END, Ids, codes_of
+from charrnn.reach import Reach, norms_back, reach_of, spectral_radius, window_before
+from charrnn.vocabulary import END, Ids
 from tests.networks import (
     STEPS,
     SYMBOLS,
@@ -25,6 +24,7 @@ from tests.networks import (
     vocabulary_of,
     window,
 )
+from tests.program import Program
 
 STEP = 1e-5  # of a difference
 NETWORKS = [
@@ -111,7 +111,7 @@ def text(symbols: int, model: LanguageModel, every: int = 10**9) -> Ids:
 def test_a_small_w_makes_gradients_vanish_by_its_spectral_radius(weight: float) -> None:
     model = remembering(weight)
     found = reach_of(model, text(3000, model))
-    assert len(found.norms) == len(found.losses) == analysis.FAR + 1
+    assert len(found.norms) == len(found.losses) == reach.FAR + 1
     assert found.decay_per_step == pytest.approx(weight, rel=1e-3)
     assert found.spectral_radius == pytest.approx(weight, rel=1e-6)
     assert found.norms[100] == pytest.approx(found.norms[0] * weight**100, rel=0.01)
@@ -189,49 +189,35 @@ def test_an_lstm_that_forgets_nothing_reaches_further() -> None:
     assert far.norms[100] / far.norms[1] > 100 * near.norms[100] / near.norms[1]
 
 
-# Vectors of texts
+# The command
+
+KEYS = ["schema", "model", "horizon", "norms", "decay_per_step", "spectral_radius", "cut_off_share"]
 
 
-def last_state(model: LanguageModel, text: str) -> analysis.Vectors:
-    """Symbol after symbol."""
-    network = Network(model.parameters)
-    state = network.zeros(1)
-    for x in [END, *model.vocabulary.encode(text).tolist()]:
-        network.step(np.array([x]), state)
-    found: analysis.Vectors = state[-len(model.architecture.cell.states)][0].astype(np.float32)
-    return found
+def test_json_and_table_say_the_same(well_trained: Program) -> None:
+    found = well_trained.run("reach", "--json").json
+    assert list(found) == KEYS
+    assert (found["model"], found["horizon"]) == ("model.npz", 8)
+    assert all(math.isfinite(norm) for norm in found["norms"])
+    ran = well_trained.run("reach")
+    assert (ran.status, ran.err) == (0, "")
+    said = {line[:22].strip(): line[22:].strip() for line in ran.lines}
+    assert float(said["decay per step"]) == pytest.approx(found["decay_per_step"], rel=0.01)
+    assert float(said["spectral radius of W"]) == pytest.approx(found["spectral_radius"], rel=0.01)
+    assert said["cut off by --bptt"] == f"{found['cut_off_share']:.1%}"
+    assert float(said["0"]) == pytest.approx(found["norms"][0], rel=0.01)
 
 
-def gated(cell: str) -> LanguageModel:
-    vocabulary = vocabulary_of("abcdefgh")
-    p = Parameters.zeros(Architecture(vocabulary.symbols, 7, 2, cell))
-    p.flat[...] = np.random.default_rng(0).standard_normal(p.flat.shape)
-    return LanguageModel(p, vocabulary)
+def test_a_shorter_horizon_cuts_off_more(well_trained: Program) -> None:
+    long, short = (well_trained.run("reach", "--json", "--bptt", n).json for n in ("8", "2"))
+    assert short["horizon"] == 2
+    assert short["cut_off_share"] > long["cut_off_share"]
 
 
-@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
-def test_a_vector_is_the_top_state_after_the_last_character(cell: str) -> None:
-    model = gated(cell)
-    texts = ["abc", "", "h", "aЖb", "abcdefgh" * 20]
-    found = embed(model, texts)
-    np.testing.assert_allclose(found, [last_state(model, text) for text in texts], atol=1e-7)
-
-
-@given(st.lists(st.text("abcdefghЖ", max_size=9), min_size=1, max_size=9))
-def test_a_text_has_the_same_vector_alone_and_among_others(texts: list[str]) -> None:
-    model = babbler()
-    together = embed(model, texts)
-    np.testing.assert_allclose(together, [embed(model, [text])[0] for text in texts], atol=1e-7)
-
-
-def test_more_texts_than_there_are_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ["abc"[: i % 4] * (i % 5) for i in range(50)]
-    whole = embed(babbler(), texts)
-    monkeypatch.setattr(analysis, "EMBEDDING_LANES", 3)
-    np.testing.assert_allclose(embed(babbler(), texts), whole, atol=1e-7)
-
-
-def test_halves_of_surrogate_pairs_are_read_as_unknown() -> None:
-    model = babbler()
-    assert codes_of("\ud800")[0] == 0xD800
-    np.testing.assert_allclose(embed(model, ["a\ud800"])[0], embed(model, ["aЖ"])[0], atol=1e-7)
+def test_a_dash_is_standard_input_and_else_what_was_held_out(well_trained: Program) -> None:
+    names = (well_trained / "names.txt").read_bytes()
+    named = well_trained.run("reach", "names.txt", "--json").json
+    assert well_trained.run("reach", "-", "--json", stdin=names).json == named
+    assert well_trained.run("reach", "--json", stdin=names).json != named
+    what, hint = "the text has no examples", "Name a text that is not empty."
+    well_trained.refuses("reach", "-", what=what, hint=hint, stdin=b"")

@@ -9,10 +9,10 @@ import pytest
 
 from charrnn.counts import Ngrams
 from charrnn.errors import ModelFileError, SettingError
+from charrnn.mixture import EVEN, Predictor, Use, combine, fit_mixture, softmax
 from charrnn.network import Array64
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
-from charrnn.predictor import EVEN, Predictor, Use, combine, fit_mixture, softmax
 from charrnn.sampler import Sampler
 from charrnn.scorer import join, score_ids, score_with
 from charrnn.settings import SampleConfig

@@ -1,19 +1,13 @@
-"""Analyses of a trained network: the reach of its gradient, a vector for a text.
+"""The reach of a trained network: how far back its gradients go.
 
-    L(t)  ->  h(t)  ->  h(t-1)  ->  h(t-2)  ->  ...         reach: how far the gradient goes back
+    L(t)  ->  h(t)  ->  h(t-1)  ->  h(t-2)  ->  ...
 
 A product of Jacobians W' diag(1 - h^2) shrinks or grows with the distance. If it shrinks much
 faster than the spectral radius of W implies, the units are saturated.
-
-    END  a  n  n  a          END
-     h -> h -> h -> h -> h  ---->      embed: the many to one of figure 10.5
-                         |
-                     the vector
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -23,7 +17,6 @@ from numpy.typing import NDArray
 from charrnn.network import Array, Integers, States
 from charrnn.network.architecture import read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.network.step import Network
 from charrnn.network.unfolded import Layer, Unfolded, Window
 from charrnn.vocabulary import END, Ids
 
@@ -143,29 +136,3 @@ def spectral_radius(p: Parameters) -> float:
     layers = [p[f"W{n + 1}"].reshape(-1, hidden, hidden) for n in range(p.architecture.layers)]
     blocks = np.concatenate(layers).astype(np.float64)
     return max(float(np.abs(np.linalg.eigvals(block)).max()) for block in blocks)
-
-
-Vectors = NDArray[np.float32]
-
-EMBEDDING_LANES: Final = 512  # texts read side by side
-
-
-def embed(model: LanguageModel, texts: Sequence[str]) -> Vectors:
-    """Return the top state after the last character of each text: (n, H)."""
-    network, a = Network(model.parameters), model.architecture
-    top = len(a.state_names) - len(a.cell.states)
-    ids = model.vocabulary.encode("".join(texts)).astype(np.intp)
-    sizes = np.array([len(text) for text in texts], np.int64)
-    starts = np.cumsum(sizes) - sizes
-    order = np.argsort(-sizes, kind="stable")  # lanes that have ended come last
-    vectors: Vectors = np.empty((len(texts), a.hidden), np.float32)
-    for at in range(0, len(texts), EMBEDDING_LANES):
-        lanes = order[at : at + EMBEDDING_LANES]
-        size, start = sizes[lanes], starts[lanes]
-        state = network.zeros(len(lanes), left=size)
-        network.step(np.full(len(lanes), END), state)
-        for t in range(int(size[0])):
-            longer = int(np.searchsorted(-size, -t))  # lanes with a symbol here
-            network.step(ids[start[:longer] + t], [h[:longer] for h in state])
-        vectors[lanes] = state[top]
-    return vectors
