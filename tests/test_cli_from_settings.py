@@ -1,7 +1,7 @@
 """Command lines that are refused: one table for each command.
 
 A row holds the exit status, the command line, the start of the error, and a part of the hint.
-No file changes. ``test_cli_sweep``, ``test_cli_export``, ``test_cli_slim`` and ``test_embed``
+No file changes. ``test_cli_sweep``, ``test_export`` and ``test_embed``
 have tables of their own.
 """
 
