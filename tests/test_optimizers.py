@@ -11,14 +11,14 @@ from charrnn.network import Array
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
 from charrnn.settings import Rule
-from charrnn.training.optimizers import Optimizer, clip, initial_moments
+from charrnn.training.optimizers import Optimizer, clip, haste, initial_moments
 
 
-def two_steps(rule: Rule, weight_decay: float = 0.0) -> Array:
+def two_steps(rule: Rule, weight_decay: float = 0.0, haste: float = 1.0) -> Array:
     """What becomes of p = 1 in every array under the gradients 2 and then -1, learning rate 0.1."""
     p = Parameters(Architecture(1, 1, 1), np.ones(5))
     moments = initial_moments(rule, p)
-    optimizer = Optimizer(rule, p, weight_decay)
+    optimizer = Optimizer(rule, p, weight_decay, haste)
     optimizer.update(p.flat, np.full(5, 2.0), moments, 1, 0.1)
     optimizer.update(p.flat, np.full(5, -1.0), moments, 2, 0.1)
     return p.flat
@@ -58,6 +58,16 @@ def test_weight_decay_shrinks_matrices_and_spares_biases() -> None:
     U, W, b, V, c = two_steps("sgd", weight_decay=0.5)
     assert [b, c] == pytest.approx([0.72, 0.72])
     assert pytest.approx(3 * [(0.95 - 0.2) * 0.95 - 0.08]) == [U, W, V]
+
+
+@pytest.mark.parametrize("rule", ["sgd", "adagrad", "rmsprop", "adam"])
+def test_haste_multiplies_the_steps_of_the_first_u_and_of_v(rule: Rule) -> None:
+    steps, hasty = 1 - two_steps(rule), 1 - two_steps(rule, haste=3.0)
+    np.testing.assert_allclose(hasty, steps * [3, 1, 1, 3, 1])  # U, W, b, V, c
+
+
+def test_only_a_run_of_few_epochs_is_in_haste() -> None:
+    assert [haste(epochs) for epochs in (1, 4, 16, 64, 100)] == [6, 4, 2, 1, 1]
 
 
 numbers = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=5)

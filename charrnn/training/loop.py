@@ -32,7 +32,7 @@ from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
 from charrnn.training.lanes import Lanes
 from charrnn.training.noise import OwnInputs, Regularization
-from charrnn.training.optimizers import Optimizer, clip, rate
+from charrnn.training.optimizers import Optimizer, clip, haste, rate
 from charrnn.training.state import Best, TrainState, find_ending, is_due, progress
 
 TRAINED_ON = 10  # symbols between two check-ups, for each symbol scored
@@ -104,7 +104,8 @@ class Learner:
         self.state, self.corpus, self.config = state, corpus, config
         sizes = [config.bptt, config.batch, config.parts, int(config.dropout > 0)]
         self.lanes = Lanes(p.architecture, sizes, cores_for(config.cores))
-        self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
+        faster = haste(config.epochs)
+        self.optimizer = Optimizer(config.optimizer, p, config.weight_decay, faster)
         self.regularization = Regularization(p, config)
         self.own_inputs = OwnInputs(p.architecture, config)
         self.limit = 4 * corpus.entropy + 10  # nats per character: more is divergence

@@ -27,6 +27,7 @@ FORGET = 0.99  # RMSprop's memory of past squares
 MOMENTUM = 0.9
 TINY = 1e-8
 FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
+ENOUGH_EPOCHS, MOST_HASTE = 64, 6.0
 
 
 def initial_moments(rule: Rule, p: Parameters) -> Moments:
@@ -51,53 +52,70 @@ def clip(gradient: Array, longest: float) -> float:
     return length
 
 
+def haste(epochs: int) -> float:
+    """Return the factor of the rate of U1 and V: above 1 in a run of few passes over the text.
+
+    Their rows are those of symbols, and the rare ones are seen too seldom to learn at the rate
+    of W. Over many passes that rate is enough, and a higher one learns small texts by heart.
+    """
+    return min(MOST_HASTE, max(1.0, math.sqrt(ENOUGH_EPOCHS / epochs)))
+
+
 class Optimizer:
-    def __init__(self, rule: Rule, p: Parameters, weight_decay: float = 0.0) -> None:
+    """A rule and its memory for a step; ``haste`` multiplies the rate of U1 and V."""
+
+    def __init__(
+        self, rule: Rule, p: Parameters, weight_decay: float = 0.0, haste: float = 1.0
+    ) -> None:
         self.rule = rule
-        self._a, self._b = np.empty_like(p.flat), np.empty_like(p.flat)
+        change = p.like()
+        self._change, self._room = change.flat, np.empty_like(p.flat)
+        self._of_symbols = [] if haste == 1 else [change["U1"], change["V"]]
+        self._haste = haste
         self._decay = p.matrices() * weight_decay if weight_decay else None
 
     def update(self, p: Array, g: Array, moments: Moments, step: int, lr: float) -> None:
         """Update p and the moments in place with the gradient of a step, counted from 1."""
         if self._decay is not None:
-            np.multiply(self._decay, p, out=self._a)
-            self._a *= lr
-            p -= self._a
+            np.multiply(self._decay, p, out=self._room)
+            self._room *= lr
+            p -= self._room
         if self.rule == "sgd":
             m = moments["m"]
             m *= MOMENTUM
             m += g
-            p -= np.multiply(m, lr, out=self._a)
+            np.multiply(m, lr, out=self._change)
         elif self.rule == "adam":
-            self._adam(p, g, moments["m"], moments["v"], step, lr)
+            self._adam(g, moments["m"], moments["v"], step, lr)
         else:
-            self._divide_by_root(p, g, moments["v"], lr)
+            self._divide_by_root(g, moments["v"], lr)
+        for matrix in self._of_symbols:
+            matrix *= self._haste
+        p -= self._change
 
-    def _adam(self, p: Array, g: Array, m: Array, v: Array, step: int, lr: float) -> None:
-        a, b = self._a, self._b
+    def _adam(self, g: Array, m: Array, v: Array, step: int, lr: float) -> None:
+        change, room = self._change, self._room
         m *= BETA1
-        np.multiply(g, 1 - BETA1, out=a)
-        m += a
+        np.multiply(g, 1 - BETA1, out=room)
+        m += room
         v *= BETA2
-        np.multiply(g, g, out=a)
-        a *= 1 - BETA2
-        v += a
-        np.sqrt(v, out=a)
-        a += TINY * math.sqrt(1 - BETA2**step)
-        np.divide(m, a, out=b)
-        b *= lr * math.sqrt(1 - BETA2**step) / (1 - BETA1**step)
-        p -= b
+        np.multiply(g, g, out=room)
+        room *= 1 - BETA2
+        v += room
+        np.sqrt(v, out=room)
+        room += TINY * math.sqrt(1 - BETA2**step)
+        np.divide(m, room, out=change)
+        change *= lr * math.sqrt(1 - BETA2**step) / (1 - BETA1**step)
 
-    def _divide_by_root(self, p: Array, g: Array, v: Array, lr: float) -> None:
-        """Take a step of adagrad, or of rmsprop, which forgets."""
-        a = self._a
-        np.multiply(g, g, out=a)
+    def _divide_by_root(self, g: Array, v: Array, lr: float) -> None:
+        """Make a step of adagrad, or of rmsprop, which forgets."""
+        change = self._change
+        np.multiply(g, g, out=change)
         if self.rule == "rmsprop":
             v *= FORGET
-            a *= 1 - FORGET
-        v += a
-        np.sqrt(v, out=a)
-        a += TINY
-        np.divide(g, a, out=a)
-        a *= lr
-        p -= a
+            change *= 1 - FORGET
+        v += change
+        np.sqrt(v, out=change)
+        change += TINY
+        np.divide(g, change, out=change)
+        change *= lr
