@@ -14,13 +14,13 @@ from charrnn.settings import Rule
 from charrnn.training.optimizers import Optimizer, clip, haste, initial_moments
 
 
-def two_steps(rule: Rule, weight_decay: float = 0.0, haste: float = 1.0) -> Array:
+def two_steps(rule: Rule, weight_decay: float = 0.0, faster: float = 1.0) -> Array:
     """What becomes of p = 1 in every array under the gradients 2 and then -1, learning rate 0.1."""
     p = Parameters(Architecture(1, 1, 1), np.ones(5))
     moments = initial_moments(rule, p)
-    optimizer = Optimizer(rule, p, weight_decay, haste)
-    optimizer.update(p.flat, np.full(5, 2.0), moments, 1, 0.1)
-    optimizer.update(p.flat, np.full(5, -1.0), moments, 2, 0.1)
+    optimizer = Optimizer(rule, p, weight_decay)
+    optimizer.update(p.flat, np.full(5, 2.0), moments, 1, 0.1, faster)
+    optimizer.update(p.flat, np.full(5, -1.0), moments, 2, 0.1, faster)
     return p.flat
 
 
@@ -62,7 +62,7 @@ def test_weight_decay_shrinks_matrices_and_spares_biases() -> None:
 
 @pytest.mark.parametrize("rule", ["sgd", "adagrad", "rmsprop", "adam"])
 def test_haste_multiplies_the_steps_of_the_first_u_and_of_v(rule: Rule) -> None:
-    steps, hasty = 1 - two_steps(rule), 1 - two_steps(rule, haste=3.0)
+    steps, hasty = 1 - two_steps(rule), 1 - two_steps(rule, faster=3.0)
     np.testing.assert_allclose(hasty, steps * [3, 1, 1, 3, 1])  # U, W, b, V, c
 
 

@@ -104,8 +104,7 @@ class Learner:
         self.state, self.corpus, self.config = state, corpus, config
         sizes = [config.bptt, config.batch, config.parts, int(config.dropout > 0)]
         self.lanes = Lanes(p.architecture, sizes, cores_for(config.cores))
-        faster = haste(config.epochs)
-        self.optimizer = Optimizer(config.optimizer, p, config.weight_decay, faster)
+        self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
         self.regularization = Regularization(p, config)
         self.own_inputs = OwnInputs(p.architecture, config)
         self.limit = 4 * corpus.entropy + 10  # nats per character: more is divergence
@@ -120,7 +119,9 @@ class Learner:
         """Change the parameters by the gradient of one window."""
         state, config, lanes, noise = self.state, self.config, self.lanes, self.regularization
         window = self.next_window()
-        done = progress(state, config, len(self.corpus.train.ids))
+        symbols = len(self.corpus.train.ids)
+        done = progress(state, config, symbols)
+        epochs = state.characters / symbols / done if done else math.inf  # of the whole run
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         noise.begin(state.step)
         window = self.own_inputs.read(state.parameters, window, state.lanes, state.step, done)
@@ -132,7 +133,8 @@ class Learner:
         norm = clip(gradient, config.clip)
         self.check_divergence(nats / window.count if math.isfinite(norm) else norm)
         state.step += 1
-        self.optimizer.update(state.parameters.flat, gradient, state.moments, state.step, lr)
+        p, moments = state.parameters.flat, state.moments
+        self.optimizer.update(p, gradient, moments, state.step, lr, haste(epochs))
         steps = max(1.0, AVERAGED * state.step * lr / config.lr)
         state.average += (state.parameters.flat - state.average) / np.float32(steps)
         state.characters += window.count

@@ -52,7 +52,7 @@ def clip(gradient: Array, longest: float) -> float:
     return length
 
 
-def haste(epochs: int) -> float:
+def haste(epochs: float) -> float:
     """Return the factor of the rate of U1 and V: above 1 in a run of few passes over the text.
 
     Their rows are those of symbols, and the rare ones are seen too seldom to learn at the rate
@@ -62,20 +62,22 @@ def haste(epochs: int) -> float:
 
 
 class Optimizer:
-    """A rule and its memory for a step; ``haste`` multiplies the rate of U1 and V."""
+    """A rule, and its memory for a step."""
 
-    def __init__(
-        self, rule: Rule, p: Parameters, weight_decay: float = 0.0, haste: float = 1.0
-    ) -> None:
+    def __init__(self, rule: Rule, p: Parameters, weight_decay: float = 0.0) -> None:
         self.rule = rule
         change = p.like()
         self._change, self._room = change.flat, np.empty_like(p.flat)
-        self._of_symbols = [] if haste == 1 else [change["U1"], change["V"]]
-        self._haste = haste
+        self._of_symbols = change["U1"], change["V"]
         self._decay = p.matrices() * weight_decay if weight_decay else None
 
-    def update(self, p: Array, g: Array, moments: Moments, step: int, lr: float) -> None:
-        """Update p and the moments in place with the gradient of a step, counted from 1."""
+    def update(
+        self, p: Array, g: Array, moments: Moments, step: int, lr: float, faster: float = 1.0
+    ) -> None:
+        """Update p and the moments in place with the gradient of a step, counted from 1.
+
+        The rate of U1 and V is ``faster`` times lr.
+        """
         if self._decay is not None:
             np.multiply(self._decay, p, out=self._room)
             self._room *= lr
@@ -89,8 +91,9 @@ class Optimizer:
             self._adam(g, moments["m"], moments["v"], step, lr)
         else:
             self._divide_by_root(g, moments["v"], lr)
-        for matrix in self._of_symbols:
-            matrix *= self._haste
+        if faster != 1:
+            for matrix in self._of_symbols:
+                matrix *= faster
         p -= self._change
 
     def _adam(self, g: Array, m: Array, v: Array, step: int, lr: float) -> None:
