@@ -299,7 +299,7 @@ class TrainConfig(Checked):
     batch: int | None = learning(SIZE, "Train on this many sequences at once.")
     optimizer: Rule = learning(OneOf(Rule), "Choose the optimiser.", "adam")
     lr: float | None = learning(
-        Real(1e-12, 1e6), "Set the learning rate; U1 and V take more in a run of few epochs."
+        Real(1e-12, 1e6), "Set the learning rate; U1 and V take more in a run of few steps."
     )
     schedule: Schedule = learning(OneOf(Schedule), "Choose how the learning rate falls.", "cosine")
     warmup: int | None = learning(

@@ -119,9 +119,8 @@ class Learner:
         """Change the parameters by the gradient of one window."""
         state, config, lanes, noise = self.state, self.config, self.lanes, self.regularization
         window = self.next_window()
-        symbols = len(self.corpus.train.ids)
-        done = progress(state, config, symbols)
-        epochs = state.characters / symbols / done if done else math.inf  # of the whole run
+        done = progress(state, config, len(self.corpus.train.ids))
+        steps = state.step / done if done else math.inf  # of the whole run
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         noise.begin(state.step)
         window = self.own_inputs.read(state.parameters, window, state.lanes, state.step, done)
@@ -134,9 +133,9 @@ class Learner:
         self.check_divergence(nats / window.count if math.isfinite(norm) else norm)
         state.step += 1
         p, moments = state.parameters.flat, state.moments
-        self.optimizer.update(p, gradient, moments, state.step, lr, haste(epochs))
-        steps = max(1.0, AVERAGED * state.step * lr / config.lr)
-        state.average += (state.parameters.flat - state.average) / np.float32(steps)
+        self.optimizer.update(p, gradient, moments, state.step, lr, haste(steps))
+        averaged = max(1.0, AVERAGED * state.step * lr / config.lr)
+        state.average += (state.parameters.flat - state.average) / np.float32(averaged)
         state.characters += window.count
         state.nats += nats
         state.since += window.count
