@@ -120,7 +120,7 @@ class Learner:
         state, config, lanes, noise = self.state, self.config, self.lanes, self.regularization
         window = self.next_window()
         done = progress(state, config, len(self.corpus.train.ids))
-        steps = state.step / done if done else math.inf  # of the whole run
+        steps = (state.step + 1) / done if done else math.inf  # of the whole run
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         noise.begin(state.step)
         window = self.own_inputs.read(state.parameters, window, state.lanes, state.step, done)
