@@ -28,9 +28,9 @@ from charrnn.errors import (
     SaveError,
 )
 from charrnn.export import ExportOptions, export_to
-from charrnn.facts import Checkpoint, CorpusRecord, Trained
 from charrnn.filler import FillConfig, Filled, fill
 from charrnn.mixture import Predictor, Use
+from charrnn.model_facts import Checkpoint, CorpusRecord, Trained
 from charrnn.network import Array64, Integers
 from charrnn.network.architecture import still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters

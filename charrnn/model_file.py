@@ -28,14 +28,14 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from charrnn import errors, saving
-from charrnn.facts import Checkpoint, Trained
+from charrnn.model_facts import Checkpoint, Trained
 from charrnn.network.architecture import Architecture, architecture_of
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.settings import Fitted
 from charrnn.system import MODELS, OURS, model_at
-from charrnn.text import question
 from charrnn.training.optimizers import MOMENTS
 from charrnn.training.state import Best, TrainState
+from charrnn.visible import question
 from charrnn.vocabulary import Vocabulary
 
 Path = str | os.PathLike[str]

@@ -12,11 +12,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, Protocol
 
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.facts import Checkpoint, Trained
+from charrnn.model_facts import Checkpoint, Trained
 from charrnn.score import BITS, Mean, band_of
-from charrnn.text import visible
 from charrnn.training.loop import Checkup, Event
 from charrnn.training.state import progress
+from charrnn.visible import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from charrnn.errors import CorpusError
 from charrnn.settings import Kind, Reading
 from charrnn.system import NAMES, path_of
-from charrnn.text import question
 from charrnn.tidy import Tidied, clean, clean_lines
+from charrnn.visible import question
 from charrnn.vocabulary import END_CODE, Codes, codes_of
 
 SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}  # of tables

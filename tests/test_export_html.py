@@ -14,9 +14,9 @@ import pytest
 
 from charrnn.export import ExportOptions, export
 from charrnn.export.html import asset
-from charrnn.facts import Trained
 from charrnn.model import load
-from charrnn.text import STEERING
+from charrnn.model_facts import Trained
+from charrnn.visible import STEERING
 from tests.browser import Reading, ask
 from tests.networks import model_of
 from tests.program import Program

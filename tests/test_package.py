@@ -18,12 +18,12 @@ HOUSE = Path(charrnn.__file__).parent
 
 # Each file or folder of charrnn/ imports those of its line and of the lines above.
 LAYERS = """
-    errors text vocabulary settings system signals
+    errors visible vocabulary settings system signals
     network
     reading tidy corpus counts saving
     mixture score scorer
     training
-    plan facts texts
+    plan model_facts texts
     model_file
     sampler filler reach embed unfold plots export
     runs model

@@ -33,7 +33,7 @@ from charrnn import system
 from charrnn.cli.console import Console, show_version
 from charrnn.cli.from_settings import with_options
 from charrnn.errors import USAGE
-from charrnn.text import visible
+from charrnn.visible import visible
 
 Context = Any  # of Click
 # Typer carries Click under a name that changes from version to version: Click is never imported.

@@ -26,7 +26,7 @@ from charrnn import __version__, saving
 from charrnn.errors import FAILURE, INTERRUPTED, READER_LEFT, CharrnnError, SaveError, SettingError
 from charrnn.signals import handled
 from charrnn.system import model_at
-from charrnn.text import Visible, encodable, visible, visible_json, visible_line
+from charrnn.visible import Visible, encodable, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole

@@ -29,7 +29,7 @@ from charrnn.cli.console import Console, check_output, count
 from charrnn.cli.from_settings import CommandOptions, File, flag
 from charrnn.errors import CorpusError
 from charrnn.settings import CorpusConfig, setting
-from charrnn.text import encodable
+from charrnn.visible import encodable
 
 if TYPE_CHECKING:
     from charrnn.model import Model

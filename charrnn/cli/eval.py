@@ -42,7 +42,7 @@ from charrnn.cli.from_settings import CommandOptions, flag, group, only_one
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
 from charrnn.settings import COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.system import NAMES, cores_for
-from charrnn.text import Visible, visible, visible_line
+from charrnn.visible import Visible, visible, visible_line
 
 if TYPE_CHECKING:
     from rich.text import Text as RichText

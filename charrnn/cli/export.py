@@ -32,7 +32,7 @@ from charrnn.cli.console import Console, check_output
 from charrnn.cli.from_settings import CommandOptions, File, flag, group
 from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to
 from charrnn.settings import setting
-from charrnn.text import visible_line
+from charrnn.visible import visible_line
 
 NEXT_STEP = {
     ".html": "Open it in a browser.",

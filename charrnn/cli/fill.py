@@ -28,7 +28,7 @@ from charrnn.cli.from_settings import CommandOptions, group
 from charrnn.cli.sample import as_read
 from charrnn.errors import CorpusError
 from charrnn.settings import FillConfig, Reading, Text, setting
-from charrnn.text import Visible, encodable, visible_line
+from charrnn.visible import Visible, encodable, visible_line
 
 LEAST = 1e-6  # of the probability: less is not worth a note
 

@@ -23,7 +23,7 @@ from importlib.resources import files
 from charrnn.cli.console import Console
 from charrnn.cli.from_settings import CommandOptions, flag
 from charrnn.settings import OneOf, setting
-from charrnn.text import Visible
+from charrnn.visible import Visible
 
 
 def page(name: str) -> str:

@@ -30,7 +30,7 @@ from charrnn.cli.from_settings import OUTPUT, CommandOptions, File, flag, option
 from charrnn.errors import CorpusError
 from charrnn.settings import setting
 from charrnn.system import model_at
-from charrnn.text import Visible, visible_line
+from charrnn.visible import Visible, visible_line
 
 if TYPE_CHECKING:
     from charrnn.model import Model

@@ -23,7 +23,7 @@ from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, Console
 from charrnn.corpus import Corpus, Warned
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, DivergedError
-from charrnn.facts import Checkpoint
+from charrnn.model_facts import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import MAY_RISE, Saver, measure
 from charrnn.sampler import SampleConfig, Sampler
@@ -32,9 +32,9 @@ from charrnn.score import Difference, Mean, Score, difference_from, json_of, tal
 from charrnn.settings import Ending
 from charrnn.signals import Stop
 from charrnn.system import LineFile, parse_line
-from charrnn.text import Visible, visible_line
 from charrnn.training.loop import Checkup, Done, Event, Step, train
 from charrnn.training.state import progress
+from charrnn.visible import Visible, visible_line
 
 ROWS = 10  # in a run, and one more for its end
 LONGEST = 60  # columns of a sample: a Chinese character takes two

@@ -26,7 +26,7 @@ from charrnn.cli.console import CYAN, Console
 from charrnn.cli.embed import texts_to_read
 from charrnn.cli.from_settings import CommandOptions, sources
 from charrnn.settings import COUNT, setting
-from charrnn.text import Visible
+from charrnn.visible import Visible
 
 LABELS = 22  # columns of the row labels
 

@@ -44,7 +44,7 @@ from charrnn.cli.from_settings import MODEL, CommandOptions, Source, flag, group
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.settings import COUNT, TEMPERATURE, SampleConfig, Text, Whole, setting
 from charrnn.system import cores_for, path_of
-from charrnn.text import encodable
+from charrnn.visible import encodable
 
 if TYPE_CHECKING:
     from charrnn.model import Model

@@ -31,7 +31,7 @@ from charrnn.cli.from_settings import CorpusOptions, File, flag, group, not_one_
 from charrnn.errors import CharrnnError, ClusterError, SettingError
 from charrnn.settings import SEED, Flag, Text, TrainConfig, Values, ensure, setting, settings_of
 from charrnn.system import cores_for
-from charrnn.text import Visible, question, visible_line
+from charrnn.visible import Visible, question, visible_line
 
 if TYPE_CHECKING:
     from charrnn.sweep import Material, Row
@@ -174,7 +174,7 @@ def run(options: Options, console: Console) -> None:
 def read_material(options: Options, console: Console) -> Material:
     """Read the corpus and the model to start from."""
     from charrnn.corpus import read_files
-    from charrnn.facts import record_of
+    from charrnn.model_facts import record_of
     from charrnn.model_file import load_trained
     from charrnn.sweep import Material
 

@@ -35,12 +35,12 @@ from charrnn.cli.from_settings import OUTPUT, CorpusOptions, File, flag, only_on
 from charrnn.errors import SettingError
 from charrnn.settings import Whole, setting
 from charrnn.system import NAMES, available
-from charrnn.text import Visible
+from charrnn.visible import Visible
 
 if TYPE_CHECKING:
     from charrnn.cli.progress import Progress, Training
     from charrnn.corpus import Corpus, Warned
-    from charrnn.facts import Checkpoint
+    from charrnn.model_facts import Checkpoint
 
 DOUBTS = {  # why a list may be messy, or its loss misleading
     "few examples": "only {count:,} to train on: see --examples",

@@ -16,11 +16,11 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
-from charrnn.facts import Trained
+from charrnn.model_facts import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.score import BITS, BOUNDS, band_names
-from charrnn.text import STEERING, visible
 from charrnn.unfold import Unfolding
+from charrnn.visible import STEERING, visible
 
 SEVERAL: Final = 10  # texts shown at first, if they are short
 LONG_NAME: Final = 25  # characters
