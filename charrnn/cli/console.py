@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
+ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # json.dumps would make one a line
 INDENT = 11  # columns of the names of entries
 Entry = tuple[str, str]
 
@@ -204,8 +205,11 @@ def check_not_input(path: Path, option: str, *inputs: Path | str) -> None:
 
 def json_line(name: str, fields: Mapping[str, object]) -> Visible:
     """Return an object with its schema as one line; NaN and infinity become null."""
-    record = finite({"schema": f"charrnn.{name}/2", **fields})
-    return visible_json(json.dumps(record, ensure_ascii=False, allow_nan=False))
+    record = {"schema": f"charrnn.{name}/2", **fields}
+    try:
+        return visible_json(ENCODER.encode(record))
+    except ValueError:  # NaN or infinity
+        return visible_json(ENCODER.encode(finite(record)))
 
 
 def finite(value: object) -> object:
