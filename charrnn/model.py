@@ -38,8 +38,8 @@ from charrnn.network.step import Network
 from charrnn.plots import heat_map, plot
 from charrnn.sampler import Conditions, Sampler, choose, folded, limit_length
 from charrnn.score import Score, score_of, scores_of
-from charrnn.scorer import groups_of, score_with
 from charrnn.settings import Fitted, OneOf, SampleConfig, Text, Whole, check
+from charrnn.surprisals import groups_of, score_with
 from charrnn.texts import texts_like, training_texts
 from charrnn.vocabulary import END, Vocabulary
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.model_facts import Checkpoint, Trained
-from charrnn.score import BITS, Mean, band_of
+from charrnn.score import BITS, Mean, band_of, in_bits
 from charrnn.training.loop import Checkup, Event
 from charrnn.training.state import progress
 from charrnn.visible import visible
@@ -129,7 +129,7 @@ def heat_map(text: str, nats: Sequence[float]) -> str:
             words = f'<span style="{style}" title="{bits}">{words}</span>'
         parts.append(words)
     mean = Mean(math.fsum(nats), len(nats))
-    bits, rate = f"{mean.nats * BITS:,.1f}", f"{mean.bits_per_character:.2f}"
+    bits, rate = f"{mean.nats * BITS:,.1f}", in_bits(mean.nats_per_character)
     sums = f"{len(text):,} characters and the end: {bits} bits, {rate} for each.{rest}"
     style = "white-space:pre-wrap;overflow-wrap:anywhere"
     return f'<pre style="{style}">{"".join(parts)}</pre><p>{sums}</p>'

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from charrnn.network import Array, Integers, States
 from charrnn.network.architecture import read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.network.unfolded import Layer, Unfolded, Window
+from charrnn.network.through_time import Layer, Unfolded, Window
 from charrnn.vocabulary import END, Ids
 
 FAR: Final = 200  # steps back, at most

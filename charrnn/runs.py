@@ -30,9 +30,9 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.plots import show_progress
 from charrnn.score import oddest
-from charrnn.scorer import score_ids
 from charrnn.settings import CorpusConfig, TrainConfig
 from charrnn.signals import delayed
+from charrnn.surprisals import score_ids
 from charrnn.system import path_of
 from charrnn.training.loop import AT_ONCE, TRAINED_ON, Done, Event
 from charrnn.training.loop import train as learn

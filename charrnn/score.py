@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from charrnn.counts import Baseline, places
 from charrnn.mixture import Use
-from charrnn.scorer import Scored
+from charrnn.surprisals import Scored
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
 BITS: Final = 1 / math.log(2)  # in a nat
@@ -31,6 +31,11 @@ FEW: Final = 30  # examples: with fewer, long ones are cut
 ENOUGH: Final = 20  # held-out examples from which the oddest is known
 CLEAR: Final = 2.0  # standard errors
 BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band of colour begins
+
+
+def in_bits(nats: float) -> str:
+    """Return a loss in bits as screens and pages show it."""
+    return f"{nats * BITS:.3f}"
 
 
 @dataclass(frozen=True)

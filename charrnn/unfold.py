@@ -18,9 +18,9 @@ from charrnn.mixture import Predictor, softmax
 from charrnn.network import Array, Integers
 from charrnn.network.architecture import seen
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.network.unfolded import Unfolded, Window
+from charrnn.network.through_time import Unfolded, Window
 from charrnn.reach import note_gradients, window_before
-from charrnn.scorer import score_ids
+from charrnn.surprisals import score_ids
 from charrnn.vocabulary import END, REPLACEMENT
 
 BACKWARD: Final = "dL/"  # begins the names of gradients

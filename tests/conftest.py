@@ -37,8 +37,9 @@ STDERR = pytest.StashKey[int]()  # the stream that pytest does not capture
 
 # Test files that other versions of Python and of the packages could break.
 QUICK = {
-    *("test_cli_app", "test_errors", "test_cli_eval", "test_cli_info", "test_cli_from_settings"),
-    *("test_cli_sample", "test_cli_train", "test_package", "test_settings", "test_step"),
+    *("test_cli_app", "test_cli_eval", "test_cli_info", "test_cli_sample", "test_cli_train"),
+    *("test_cli_options_from_settings", "test_errors", "test_package", "test_settings"),
+    "test_step",
 }
 
 

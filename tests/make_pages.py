@@ -13,7 +13,7 @@ from typing import Any
 
 import charrnn
 from charrnn.cli.app import COMMANDS
-from charrnn.cli.from_settings import Option, options_of
+from charrnn.cli.options_from_settings import Option, options_of
 from charrnn.settings import Flag, OneOf, settings_of
 from tests.pages import GUIDE
 

@@ -19,11 +19,11 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS, Lengths
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.network.unfolded import Masks, State, Unfolded, Window
+from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.runs import train
 from charrnn.score import Score, score_of
-from charrnn.scorer import score_ids, score_with
 from charrnn.settings import TrainConfig
+from charrnn.surprisals import score_ids, score_with
 from charrnn.vocabulary import END as END_ID
 from charrnn.vocabulary import Ids, Vocabulary
 

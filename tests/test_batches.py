@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from charrnn.corpus import Examples
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import initial
-from charrnn.network.unfolded import Unfolded, Window
+from charrnn.network.through_time import Unfolded, Window
 from charrnn.training.batches import SLACK, Epoch
 from charrnn.vocabulary import END
 

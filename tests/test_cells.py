@@ -19,7 +19,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS, Tanh
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.step import Network
-from charrnn.network.unfolded import Layer, State, Window
+from charrnn.network.through_time import Layer, State, Window
 from charrnn.vocabulary import END, Vocabulary
 from tests.networks import (
     SHAPES,

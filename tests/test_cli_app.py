@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from charrnn import __version__
 from charrnn.cli import app
-from charrnn.cli import from_settings as options
+from charrnn.cli import options_from_settings as options
 from tests.child import CHARRNN, HOME, Result
 from tests.program import Program
 

@@ -16,7 +16,7 @@ import charrnn
 from charrnn import model_file
 from charrnn.cli import info
 from charrnn.cli.console import in_words_of_the_command_line
-from charrnn.cli.from_settings import option_for
+from charrnn.cli.options_from_settings import option_for
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
 from charrnn.settings import TrainConfig
 from tests.program import Program

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from charrnn.cli.app import COMMANDS
-from charrnn.cli.from_settings import completer_of, options_of
 from charrnn.cli.guide import TOPICS, Options
+from charrnn.cli.options_from_settings import completer_of, options_of
 from charrnn.settings import settings_of
 from tests.child import CHARRNN
 from tests.make_pages import notebook, options_page, python_page

@@ -15,8 +15,8 @@ from charrnn.mixture import Predictor
 from charrnn.network.architecture import Architecture
 from charrnn.network.heads import PARTS, Lengths
 from charrnn.reading import text_of
-from charrnn.scorer import score_ids
 from charrnn.settings import Reading
+from charrnn.surprisals import score_ids
 from charrnn.system import path_of
 from charrnn.vocabulary import END
 from tests.networks import drawing_lengths, parameters_of, score_texts

@@ -17,7 +17,7 @@ import charrnn
 from charrnn.errors import CharrnnError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import initial
-from charrnn.network.unfolded import Window
+from charrnn.network.through_time import Window
 from charrnn.settings import TrainConfig
 from charrnn.training.lanes import Lanes, usual_parts
 from tests.child import NOTHING, Child, going, is_running, wait_until

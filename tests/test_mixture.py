@@ -14,8 +14,8 @@ from charrnn.network import Array64
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
 from charrnn.sampler import Sampler
-from charrnn.scorer import join, score_ids, score_with
 from charrnn.settings import SampleConfig
+from charrnn.surprisals import join, score_ids, score_with
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 from tests.networks import vocabulary_of
 

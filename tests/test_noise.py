@@ -10,7 +10,7 @@ from charrnn.corpus import corpus_of
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters, initial
 from charrnn.network.step import Network
-from charrnn.network.unfolded import Window
+from charrnn.network.through_time import Window
 from charrnn.plan import fit_settings
 from charrnn.settings import CorpusConfig, Fitted, TrainConfig
 from charrnn.training.noise import OwnInputs, Regularization

@@ -21,7 +21,7 @@ LAYERS = """
     errors visible vocabulary settings system signals
     network
     reading tidy corpus counts saving
-    mixture score scorer
+    mixture score surprisals
     training
     plan model_facts texts
     model_file

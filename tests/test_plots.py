@@ -138,7 +138,7 @@ class Page(HTMLParser):
 def test_a_text_is_a_heat_map_with_its_sums() -> None:
     surprisal = Surprisal("an\nz", [0.1, 1.0, 2.0, 2.0, 9.0], [1] * 5)
     page = Page(surprisal._repr_html_())
-    assert page.text == "an↵\nz■\n4 characters and the end: 20.3 bits, 4.07 for each."
+    assert page.text == "an↵\nz■\n4 characters and the end: 20.3 bits, 4.068 for each."
     assert page.titles == ["1.4", "2.9 2.9", "13.0"]
     assert repr(surprisal) == "<charrnn.Surprisal: 4 characters, 14.1 nats>"
 

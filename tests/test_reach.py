@@ -10,7 +10,7 @@ import pytest
 from charrnn import reach
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.network.unfolded import State, Window
+from charrnn.network.through_time import State, Window
 from charrnn.reach import Reach, norms_back, reach_of, spectral_radius, window_before
 from charrnn.vocabulary import END, Ids
 from tests.networks import (

@@ -21,8 +21,8 @@ from charrnn.model import load
 from charrnn.network.heads import Lengths
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampler import Conditions, LengthChoice, Sample, Sampler, choose, keys, uniform
-from charrnn.scorer import score_with
 from charrnn.settings import SampleConfig
+from charrnn.surprisals import score_with
 from tests.networks import (
     END,
     UNKNOWN,

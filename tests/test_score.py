@@ -25,8 +25,8 @@ from charrnn.score import (
     difference_of,
     oddest,
 )
-from charrnn.scorer import score_with
 from charrnn.settings import CorpusConfig
+from charrnn.surprisals import score_with
 from charrnn.vocabulary import END, SCALARS, Vocabulary
 from tests.networks import score_texts
 

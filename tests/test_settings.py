@@ -23,7 +23,7 @@ import charrnn
 from charrnn import model_file
 from charrnn.cli import app
 from charrnn.cli.console import Console
-from charrnn.cli.from_settings import CommandOptions, File, group
+from charrnn.cli.options_from_settings import CommandOptions, File, group
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.settings import (
     NETWORK,

@@ -12,7 +12,7 @@ import pytest
 from charrnn.corpus import corpus_of
 from charrnn.errors import SettingError
 from charrnn.model import Model
-from charrnn.network.unfolded import Unfolded
+from charrnn.network.through_time import Unfolded
 from charrnn.runs import fit, resume, train
 from charrnn.settings import Fitted, TrainConfig
 from charrnn.training.batches import Epoch

@@ -7,7 +7,7 @@ import pytest
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.step import Network
-from charrnn.network.unfolded import Unfolded, Window
+from charrnn.network.through_time import Unfolded, Window
 from charrnn.vocabulary import END
 from tests.networks import SHAPES, SYMBOLS, parameters_of
 

@@ -31,7 +31,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from charrnn import system
 from charrnn.cli.console import Console, show_version
-from charrnn.cli.from_settings import with_options
+from charrnn.cli.options_from_settings import with_options
 from charrnn.errors import USAGE
 from charrnn.visible import visible
 

@@ -301,7 +301,7 @@ def explain(error: BaseException) -> tuple[int, str, str] | None:
 
 def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
     """Return the message and the hint, with options in place of the names of settings."""
-    from charrnn.cli.from_settings import option_for  # Typer is slow to import
+    from charrnn.cli.options_from_settings import option_for  # Typer is slow to import
 
     what, name = error.what, error.setting
     if name and what.startswith(f"{name} "):

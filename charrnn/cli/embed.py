@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn import saving
-from charrnn.cli import from_settings as options
+from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import Console, check_output, count
-from charrnn.cli.from_settings import CommandOptions, File, flag
+from charrnn.cli.options_from_settings import CommandOptions, File, flag
 from charrnn.errors import CorpusError
 from charrnn.settings import CorpusConfig, setting
 from charrnn.visible import encodable

@@ -36,9 +36,9 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import from_settings as options
+from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import BOLD, CYAN, Console, Output, count, has_text, json_line
-from charrnn.cli.from_settings import CommandOptions, flag, group, only_one
+from charrnn.cli.options_from_settings import CommandOptions, flag, group, only_one
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
 from charrnn.settings import COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.system import NAMES, cores_for
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from charrnn.corpus import Corpus
     from charrnn.mixture import Use
-    from charrnn.scorer import Group, Scored
+    from charrnn.surprisals import Group, Scored
     from charrnn.texts import Example
 
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
@@ -116,8 +116,8 @@ def run(options: Options, console: Console) -> None:
     check(options)
     from charrnn.mixture import combine
     from charrnn.model import load
-    from charrnn.score import Score, score_of
-    from charrnn.scorer import groups_of, join, score_group
+    from charrnn.score import Score, in_bits, score_of
+    from charrnn.surprisals import groups_of, join, score_group
     from charrnn.texts import examples_in, held_out_examples, rebuild_corpus
 
     began = time.monotonic()
@@ -186,7 +186,7 @@ def run(options: Options, console: Console) -> None:
             show_table(records, options, console)
     elif total.ends and options.shows_rows:
         size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
-        console.note(f"{total.bits_per_character:.4f} bits per character, over {size}")
+        console.note(f"{in_bits(total.nats_per_character)} bits per character, over {size}")
     elif not (total.ends or options.shows_rows or options.above):
         piped = "standard input is empty; --held-out scores the held-out text"
         what = piped if options.sources == ("-",) else f"{', '.join(options.sources)} is empty"
@@ -245,7 +245,7 @@ def rows_of(
     output: Output,
 ) -> list[Row]:
     """Return a row for each example above the limit."""
-    from charrnn.score import scores_of
+    from charrnn.score import in_bits, scores_of
 
     rows: list[Row] = []
     width = options.place_width
@@ -269,9 +269,8 @@ def rows_of(
         if output.is_terminal:
             nats = scored.nats[scored.of_text(i)]
             text = excerpt(example.text, nats, output.window - width - 24)
-        figures = (
-            f"{score.bits_per_character:9.3f}  {'-' if x_oddest is None else f'{x_oddest:.2f}':>8}"
-        )
+        times = "-" if x_oddest is None else f"{x_oddest:.2f}"
+        figures = f"{in_bits(loss):>9}  {times:>8}"
         line = f"{visible_line(place)[-width:]:>{width}}  {figures}  {text}"
         rows.append((loss, Visible(line)))
     return rows

@@ -27,9 +27,9 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import from_settings as options
+from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import Console, check_output
-from charrnn.cli.from_settings import CommandOptions, File, flag, group
+from charrnn.cli.options_from_settings import CommandOptions, File, flag, group
 from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to
 from charrnn.settings import setting
 from charrnn.visible import visible_line

@@ -22,9 +22,9 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import from_settings as options
+from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import BOLD, CYAN, Console
-from charrnn.cli.from_settings import CommandOptions, group
+from charrnn.cli.options_from_settings import CommandOptions, group
 from charrnn.cli.sample import as_read
 from charrnn.errors import CorpusError
 from charrnn.settings import FillConfig, Reading, Text, setting

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from charrnn.cli.console import Console
-from charrnn.cli.from_settings import CommandOptions, flag
+from charrnn.cli.options_from_settings import CommandOptions, flag
 from charrnn.settings import OneOf, setting
 from charrnn.visible import Visible
 

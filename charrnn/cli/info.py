@@ -15,7 +15,6 @@ charrnn info --plot curve.svg
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -24,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.filesize import decimal
 
-from charrnn.cli import from_settings as options
+from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import Console, Output, count, entries
-from charrnn.cli.from_settings import OUTPUT, CommandOptions, File, flag, option_for
+from charrnn.cli.options_from_settings import OUTPUT, CommandOptions, File, flag, option_for
 from charrnn.errors import CorpusError
 from charrnn.settings import setting
 from charrnn.system import model_at
@@ -146,7 +145,9 @@ def can_be_resumed(model: Model) -> tuple[bool, str]:
 
 
 def in_both_units(nats: float) -> str:
-    return f"{nats:.3f} nats or {nats / math.log(2):.3f} bits"
+    from charrnn.score import in_bits
+
+    return f"{nats:.3f} nats or {in_bits(nats)} bits"
 
 
 def learning_curve(history: list[dict[str, float]], output: Output) -> Iterator[Visible]:

@@ -21,10 +21,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from charrnn.cli import from_settings as options
+from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.embed import texts_to_read
-from charrnn.cli.from_settings import CommandOptions, sources
+from charrnn.cli.options_from_settings import CommandOptions, sources
 from charrnn.settings import COUNT, setting
 from charrnn.visible import Visible
 

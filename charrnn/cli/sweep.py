@@ -25,9 +25,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import from_settings as options
+from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import BOLD, CYAN, Console, clock
-from charrnn.cli.from_settings import CorpusOptions, File, flag, group, not_one_of, only_one
+from charrnn.cli.options_from_settings import CorpusOptions, File, flag, group, not_one_of, only_one
 from charrnn.errors import CharrnnError, ClusterError, SettingError
 from charrnn.settings import SEED, Flag, Text, TrainConfig, Values, ensure, setting, settings_of
 from charrnn.system import cores_for

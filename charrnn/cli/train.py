@@ -29,9 +29,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from charrnn.cli import from_settings as shared
+from charrnn.cli import options_from_settings as shared
 from charrnn.cli.console import INDENT, Console, Entry, check_not_input, clock, count, entries
-from charrnn.cli.from_settings import OUTPUT, CorpusOptions, File, flag, only_one, option_for
+from charrnn.cli.options_from_settings import (
+    OUTPUT,
+    CorpusOptions,
+    File,
+    flag,
+    only_one,
+    option_for,
+)
 from charrnn.errors import SettingError
 from charrnn.settings import Whole, setting
 from charrnn.system import NAMES, available
@@ -262,6 +269,8 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
 
 def show_summary(training: Training, screen: Progress, options: Options, console: Console) -> None:
     """Show the loss of the best network, or of its mixture with counts, beside that of counting."""
+    from charrnn.score import in_bits
+
     state, loss, baselines = training.run.state, training.loss, training.run.corpus.baselines
     lines = ["nothing is held out, so the loss on new text is not known"]
     if loss is not None and state.best is not None:
@@ -270,8 +279,7 @@ def show_summary(training: Training, screen: Progress, options: Options, console
         if "both" in training.scores:
             part, network, where = "both", f"network {loss:.3f}, ", "with counts"
             loss = training.scores["both"].nats_per_character
-        bits = loss / math.log(2)
-        lines = [f"held-out loss {loss:.3f} nats ({bits:.3f} bits) per character, {where}"]
+        lines = [f"held-out loss {loss:.3f} nats ({in_bits(loss)} bits) per character, {where}"]
         if baselines:
             counting = min(baselines.values())
             words = f"{abs(loss - counting):.3f} {'worse' if loss > counting else 'better'}"

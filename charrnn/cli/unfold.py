@@ -30,9 +30,9 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from charrnn.cli import from_settings as options
+from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, count, entries
-from charrnn.cli.from_settings import CommandOptions, File, flag, only_one
+from charrnn.cli.options_from_settings import CommandOptions, File, flag, only_one
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
 from charrnn.errors import SettingError

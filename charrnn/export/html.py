@@ -18,7 +18,7 @@ from typing import Final
 
 from charrnn.model_facts import Trained
 from charrnn.network.parameters import Parameters
-from charrnn.score import BITS, BOUNDS, band_names
+from charrnn.score import BOUNDS, band_names, in_bits
 from charrnn.unfold import Unfolding
 from charrnn.visible import STEERING, visible
 
@@ -165,7 +165,7 @@ def about(trained: Trained) -> str:
     }
     best = trained.best
     if best is not None:
-        rows["Held-out loss"] = f"{best[1] * BITS:.2f} bits per character"
+        rows["Held-out loss"] = f"{in_bits(best[1])} bits per character"
     return "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in rows.items())
 
 

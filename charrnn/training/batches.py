@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus import Examples
-from charrnn.network.unfolded import Window
+from charrnn.network.through_time import Window
 from charrnn.system import ORDER
 from charrnn.vocabulary import END, Ids
 

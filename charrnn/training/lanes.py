@@ -26,7 +26,7 @@ import numpy as np
 from charrnn.errors import CharrnnError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
-from charrnn.network.unfolded import Masks, State, Unfolded, Window
+from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.system import Child, end_children, start_child
 
 WORTHWHILE = 800_000  # units squared x lanes, from which two processes are faster than one

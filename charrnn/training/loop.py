@@ -24,10 +24,10 @@ from charrnn.corpus import Corpus, Examples
 from charrnn.errors import DivergedError, ResumeError
 from charrnn.mixture import Predictor
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.network.unfolded import Window
+from charrnn.network.through_time import Window
 from charrnn.score import Score, tally
-from charrnn.scorer import score_ids
 from charrnn.settings import Ending, Fitted
+from charrnn.surprisals import score_ids
 from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
 from charrnn.training.lanes import Lanes

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from charrnn.network import Array, Integers
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
-from charrnn.network.unfolded import Masks, State, Unfolded, Window
+from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.settings import Fitted
 from charrnn.system import OWN_INPUTS, REGULARIZATION
 from charrnn.vocabulary import END, UNKNOWN

@@ -20,7 +20,7 @@ from charrnn.mixture import check_mixable
 from charrnn.network import Array
 from charrnn.network.architecture import architecture_of
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.network.unfolded import State, Unfolded
+from charrnn.network.through_time import State, Unfolded
 from charrnn.settings import Ending, Fitted, TrainConfig
 from charrnn.system import WEIGHTS
 from charrnn.training.batches import Epoch

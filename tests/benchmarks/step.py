@@ -13,7 +13,7 @@ import numpy as np
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import initial
-from charrnn.network.unfolded import Window
+from charrnn.network.through_time import Window
 from charrnn.training.lanes import Lanes, usual_parts
 from charrnn.training.optimizers import Optimizer, clip, initial_moments
 from tests.benchmarks.measuring import Work, in_turn

@@ -132,7 +132,7 @@
     });
     $("mirror").replaceChildren(...parts, "\n"); // so that a final newline makes a line
     const bits = nats.reduce((sum, cost) => sum + cost, 0) * BITS;
-    $("cost").textContent = ids.length ? `${bits.toFixed(1)} bits: ${(bits / ids.length).toFixed(2)}`
+    $("cost").textContent = ids.length ? `${bits.toFixed(1)} bits: ${(bits / ids.length).toFixed(3)}`
       + ` a letter. Ending here costs ${(costs[charrnn.END] * BITS).toFixed(1)} more.` : "";
     showNext(costs);
   }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.unfolded import Product, Unfolded, Window, sum_by_symbol
+from charrnn.network.through_time import Product, Unfolded, Window, sum_by_symbol
 from tests.networks import (
     LANES,
     STEPS,
@@ -68,7 +68,7 @@ def test_slopes_are_the_same_however_many_steps_are_taken_at_a_time(
     size, together, apart = np.getbufsize(), p.like(), p.like()
     loss_of(p, w, state_of(p), masks_of(p), together)
     numbers = at_a_time * LANES * p.architecture.hidden * p.architecture.cell.gates
-    monkeypatch.setattr("charrnn.network.unfolded.AT_HAND", numbers)
+    monkeypatch.setattr("charrnn.network.through_time.AT_HAND", numbers)
     loss_of(p, w, state_of(p), masks_of(p), apart)
     np.testing.assert_array_equal(apart.flat, together.flat)
     assert np.getbufsize() == size  # numpy has its buffer back
@@ -97,7 +97,7 @@ def test_panels_multiply_as_the_whole_matrices_do(hidden: int, gates: int) -> No
 def test_rows_are_summed_by_their_symbol(
     symbols: int, short: int, gates: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("charrnn.network.unfolded.SHORT", short)
+    monkeypatch.setattr("charrnn.network.through_time.SHORT", short)
     rng = np.random.default_rng(0)
     d_a, x = rng.standard_normal((gates, 50, 5)), rng.integers(0, symbols, 50).astype(np.uint16)
     found = rng.standard_normal((symbols, gates * 5))
