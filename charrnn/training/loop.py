@@ -31,8 +31,8 @@ from charrnn.surprisals import score_ids
 from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
 from charrnn.training.lanes import Lanes
-from charrnn.training.noise import OwnInputs, Regularization
 from charrnn.training.optimizers import Optimizer, clip, haste, rate
+from charrnn.training.regularization import OwnInputs, Regularization
 from charrnn.training.state import Best, TrainState, find_ending, is_due, progress
 
 TRAINED_ON = 10  # symbols between two check-ups, for each symbol scored

@@ -13,7 +13,7 @@ from charrnn.network.step import Network
 from charrnn.network.through_time import Window
 from charrnn.plan import fit_settings
 from charrnn.settings import CorpusConfig, Fitted, TrainConfig
-from charrnn.training.noise import OwnInputs, Regularization
+from charrnn.training.regularization import OwnInputs, Regularization
 from charrnn.vocabulary import END, UNKNOWN
 
 NAMES = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna", "ida", "jo"] * 4
