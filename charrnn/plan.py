@@ -20,9 +20,9 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.settings import LARGEST, Fitted, TrainConfig
 from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
-from charrnn.training.lanes import usual_parts
 from charrnn.training.loop import LEAST_SCORED, TRAINED_ON, Step, train
 from charrnn.training.optimizers import MOMENTS
+from charrnn.training.processes import usual_parts
 from charrnn.training.state import start
 
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly

@@ -30,8 +30,8 @@ from charrnn.settings import Ending, Fitted
 from charrnn.surprisals import score_ids
 from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
-from charrnn.training.lanes import Lanes
 from charrnn.training.optimizers import Optimizer, clip, haste, rate
+from charrnn.training.processes import Lanes
 from charrnn.training.regularization import OwnInputs, Regularization
 from charrnn.training.state import Best, TrainState, find_ending, is_due, progress
 

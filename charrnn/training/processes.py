@@ -84,7 +84,7 @@ class Lanes:
                     shared = memory_of(size, sizes, file.fileno())
                     for first in range(1, processes):
                         self.children.append(
-                            start_child("charrnn.training.lanes:serve", file.fileno())
+                            start_child("charrnn.training.processes:serve", file.fileno())
                         )
                         self.children[-1][1].send((size, sizes, first, processes))
                 self.memory = shared

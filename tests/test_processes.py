@@ -19,7 +19,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import initial
 from charrnn.network.through_time import Window
 from charrnn.settings import TrainConfig
-from charrnn.training.lanes import Lanes, usual_parts
+from charrnn.training.processes import Lanes, usual_parts
 from tests.child import NOTHING, Child, going, is_running, wait_until
 from tests.program import Program
 
@@ -28,7 +28,7 @@ NOISY: dict[str, Any] = {"dropout": 0.3, "dropconnect": 0.2, "blank": 0.1, "own_
 SMALL: dict[str, Any] = {"hidden": 6, "batch": 7, "bptt": 5, "epochs": 3, "check_every": 4, **NOISY}
 SCRIPT = """
 import os, sys, charrnn
-from charrnn.training.lanes import Lanes
+from charrnn.training.processes import Lanes
 first = Lanes.nats_and_gradient
 def tell(self, *given):
     if self.are_ready and not hasattr(self, "told"):
