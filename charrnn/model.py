@@ -30,7 +30,7 @@ from charrnn.errors import (
 from charrnn.export import ExportOptions, export_to
 from charrnn.filler import FillConfig, Filled, fill
 from charrnn.mixture import Predictor, Use
-from charrnn.model_facts import Checkpoint, CorpusRecord, Trained
+from charrnn.model_contents import Checkpoint, CorpusRecord, Trained
 from charrnn.network import Array64, Integers
 from charrnn.network.architecture import still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters

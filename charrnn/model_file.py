@@ -28,7 +28,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from charrnn import errors, saving
-from charrnn.model_facts import Checkpoint, Trained
+from charrnn.model_contents import Checkpoint, Trained
 from charrnn.network.architecture import Architecture, architecture_of
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.settings import Fitted

@@ -20,13 +20,11 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.settings import LARGEST, Fitted, TrainConfig
 from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
-from charrnn.training.loop import LEAST_SCORED, TRAINED_ON, Step, train
+from charrnn.training.loop import Step, train, usual_checks
 from charrnn.training.optimizers import MOMENTS
 from charrnn.training.processes import usual_parts
 from charrnn.training.state import start
 
-CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
-FEWEST = 8  # with fewer check-ups, each scores a part of the held-out text
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
 # Products of a core in a second, and cores: assumed, so that plans do not depend on a machine.
 SPEED, USUAL_CORES = 1e10, 2
@@ -231,18 +229,6 @@ def fit_noise(
         dropconnect = round(needed * float(fits), 2)
     blank = round(rule.blank * min(0.4, dropconnect), 2)
     return {"dropout": round(dropout, 2), "dropconnect": dropconnect, "blank": blank}
-
-
-def usual_checks(corpus: Corpus, targets: int, steps: int) -> int:
-    """Return the number of steps between check-ups, so many that check-ups cost little.
-
-    If few check-ups would remain in the whole run, each scores a part of the held-out text.
-    """
-    held_out = len(corpus.held_out.ids)
-    least = -(-TRAINED_ON * held_out // targets)
-    if least > steps // FEWEST:
-        least = -(-TRAINED_ON * min(held_out, LEAST_SCORED) // targets)
-    return max(1, steps // CHECKUPS, least)
 
 
 def fit_pace(config: Fitted, typed: TrainConfig, corpus: Corpus, speed: float) -> Fitted:

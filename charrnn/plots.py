@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, Protocol
 
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.model_facts import Checkpoint, Trained
+from charrnn.model_contents import Checkpoint, Trained
 from charrnn.score import BITS, Mean, band_of, in_bits
 from charrnn.training.loop import Checkup, Event
 from charrnn.training.state import progress

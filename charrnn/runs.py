@@ -24,7 +24,7 @@ from charrnn.counts import Baseline, Ngrams, baselines, sample_of
 from charrnn.errors import ResumeError, SaveError, SettingError, check_agreement
 from charrnn.mixture import Predictor, Use, fit_mixture
 from charrnn.model import Model
-from charrnn.model_facts import Checkpoint, CorpusRecord, copy_best, record_of
+from charrnn.model_contents import Checkpoint, CorpusRecord, copy_best, record_of
 from charrnn.network import Array64
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from charrnn.corpus import Corpus
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, check_agreement
-from charrnn.model_facts import Checkpoint, CorpusRecord
+from charrnn.model_contents import Checkpoint, CorpusRecord
 from charrnn.model_file import save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import begin, configure, measure

@@ -15,7 +15,7 @@ import numpy as np
 
 from charrnn.corpus import Corpus, read_files
 from charrnn.errors import CorpusError
-from charrnn.model_facts import CorpusRecord, Trained
+from charrnn.model_contents import CorpusRecord, Trained
 from charrnn.reading import (
     choose_cut,
     column_of,

@@ -26,7 +26,7 @@ import pytest
 
 from charrnn import model_file
 from charrnn.cli import app, console
-from charrnn.model_facts import Checkpoint
+from charrnn.model_contents import Checkpoint
 from tests import child as children
 from tests.child import CHARRNN, NOTHING, Arg, Changes, Child, Result
 

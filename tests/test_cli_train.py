@@ -17,7 +17,7 @@ import charrnn
 from charrnn import model_file, runs
 from charrnn.cli import progress
 from charrnn.errors import SaveError
-from charrnn.model_facts import Checkpoint
+from charrnn.model_contents import Checkpoint
 from charrnn.settings import Fitted
 from charrnn.training.loop import Event
 from tests.program import (

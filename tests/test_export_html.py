@@ -15,7 +15,7 @@ import pytest
 from charrnn.export import ExportOptions, export
 from charrnn.export.html import asset
 from charrnn.model import load
-from charrnn.model_facts import Trained
+from charrnn.model_contents import Trained
 from charrnn.visible import STEERING
 from tests.browser import Reading, ask
 from tests.networks import model_of

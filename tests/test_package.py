@@ -23,7 +23,7 @@ LAYERS = """
     reading tidy corpus counts saving
     mixture score surprisals
     training
-    plan model_facts texts
+    plan model_contents texts
     model_file
     sampler filler reach embed unfold plots export
     runs model

@@ -14,7 +14,7 @@ from charrnn import model_file
 from charrnn.corpus import corpus_of
 from charrnn.counts import Baseline
 from charrnn.errors import ResumeError, SaveError
-from charrnn.model_facts import record_of
+from charrnn.model_contents import record_of
 from charrnn.settings import CorpusConfig
 from charrnn.sweep import (
     Material,

@@ -23,7 +23,7 @@ from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, Console
 from charrnn.corpus import Corpus, Warned
 from charrnn.counts import Baseline
 from charrnn.errors import CharrnnError, DivergedError
-from charrnn.model_facts import Checkpoint
+from charrnn.model_contents import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import MAY_RISE, Saver, measure
 from charrnn.sampler import SampleConfig, Sampler

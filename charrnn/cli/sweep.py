@@ -174,7 +174,7 @@ def run(options: Options, console: Console) -> None:
 def read_material(options: Options, console: Console) -> Material:
     """Read the corpus and the model to start from."""
     from charrnn.corpus import read_files
-    from charrnn.model_facts import record_of
+    from charrnn.model_contents import record_of
     from charrnn.model_file import load_trained
     from charrnn.sweep import Material
 

@@ -47,7 +47,7 @@ from charrnn.visible import Visible
 if TYPE_CHECKING:
     from charrnn.cli.progress import Progress, Training
     from charrnn.corpus import Corpus, Warned
-    from charrnn.model_facts import Checkpoint
+    from charrnn.model_contents import Checkpoint
 
 DOUBTS = {  # why a list may be messy, or its loss misleading
     "few examples": "only {count:,} to train on: see --examples",

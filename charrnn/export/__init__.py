@@ -17,7 +17,7 @@ from charrnn.errors import CharrnnError, SaveError, SettingError
 from charrnn.settings import Checked, Flag, Text, setting
 
 if TYPE_CHECKING:
-    from charrnn.model_facts import Trained
+    from charrnn.model_contents import Trained
 
 FILE = "File"  # a panel of help
 SUFFIXES: Final = (".html", ".mjs", ".h", ".safetensors", ".npz")

@@ -16,7 +16,7 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
-from charrnn.model_facts import Trained
+from charrnn.model_contents import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.score import BOUNDS, band_names, in_bits
 from charrnn.unfold import Unfolding

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from charrnn.model_facts import Trained
+from charrnn.model_contents import Trained
 from charrnn.network import Array
 from charrnn.network.parameters import Parameters
 from charrnn.vocabulary import END, UNKNOWN

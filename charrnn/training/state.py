@@ -163,13 +163,6 @@ def take_sizes(
     return replace(config, **sizes)  # type: ignore[arg-type]
 
 
-def is_due(state: TrainState, config: Fitted) -> bool:
-    """Return True if a check-up comes next, also in a run that was stopped right before one."""
-    if state.step == 0 or (state.history and state.history[-1]["step"] == state.step):
-        return False
-    return state.step % config.check_every == 0 or find_ending(state, config) is not None
-
-
 def find_ending(state: TrainState, config: Fitted) -> Ending | None:
     return ending(config, state.epoch, state.minutes, state.best, state.history)
 
