@@ -17,6 +17,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from charrnn.default_settings import SampleConfig as SampleConfig
+    from charrnn.default_settings import TrainConfig as TrainConfig
     from charrnn.errors import CharrnnError as CharrnnError
     from charrnn.filler import Filled as Filled
     from charrnn.filler import Filling as Filling
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from charrnn.runs import resume as resume
     from charrnn.runs import train as train
     from charrnn.score import Score as Score
-    from charrnn.settings import SampleConfig as SampleConfig
-    from charrnn.settings import TrainConfig as TrainConfig
     from charrnn.training.loop import Checkup as Checkup
     from charrnn.training.loop import Done as Done
     from charrnn.training.loop import Step as Step
@@ -44,13 +44,13 @@ if "numpy" not in sys.modules:  # its matrix library reads these once: see syste
         os.environ.setdefault(name, "1")
 
 _NAMES = {
+    "default_settings": "SampleConfig TrainConfig",
     "errors": "CharrnnError",
     "filler": "Filled Filling",
     "model": "Model Surprisal load",
     "plots": "plot",
     "runs": "Run fit resume train",
     "score": "Score",
-    "settings": "SampleConfig TrainConfig",
     "training.loop": "Checkup Done Step",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

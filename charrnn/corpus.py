@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.default_settings import CorpusConfig, Kind
 from charrnn.errors import CorpusError, SettingError
 from charrnn.reading import SEPARATORS, choose_cut, cut, join, name_of, text_of, texts_of
-from charrnn.settings import CorpusConfig, Kind
 from charrnn.tidy import HEADINGS, Tidied, in_words, untidy
 from charrnn.vocabulary import END, END_CODE, Codes, Ids, Vocabulary, in_blocks
 

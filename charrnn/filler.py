@@ -20,11 +20,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.default_settings import FillConfig as FillConfig
 from charrnn.errors import SettingError
 from charrnn.mixture import Predictor
 from charrnn.network import Array64
 from charrnn.network.step import State
-from charrnn.settings import FillConfig as FillConfig
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 Symbols = NDArray[np.intp]

@@ -21,6 +21,7 @@ import numpy as np
 from charrnn import model_file
 from charrnn.corpus import Texts, check_texts, files_in
 from charrnn.counts import Ngrams
+from charrnn.default_settings import Fitted, OneOf, SampleConfig, Text, Whole, check
 from charrnn.embed import Vectors, embed
 from charrnn.errors import (
     CharrnnError,
@@ -38,7 +39,6 @@ from charrnn.network.step import Network
 from charrnn.plots import heat_map, plot
 from charrnn.sampler import Conditions, Sampler, choose, folded, limit_length
 from charrnn.score import Score, score_of, scores_of
-from charrnn.settings import Fitted, OneOf, SampleConfig, Text, Whole, check
 from charrnn.surprisals import groups_of, score_with
 from charrnn.texts import texts_like, training_texts
 from charrnn.vocabulary import END, Vocabulary

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from charrnn.corpus import Corpus
+from charrnn.default_settings import CorpusConfig, Ending, Fitted, Reading
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.settings import CorpusConfig, Ending, Fitted, Reading
 from charrnn.system import path_of
 from charrnn.training.state import Counters, TrainState, ending
 from charrnn.vocabulary import Ids, Vocabulary

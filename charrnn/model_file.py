@@ -28,10 +28,10 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from charrnn import errors, saving
+from charrnn.default_settings import Fitted
 from charrnn.model_contents import Checkpoint, Trained
 from charrnn.network.architecture import Architecture, architecture_of
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.settings import Fitted
 from charrnn.system import MODELS, OURS, model_at
 from charrnn.training.optimizers import MOMENTS
 from charrnn.training.state import Best, TrainState

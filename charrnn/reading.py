@@ -28,8 +28,8 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.default_settings import Kind, Reading
 from charrnn.errors import CorpusError
-from charrnn.settings import Kind, Reading
 from charrnn.system import NAMES, path_of
 from charrnn.tidy import Tidied, clean, clean_lines
 from charrnn.visible import question

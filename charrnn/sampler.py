@@ -25,12 +25,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.default_settings import SampleConfig as SampleConfig
 from charrnn.errors import SettingError
 from charrnn.mixture import Predictor
 from charrnn.network import Array64, Integers
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import State
-from charrnn.settings import SampleConfig as SampleConfig
 from charrnn.surprisals import add_novelty
 from charrnn.vocabulary import END, UNKNOWN
 

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from charrnn.corpus import Corpus
 from charrnn.counts import Baseline
+from charrnn.default_settings import CorpusConfig, option_of
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, check_agreement
 from charrnn.model_contents import Checkpoint, CorpusRecord
 from charrnn.model_file import save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import begin, configure, measure
 from charrnn.saving import locked, remedy
-from charrnn.settings import CorpusConfig, option_of
 from charrnn.system import LineFile, parse_line
 from charrnn.training.loop import Done, train
 from charrnn.workers import Executor, Here, map_in_order

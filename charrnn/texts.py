@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from charrnn.corpus import Corpus, read_files
+from charrnn.default_settings import Kind
 from charrnn.errors import CorpusError
 from charrnn.model_contents import CorpusRecord, Trained
 from charrnn.reading import (
@@ -26,7 +27,6 @@ from charrnn.reading import (
     text_of,
     texts_of,
 )
-from charrnn.settings import Kind
 from charrnn.system import path_of
 from charrnn.tidy import Tidied, clean_lines
 from charrnn.vocabulary import END, Vocabulary

@@ -23,7 +23,6 @@ settings.register_profile("usual", deadline=None, max_examples=12, derandomize=T
 settings.register_profile("long", deadline=None, max_examples=400)
 settings.load_profile("usual")
 
-from charrnn import plan  # noqa: E402
 from tests.program import NAMES, SIZE, SMALL, Program  # noqa: E402
 
 DEFAULTS: Mapping[signal.Signals, Any] = {
@@ -38,7 +37,7 @@ STDERR = pytest.StashKey[int]()  # the stream that pytest does not capture
 # Test files that other versions of Python and of the packages could break.
 QUICK = {
     *("test_cli_app", "test_cli_eval", "test_cli_info", "test_cli_sample", "test_cli_train"),
-    *("test_cli_options_from_settings", "test_errors", "test_package", "test_settings"),
+    *("test_cli_options_from_settings", "test_errors", "test_package", "test_default_settings"),
     "test_step",
 }
 
@@ -118,7 +117,8 @@ def program(
 ) -> Program:
     """The program in a folder with names.txt, which is the current folder of the test."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(plan, "TRIAL", 0.0)  # no trial steps for the forecast of time
+    # no trial steps for the forecast of time
+    monkeypatch.setattr("charrnn.settings_for_corpus.TRIAL", 0.0)
     marker = request.node.get_closest_marker("child")
     made = Program(tmp_path, child=bool(marker and marker.args[0]))
     made.write("names.txt", NAMES)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import charrnn
+from charrnn.default_settings import Reading
 from charrnn.reading import text_of
-from charrnn.settings import Reading
 from charrnn.system import MODELS, ONE_THREAD, path_of
 
 FOLDER = Path(charrnn.__file__).parent / "models"

@@ -14,7 +14,7 @@ from typing import Any
 import charrnn
 from charrnn.cli.app import COMMANDS
 from charrnn.cli.options_from_settings import Option, options_of
-from charrnn.settings import Flag, OneOf, settings_of
+from charrnn.default_settings import Flag, OneOf, settings_of
 from tests.pages import GUIDE
 
 BEGIN, END = "<!-- from the code -->\n", "<!-- end of what is from the code -->\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from charrnn.settings import Reading
+from charrnn.default_settings import Reading
 from tests.child import Result
 from tests.networks import END, babbler, independent, markov, saved, speller
 from tests.program import Program

@@ -16,9 +16,9 @@ import pytest
 import charrnn
 from charrnn import model_file, runs
 from charrnn.cli import progress
+from charrnn.default_settings import Fitted
 from charrnn.errors import SaveError
 from charrnn.model_contents import Checkpoint
-from charrnn.settings import Fitted
 from charrnn.training.loop import Event
 from tests.program import (
     BRIEF,

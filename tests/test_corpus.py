@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from charrnn.corpus import Corpus, Warned, check_texts, corpus_of, hold_out, read_files, warnings
+from charrnn.default_settings import CorpusConfig, Reading
 from charrnn.errors import CorpusError, SettingError
 from charrnn.reading import texts_of
-from charrnn.settings import CorpusConfig, Reading
 from charrnn.system import path_of
 from charrnn.vocabulary import END_CODE, UNKNOWN
 

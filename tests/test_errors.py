@@ -17,8 +17,8 @@ from charrnn import model_file
 from charrnn.cli import info
 from charrnn.cli.console import in_words_of_the_command_line
 from charrnn.cli.options_from_settings import option_for
+from charrnn.default_settings import TrainConfig
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
-from charrnn.settings import TrainConfig
 from tests.program import Program
 
 HOUSE = Path(charrnn.__file__).parent

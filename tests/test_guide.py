@@ -14,7 +14,7 @@ import pytest
 from charrnn.cli.app import COMMANDS
 from charrnn.cli.guide import TOPICS, Options
 from charrnn.cli.options_from_settings import completer_of, options_of
-from charrnn.settings import settings_of
+from charrnn.default_settings import settings_of
 from tests.child import CHARRNN
 from tests.make_pages import notebook, options_page, python_page
 from tests.pages import (

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
+from charrnn.default_settings import Reading
 from charrnn.mixture import Predictor
 from charrnn.network.architecture import Architecture
 from charrnn.network.heads import PARTS, Lengths
 from charrnn.reading import text_of
-from charrnn.settings import Reading
 from charrnn.surprisals import score_ids
 from charrnn.system import path_of
 from charrnn.vocabulary import END

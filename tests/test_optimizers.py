@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from charrnn.default_settings import Rule
 from charrnn.network import Array
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
-from charrnn.settings import Rule
 from charrnn.training.optimizers import Optimizer, clip, haste, initial_moments
 
 

@@ -18,12 +18,12 @@ HOUSE = Path(charrnn.__file__).parent
 
 # Each file or folder of charrnn/ imports those of its line and of the lines above.
 LAYERS = """
-    errors visible vocabulary settings system signals
+    errors visible vocabulary default_settings system signals
     network
     reading tidy corpus counts saving
     mixture score surprisals
     training
-    plan model_contents texts
+    settings_for_corpus model_contents texts
     model_file
     sampler filler reach embed unfold plots export
     runs model

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import charrnn
+from charrnn.default_settings import TrainConfig
 from charrnn.errors import CharrnnError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import initial
 from charrnn.network.through_time import Window
-from charrnn.settings import TrainConfig
 from charrnn.training.processes import Lanes, usual_parts
 from tests.child import NOTHING, Child, going, is_running, wait_until
 from tests.program import Program

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from charrnn.default_settings import Kind, Reading
 from charrnn.errors import CorpusError
 from charrnn.reading import choose_cut, cut, join, line_numbers, lines_of_input, text_of, texts_of
-from charrnn.settings import Kind, Reading
 
 TEXT = "Zoë\n\nBo\n日本\n"
 PACKERS: dict[str, Callable[[bytes], bytes]] = {

@@ -7,12 +7,12 @@ import pytest
 
 import charrnn
 from charrnn.corpus import corpus_of
+from charrnn.default_settings import CorpusConfig, Fitted, TrainConfig
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters, initial
 from charrnn.network.step import Network
 from charrnn.network.through_time import Window
-from charrnn.plan import fit_settings
-from charrnn.settings import CorpusConfig, Fitted, TrainConfig
+from charrnn.settings_for_corpus import fit_settings
 from charrnn.training.regularization import OwnInputs, Regularization
 from charrnn.vocabulary import END, UNKNOWN
 

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 import charrnn
 from charrnn.corpus import read_files
+from charrnn.default_settings import CorpusConfig
 from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.sampler import SampleConfig, Sampler
-from charrnn.settings import CorpusConfig
 from charrnn.texts import rebuild_corpus
 from charrnn.training.loop import Step
 from tests.networks import nats_of, score_texts

@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from charrnn.default_settings import SampleConfig
 from charrnn.errors import SettingError
 from charrnn.mixture import Predictor
 from charrnn.model import load
 from charrnn.network.heads import Lengths
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampler import Conditions, LengthChoice, Sample, Sampler, choose, keys, uniform
-from charrnn.settings import SampleConfig
 from charrnn.surprisals import score_with
 from tests.networks import (
     END,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from charrnn.corpus import corpus_of
+from charrnn.default_settings import CorpusConfig
 from charrnn.mixture import Predictor
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
@@ -25,7 +26,6 @@ from charrnn.score import (
     difference_of,
     oddest,
 )
-from charrnn.settings import CorpusConfig
 from charrnn.surprisals import score_with
 from charrnn.vocabulary import END, SCALARS, Vocabulary
 from tests.networks import score_texts

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from charrnn.corpus import corpus_of
+from charrnn.default_settings import Fitted, TrainConfig
 from charrnn.errors import SettingError
 from charrnn.model import Model
 from charrnn.network.through_time import Unfolded
 from charrnn.runs import fit, resume, train
-from charrnn.settings import Fitted, TrainConfig
 from charrnn.training.batches import Epoch
 from charrnn.training.loop import Done, Step
 from charrnn.training.state import ending, inherit, take_sizes

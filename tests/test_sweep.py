@@ -13,9 +13,9 @@ import pytest
 from charrnn import model_file
 from charrnn.corpus import corpus_of
 from charrnn.counts import Baseline
+from charrnn.default_settings import CorpusConfig
 from charrnn.errors import ResumeError, SaveError
 from charrnn.model_contents import record_of
-from charrnn.settings import CorpusConfig
 from charrnn.sweep import (
     Material,
     Row,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from charrnn.corpus import read_files, warnings
+from charrnn.default_settings import CorpusConfig, Reading
 from charrnn.errors import SettingError
-from charrnn.settings import CorpusConfig, Reading
 from charrnn.tidy import Tidied, clean, untidy
 from tests.program import Program
 

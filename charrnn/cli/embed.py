@@ -27,8 +27,8 @@ from charrnn import saving
 from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import Console, check_output, count
 from charrnn.cli.options_from_settings import CommandOptions, File, flag
+from charrnn.default_settings import CorpusConfig, setting
 from charrnn.errors import CorpusError
-from charrnn.settings import CorpusConfig, setting
 from charrnn.visible import encodable
 
 if TYPE_CHECKING:

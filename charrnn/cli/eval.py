@@ -39,8 +39,8 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import BOLD, CYAN, Console, Output, count, has_text, json_line
 from charrnn.cli.options_from_settings import CommandOptions, flag, group, only_one
+from charrnn.default_settings import COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
-from charrnn.settings import COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.system import NAMES, cores_for
 from charrnn.visible import Visible, visible, visible_line
 

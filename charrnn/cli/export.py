@@ -30,8 +30,8 @@ from typing import Any
 from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import Console, check_output
 from charrnn.cli.options_from_settings import CommandOptions, File, flag, group
+from charrnn.default_settings import setting
 from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to
-from charrnn.settings import setting
 from charrnn.visible import visible_line
 
 NEXT_STEP = {

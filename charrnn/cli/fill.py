@@ -26,8 +26,8 @@ from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.options_from_settings import CommandOptions, group
 from charrnn.cli.sample import as_read
+from charrnn.default_settings import FillConfig, Reading, Text, setting
 from charrnn.errors import CorpusError
-from charrnn.settings import FillConfig, Reading, Text, setting
 from charrnn.visible import Visible, encodable, visible_line
 
 LEAST = 1e-6  # of the probability: less is not worth a note

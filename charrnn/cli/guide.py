@@ -22,7 +22,7 @@ from importlib.resources import files
 
 from charrnn.cli.console import Console
 from charrnn.cli.options_from_settings import CommandOptions, flag
-from charrnn.settings import OneOf, setting
+from charrnn.default_settings import OneOf, setting
 from charrnn.visible import Visible
 
 

@@ -26,8 +26,8 @@ from rich.filesize import decimal
 from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import Console, Output, count, entries
 from charrnn.cli.options_from_settings import OUTPUT, CommandOptions, File, flag, option_for
+from charrnn.default_settings import setting
 from charrnn.errors import CorpusError
-from charrnn.settings import setting
 from charrnn.system import model_at
 from charrnn.visible import Visible, visible_line
 
@@ -96,8 +96,8 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
 
 def training(model: Model) -> Iterator[Row]:
     """Yield rows about the settings, the losses, and whether the training can be resumed."""
-    from charrnn.plan import FOREVER
     from charrnn.score import Mean
+    from charrnn.settings_for_corpus import FOREVER
 
     trained, counters, baselines = model.trained, model.trained.counters, model.corpus.baselines
     holds_corpus, best = trained.counted is not None, trained.best

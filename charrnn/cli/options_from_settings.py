@@ -18,8 +18,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import typer
 
-from charrnn.errors import SettingError
-from charrnn.settings import (
+from charrnn.default_settings import (
     CORPUS,
     DRAWING,
     LEARNING,
@@ -36,6 +35,7 @@ from charrnn.settings import (
     setting,
     settings_of,
 )
+from charrnn.errors import SettingError
 from charrnn.system import MODELS, NAMES, OURS
 
 OUTPUT, WORKERS = "Output", "Workers"  # panels of help

@@ -22,6 +22,7 @@ from rich.cells import cell_len, set_cell_size
 from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, Console
 from charrnn.corpus import Corpus, Warned
 from charrnn.counts import Baseline
+from charrnn.default_settings import Ending
 from charrnn.errors import CharrnnError, DivergedError
 from charrnn.model_contents import Checkpoint
 from charrnn.network.parameters import LanguageModel
@@ -29,7 +30,6 @@ from charrnn.runs import MAY_RISE, Saver, measure
 from charrnn.sampler import SampleConfig, Sampler
 from charrnn.saving import remedy
 from charrnn.score import Difference, Mean, Score, difference_from, json_of, tally
-from charrnn.settings import Ending
 from charrnn.signals import Stop
 from charrnn.system import LineFile, parse_line
 from charrnn.training.loop import Checkup, Done, Event, Step, train

@@ -28,8 +28,17 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import BOLD, CYAN, Console, clock
 from charrnn.cli.options_from_settings import CorpusOptions, File, flag, group, not_one_of, only_one
+from charrnn.default_settings import (
+    SEED,
+    Flag,
+    Text,
+    TrainConfig,
+    Values,
+    ensure,
+    setting,
+    settings_of,
+)
 from charrnn.errors import CharrnnError, ClusterError, SettingError
-from charrnn.settings import SEED, Flag, Text, TrainConfig, Values, ensure, setting, settings_of
 from charrnn.system import cores_for
 from charrnn.visible import Visible, question, visible_line
 

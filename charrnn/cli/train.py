@@ -39,8 +39,8 @@ from charrnn.cli.options_from_settings import (
     only_one,
     option_for,
 )
+from charrnn.default_settings import Whole, setting
 from charrnn.errors import SettingError
-from charrnn.settings import Whole, setting
 from charrnn.system import NAMES, available
 from charrnn.visible import Visible
 
@@ -144,8 +144,9 @@ def check(options: Options) -> None:
 def prepare(options: Options, console: Console) -> Training:
     """Begin or resume a run and show its plan. Raise an error if memory or disk are too small."""
     from charrnn import corpus as corpora
-    from charrnn import model_file, plan, runs
+    from charrnn import model_file, runs
     from charrnn.cli.progress import Training
+    from charrnn.settings_for_corpus import characters_per_second, check_memory, fit_settings, plan
 
     start = None if options.start_from is None else model_file.load_trained(options.start_from)
     model = None if start is None else start.model
@@ -157,13 +158,13 @@ def prepare(options: Options, console: Console) -> Training:
         cutting = options.config("" if model is None else model.vocabulary.characters)
         console.note_if_waiting((*options.sources, *options.valid))
         corpus = corpora.read_files(options.sources, cutting, options.valid)
-        config = plan.fit_settings(wanted, corpus, model)
+        config = fit_settings(wanted, corpus, model)
     warnings = corpora.warnings(corpus)
     learned = () if start is None else start.corpus.sources
     say(corpus_entries(corpus, warnings, learned, options), options, console)
 
-    plan.check_memory(plan.plan(config, corpus).memory_bytes, available())
-    speed = plan.characters_per_second(config, corpus)
+    check_memory(plan(config, corpus).memory_bytes, available())
+    speed = characters_per_second(config, corpus)
     if not options.resume:
         run = runs.begin(corpus, cutting, wanted, model, speed)
     training = Training(corpus, run, warnings, speed)
@@ -223,7 +224,7 @@ def corpus_entries(
 
 def network_entry(training: Training, options: Options) -> Entry:
     """Return a line about the network, and how long the run is going to be."""
-    from charrnn.plan import FOREVER
+    from charrnn.settings_for_corpus import FOREVER
 
     run, c, seconds = training.run, training.run.config, training.seconds_left
     words = f"{c.layers} x {c.hidden:,} {c.cell}, {len(run.state.parameters.flat):,} parameters, "
@@ -238,12 +239,12 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     from rich.filesize import decimal
     from tqdm.std import tqdm
 
-    from charrnn import plan
     from charrnn.errors import in_words
+    from charrnn.settings_for_corpus import FOREVER, plan
 
     run, c, seconds = training.run, training.run.config, training.seconds_left
-    planned = plan.plan(c, training.corpus)
-    settings = asdict(c) | ({"epochs": None} if c.epochs == plan.FOREVER else {})
+    planned = plan(c, training.corpus)
+    settings = asdict(c) | ({"epochs": None} if c.epochs == FOREVER else {})
     del settings["cores"]  # on which no figure depends
     if options.as_json:
         facts = {"model": str(options.model), **training.facts(), "settings": settings}

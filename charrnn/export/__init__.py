@@ -13,8 +13,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from charrnn.default_settings import Checked, Flag, Text, setting
 from charrnn.errors import CharrnnError, SaveError, SettingError
-from charrnn.settings import Checked, Flag, Text, setting
 
 if TYPE_CHECKING:
     from charrnn.model_contents import Trained

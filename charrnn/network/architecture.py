@@ -20,10 +20,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from charrnn.default_settings import Fitted
 from charrnn.network import Array, Integers
 from charrnn.network.cells import CELLS, Cell, Forced
 from charrnn.network.heads import HEADS, Head
-from charrnn.settings import Fitted
 from charrnn.vocabulary import END
 
 Counts = NDArray[np.int64]

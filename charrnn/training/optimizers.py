@@ -15,9 +15,9 @@ import math
 
 import numpy as np
 
+from charrnn.default_settings import Rule, Schedule
 from charrnn.network import Array
 from charrnn.network.parameters import Parameters
-from charrnn.settings import Rule, Schedule
 
 MOMENTS: dict[Rule, str] = {"adam": "mv", "rmsprop": "v", "adagrad": "v", "sgd": "m"}
 Moments = dict[str, Array]

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.default_settings import Fitted
 from charrnn.network import Array, Integers
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
 from charrnn.network.through_time import Masks, State, Unfolded, Window
-from charrnn.settings import Fitted
 from charrnn.system import OWN_INPUTS, REGULARIZATION
 from charrnn.vocabulary import END, UNKNOWN
 

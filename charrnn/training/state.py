@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from charrnn.corpus import Corpus
+from charrnn.default_settings import Ending, Fitted, TrainConfig
 from charrnn.errors import SettingError, check_agreement
 from charrnn.mixture import check_mixable
 from charrnn.network import Array
 from charrnn.network.architecture import architecture_of
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.through_time import State, Unfolded
-from charrnn.settings import Ending, Fitted, TrainConfig
 from charrnn.system import WEIGHTS
 from charrnn.training.batches import Epoch
 from charrnn.training.optimizers import Moments, initial_moments

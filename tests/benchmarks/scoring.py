@@ -8,9 +8,9 @@ from itertools import islice
 from pathlib import Path
 
 from charrnn.corpus import Corpus, Examples, corpus_of
+from charrnn.default_settings import CorpusConfig, TrainConfig
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import fit_settings
-from charrnn.settings import CorpusConfig, TrainConfig
+from charrnn.settings_for_corpus import fit_settings
 from charrnn.system import path_of
 from charrnn.training.loop import part_of, train
 from charrnn.training.state import start

@@ -24,8 +24,7 @@ from charrnn import model_file
 from charrnn.cli import app
 from charrnn.cli.console import Console
 from charrnn.cli.options_from_settings import CommandOptions, File, group
-from charrnn.errors import CharrnnError, SettingError
-from charrnn.settings import (
+from charrnn.default_settings import (
     NETWORK,
     CorpusConfig,
     Fitted,
@@ -39,6 +38,7 @@ from charrnn.settings import (
     setting,
     settings_of,
 )
+from charrnn.errors import CharrnnError, SettingError
 from tests.program import Program
 
 CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading)

@@ -13,9 +13,9 @@ import pytest
 
 import charrnn
 from charrnn.corpus import Corpus, Examples, corpus_of
+from charrnn.default_settings import CorpusConfig, Fitted, TrainConfig
 from charrnn.network.cells import CELLS
-from charrnn.plan import FOREVER, fit_pace, fit_settings, memory_bytes, weights_of
-from charrnn.settings import CorpusConfig, Fitted, TrainConfig
+from charrnn.settings_for_corpus import FOREVER, fit_pace, fit_settings, memory_bytes, weights_of
 from charrnn.training.loop import train
 from charrnn.training.state import start
 from charrnn.vocabulary import END

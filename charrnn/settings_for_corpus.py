@@ -14,10 +14,10 @@ import numpy as np
 
 from charrnn.corpus import Corpus
 from charrnn.counts import COUNTED, baselines
+from charrnn.default_settings import LARGEST, Fitted, TrainConfig
 from charrnn.errors import CorpusError, DivergedError, SettingError
 from charrnn.network.architecture import Architecture, architecture_of
 from charrnn.network.parameters import LanguageModel
-from charrnn.settings import LARGEST, Fitted, TrainConfig
 from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
 from charrnn.training.loop import Step, train, usual_checks
