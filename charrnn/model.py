@@ -30,6 +30,7 @@ from charrnn.errors import (
 )
 from charrnn.export import ExportOptions, export_to
 from charrnn.filler import FillConfig, Filled, fill
+from charrnn.losses import Score, score_of, scores_of
 from charrnn.mixture import Predictor, Use
 from charrnn.model_contents import Checkpoint, CorpusRecord, Trained
 from charrnn.network import Array64, Integers
@@ -38,7 +39,6 @@ from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.step import Network
 from charrnn.plots import heat_map, plot
 from charrnn.sampler import Conditions, Sampler, choose, folded, limit_length
-from charrnn.score import Score, score_of, scores_of
 from charrnn.surprisals import groups_of, score_with
 from charrnn.texts import texts_like, training_texts
 from charrnn.vocabulary import END, Vocabulary

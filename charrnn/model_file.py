@@ -28,6 +28,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from charrnn import errors, saving
+from charrnn.control_characters import question
 from charrnn.default_settings import Fitted
 from charrnn.model_contents import Checkpoint, Trained
 from charrnn.network.architecture import Architecture, architecture_of
@@ -35,7 +36,6 @@ from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.system import MODELS, OURS, model_at
 from charrnn.training.optimizers import MOMENTS
 from charrnn.training.state import Best, TrainState
-from charrnn.visible import question
 from charrnn.vocabulary import Vocabulary
 
 Path = str | os.PathLike[str]

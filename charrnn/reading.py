@@ -28,11 +28,11 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.control_characters import question
 from charrnn.default_settings import Kind, Reading
 from charrnn.errors import CorpusError
 from charrnn.system import NAMES, path_of
 from charrnn.tidy import Tidied, clean, clean_lines
-from charrnn.visible import question
 from charrnn.vocabulary import END_CODE, Codes, codes_of
 
 SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}  # of tables

@@ -23,13 +23,13 @@ from charrnn.corpus import Corpus, Texts, corpus_of
 from charrnn.counts import Baseline, Ngrams, baselines, sample_of
 from charrnn.default_settings import CorpusConfig, TrainConfig
 from charrnn.errors import ResumeError, SaveError, SettingError, check_agreement
+from charrnn.losses import oddest
 from charrnn.mixture import Predictor, Use, fit_mixture
 from charrnn.model import Model
 from charrnn.model_contents import Checkpoint, CorpusRecord, copy_best, record_of
 from charrnn.network import Array64
 from charrnn.network.parameters import LanguageModel
 from charrnn.plots import show_progress
-from charrnn.score import oddest
 from charrnn.settings_for_corpus import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.signals import delayed
 from charrnn.surprisals import score_ids

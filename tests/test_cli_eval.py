@@ -15,7 +15,7 @@ import pytest
 
 import charrnn
 from charrnn import surprisals
-from charrnn.score import BITS
+from charrnn.losses import BITS
 from tests.program import NAMES, SIZE, Program
 
 WORDS = [line for line in NAMES.split("\n") if line]

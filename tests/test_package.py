@@ -18,10 +18,10 @@ HOUSE = Path(charrnn.__file__).parent
 
 # Each file or folder of charrnn/ imports those of its line and of the lines above.
 LAYERS = """
-    errors visible vocabulary default_settings system signals
+    errors control_characters vocabulary default_settings system signals
     network
     reading tidy corpus counts saving
-    mixture score surprisals
+    mixture losses surprisals
     training
     settings_for_corpus model_contents texts
     model_file

@@ -13,10 +13,10 @@ import pytest
 
 import charrnn
 from charrnn.counts import Ngrams
+from charrnn.losses import Score, score_of, scores_of
 from charrnn.mixture import MIXABLE_HEADS, Predictor, combine
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
-from charrnn.score import Score, score_of, scores_of
 from charrnn.surprisals import groups_of, join, score_ids, score_with
 from charrnn.vocabulary import END, Vocabulary
 from tests.networks import SHAPES

@@ -32,8 +32,8 @@ from typer.core import TyperCommand, TyperGroup
 from charrnn import system
 from charrnn.cli.console import Console, show_version
 from charrnn.cli.options_from_settings import with_options
+from charrnn.control_characters import visible
 from charrnn.errors import USAGE
-from charrnn.visible import visible
 
 Context = Any  # of Click
 # Typer carries Click under a name that changes from version to version: Click is never imported.

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from charrnn import __version__, saving
+from charrnn.control_characters import Visible, encodable, visible, visible_json, visible_line
 from charrnn.errors import FAILURE, INTERRUPTED, READER_LEFT, CharrnnError, SaveError, SettingError
 from charrnn.signals import handled
 from charrnn.system import model_at
-from charrnn.visible import Visible, encodable, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole

@@ -27,9 +27,9 @@ from charrnn import saving
 from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import Console, check_output, count
 from charrnn.cli.options_from_settings import CommandOptions, File, flag
+from charrnn.control_characters import encodable
 from charrnn.default_settings import CorpusConfig, setting
 from charrnn.errors import CorpusError
-from charrnn.visible import encodable
 
 if TYPE_CHECKING:
     from charrnn.model import Model

@@ -39,10 +39,10 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import BOLD, CYAN, Console, Output, count, has_text, json_line
 from charrnn.cli.options_from_settings import CommandOptions, flag, group, only_one
+from charrnn.control_characters import Visible, visible, visible_line
 from charrnn.default_settings import COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
 from charrnn.system import NAMES, cores_for
-from charrnn.visible import Visible, visible, visible_line
 
 if TYPE_CHECKING:
     from rich.text import Text as RichText
@@ -114,9 +114,9 @@ def run(options: Options, console: Console) -> None:
     if not options.held_out and not options.sources and has_text(console):
         options = replace(options, sources=("-",))
     check(options)
+    from charrnn.losses import Score, in_bits, score_of
     from charrnn.mixture import combine
     from charrnn.model import load
-    from charrnn.score import Score, in_bits, score_of
     from charrnn.surprisals import groups_of, join, score_group
     from charrnn.texts import examples_in, held_out_examples, rebuild_corpus
 
@@ -214,7 +214,7 @@ def check(options: Options) -> None:
 
 def limit_of(above: str | None, oddest: float | None) -> float:
     """Return --above in nats per character, of which the oddest held-out example has so many."""
-    from charrnn.score import BITS
+    from charrnn.losses import BITS
 
     if above is None:
         return -math.inf
@@ -245,7 +245,7 @@ def rows_of(
     output: Output,
 ) -> list[Row]:
     """Return a row for each example above the limit."""
-    from charrnn.score import in_bits, scores_of
+    from charrnn.losses import in_bits, scores_of
 
     rows: list[Row] = []
     width = options.place_width
@@ -313,7 +313,7 @@ def coloured(characters: str, nats: list[float]) -> RichText:
     """Return characters in the colours of their surprisal; a NUL is an end."""
     from rich.text import Text
 
-    from charrnn.score import band_of
+    from charrnn.losses import band_of
 
     text = Text()
     pairs = zip(map(band_of, nats), characters, strict=True)
@@ -328,7 +328,7 @@ def records_of(
 ) -> list[dict[str, Any]]:
     """Return the figures of each predictor, and how it differs from the first model."""
     from charrnn.counts import baselines
-    from charrnn.score import Mean, difference_from, difference_of, json_of, score_of, tally
+    from charrnn.losses import Mean, difference_from, difference_of, json_of, score_of, tally
 
     reference = whole[str(options.models[0])]
     ids, counting, records = reference.ids, [], list[dict[str, Any]]()
@@ -356,7 +356,7 @@ def records_of(
 
 def show_table(records: list[dict[str, Any]], options: Options, console: Console) -> None:
     """Show the bits per character of each model, or of one model and its parts."""
-    from charrnn.score import BITS, Difference
+    from charrnn.losses import BITS, Difference
 
     first, rows = records[0], [(record["model"], record) for record in records]
     if len(records) == 1:

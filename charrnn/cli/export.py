@@ -30,9 +30,9 @@ from typing import Any
 from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import Console, check_output
 from charrnn.cli.options_from_settings import CommandOptions, File, flag, group
+from charrnn.control_characters import visible_line
 from charrnn.default_settings import setting
 from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to
-from charrnn.visible import visible_line
 
 NEXT_STEP = {
     ".html": "Open it in a browser.",

@@ -26,9 +26,9 @@ from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.options_from_settings import CommandOptions, group
 from charrnn.cli.sample import as_read
+from charrnn.control_characters import Visible, encodable, visible_line
 from charrnn.default_settings import FillConfig, Reading, Text, setting
 from charrnn.errors import CorpusError
-from charrnn.visible import Visible, encodable, visible_line
 
 LEAST = 1e-6  # of the probability: less is not worth a note
 

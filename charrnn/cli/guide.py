@@ -22,8 +22,8 @@ from importlib.resources import files
 
 from charrnn.cli.console import Console
 from charrnn.cli.options_from_settings import CommandOptions, flag
+from charrnn.control_characters import Visible
 from charrnn.default_settings import OneOf, setting
-from charrnn.visible import Visible
 
 
 def page(name: str) -> str:

@@ -26,10 +26,10 @@ from rich.filesize import decimal
 from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import Console, Output, count, entries
 from charrnn.cli.options_from_settings import OUTPUT, CommandOptions, File, flag, option_for
+from charrnn.control_characters import Visible, visible_line
 from charrnn.default_settings import setting
 from charrnn.errors import CorpusError
 from charrnn.system import model_at
-from charrnn.visible import Visible, visible_line
 
 if TYPE_CHECKING:
     from charrnn.model import Model
@@ -96,7 +96,7 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
 
 def training(model: Model) -> Iterator[Row]:
     """Yield rows about the settings, the losses, and whether the training can be resumed."""
-    from charrnn.score import Mean
+    from charrnn.losses import Mean
     from charrnn.settings_for_corpus import FOREVER
 
     trained, counters, baselines = model.trained, model.trained.counters, model.corpus.baselines
@@ -145,7 +145,7 @@ def can_be_resumed(model: Model) -> tuple[bool, str]:
 
 
 def in_both_units(nats: float) -> str:
-    from charrnn.score import in_bits
+    from charrnn.losses import in_bits
 
     return f"{nats:.3f} nats or {in_bits(nats)} bits"
 

@@ -25,8 +25,8 @@ from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.embed import texts_to_read
 from charrnn.cli.options_from_settings import CommandOptions, sources
+from charrnn.control_characters import Visible
 from charrnn.default_settings import COUNT, setting
-from charrnn.visible import Visible
 
 LABELS = 22  # columns of the row labels
 

@@ -41,10 +41,10 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import Console
 from charrnn.cli.options_from_settings import MODEL, CommandOptions, Source, flag, group, only_one
+from charrnn.control_characters import encodable
 from charrnn.default_settings import COUNT, TEMPERATURE, SampleConfig, Text, Whole, setting
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.system import cores_for, path_of
-from charrnn.visible import encodable
 
 if TYPE_CHECKING:
     from charrnn.model import Model

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli import options_from_settings as options
 from charrnn.cli.console import BOLD, CYAN, Console, clock
 from charrnn.cli.options_from_settings import CorpusOptions, File, flag, group, not_one_of, only_one
+from charrnn.control_characters import Visible, question, visible_line
 from charrnn.default_settings import (
     SEED,
     Flag,
@@ -40,7 +41,6 @@ from charrnn.default_settings import (
 )
 from charrnn.errors import CharrnnError, ClusterError, SettingError
 from charrnn.system import cores_for
-from charrnn.visible import Visible, question, visible_line
 
 if TYPE_CHECKING:
     from charrnn.sweep import Material, Row

@@ -39,10 +39,10 @@ from charrnn.cli.options_from_settings import (
     only_one,
     option_for,
 )
+from charrnn.control_characters import Visible
 from charrnn.default_settings import Whole, setting
 from charrnn.errors import SettingError
 from charrnn.system import NAMES, available
-from charrnn.visible import Visible
 
 if TYPE_CHECKING:
     from charrnn.cli.progress import Progress, Training
@@ -270,7 +270,7 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
 
 def show_summary(training: Training, screen: Progress, options: Options, console: Console) -> None:
     """Show the loss of the best network, or of its mixture with counts, beside that of counting."""
-    from charrnn.score import in_bits
+    from charrnn.losses import in_bits
 
     state, loss, baselines = training.run.state, training.loss, training.run.corpus.baselines
     lines = ["nothing is held out, so the loss on new text is not known"]

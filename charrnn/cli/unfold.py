@@ -35,9 +35,9 @@ from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, 
 from charrnn.cli.options_from_settings import CommandOptions, File, flag, only_one
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
+from charrnn.control_characters import Visible, encodable, visible_line
 from charrnn.default_settings import COUNT, Text, setting
 from charrnn.errors import SettingError
-from charrnn.visible import Visible, encodable, visible_line
 
 if TYPE_CHECKING:
     from charrnn.unfold import Unfolding

@@ -16,11 +16,11 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
+from charrnn.control_characters import STEERING, visible
+from charrnn.losses import BOUNDS, band_names, in_bits
 from charrnn.model_contents import Trained
 from charrnn.network.parameters import Parameters
-from charrnn.score import BOUNDS, band_names, in_bits
 from charrnn.unfold import Unfolding
-from charrnn.visible import STEERING, visible
 
 SEVERAL: Final = 10  # texts shown at first, if they are short
 LONG_NAME: Final = 25  # characters

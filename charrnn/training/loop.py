@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from charrnn.corpus import Corpus, Examples
 from charrnn.default_settings import Ending, Fitted
 from charrnn.errors import DivergedError, ResumeError
+from charrnn.losses import Score, tally
 from charrnn.mixture import Predictor
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.through_time import Window
-from charrnn.score import Score, tally
 from charrnn.surprisals import score_ids
 from charrnn.system import cores_for
 from charrnn.training.batches import Epoch

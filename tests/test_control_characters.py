@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn import visible as escaping
+from charrnn import control_characters as escaping
 
 TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too

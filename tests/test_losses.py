@@ -12,10 +12,7 @@ import pytest
 
 from charrnn.corpus import corpus_of
 from charrnn.default_settings import CorpusConfig
-from charrnn.mixture import Predictor
-from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.score import (
+from charrnn.losses import (
     BITS,
     BLOCK,
     BOUNDS,
@@ -26,6 +23,9 @@ from charrnn.score import (
     difference_of,
     oddest,
 )
+from charrnn.mixture import Predictor
+from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.surprisals import score_with
 from charrnn.vocabulary import END, SCALARS, Vocabulary
 from tests.networks import score_texts
