@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from charrnn.corpus import Corpus
     from charrnn.mixture import Use
+    from charrnn.model import Model
     from charrnn.surprisals import Group, Scored
     from charrnn.texts import Example
 
@@ -117,34 +118,25 @@ def run(options: Options, console: Console) -> None:
     from charrnn.losses import Score, in_bits, score_of
     from charrnn.mixture import combine
     from charrnn.model import load
-    from charrnn.surprisals import groups_of, join, score_group
-    from charrnn.texts import examples_in, held_out_examples, rebuild_corpus
+    from charrnn.surprisals import join, score_group
+    from charrnn.texts import rebuild_corpus
 
     began = time.monotonic()
     models = {str(path): load(path) for path in options.models}
-    model, is_alone = models[str(options.models[0])], len(models) == 1
+    model = models[str(options.models[0])]
     predictors = {name: model.predictor(options.use) for name, model in models.items()}
-    if not is_alone:
+    if len(models) > 1:
         predictors = {"mixture": combine([*predictors.values()]), **predictors}
     first = next(iter(predictors.values()))
-    kind: Any = options.examples or model.corpus.config.examples
-    is_comparable = is_alone and kind == model.corpus.config.examples
+    is_comparable = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
     oddest = model.trained.oddest.get(first.use) if is_comparable else None
     limit = limit_of(options.above, oddest)
-    console.note_if_waiting(options.sources)
-    corpus, middle, cores = None, None, 1
-    if options.baselines or not options.sources:
-        corpus = rebuild_corpus(model.corpus, model.vocabulary)
-    is_live = options.sources == ("-",) and options.per_example and not options.top
-    warn = None if options.above else console.warn
-    files = examples_in(model.corpus, options.sources, options.reading, kind, warn, is_live)
-    if corpus is not None and not options.sources:
-        files, middle = iter([held_out_examples(corpus)]), len(corpus.held_out.ids) // 2
-    groups: Iterable[list[Example]]
-    groups = (group for examples in files for group in groups_of(examples, attrgetter("text")))
-    if not is_live:
-        groups = list(groups)
-        cores = min(len(groups), cores_for(options.cores))
+    needs_corpus = options.baselines or not options.sources
+    corpus = rebuild_corpus(model.corpus, model.vocabulary) if needs_corpus else None
+    middle = None if corpus is None or options.sources else len(corpus.held_out.ids) // 2
+    groups = groups_to_score(model, corpus, options, console)
+    cores = min(len(groups), cores_for(options.cores)) if isinstance(groups, list) else 1
+
     from charrnn.workers import map_in_order, open_executor  # slow to import
 
     total, above_count = Score(), 0
@@ -175,15 +167,12 @@ def run(options: Options, console: Console) -> None:
     console.out.write_lines(line for _, line in best)
 
     if results and (options.as_json or above_count or not (options.above and console.quiet)):
+        whole = {name: join([scored[i] for scored in results]) for i, name in enumerate(predictors)}
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
         facts |= {"above": options.above, "above_count": above_count} if options.above else {}
-        whole = {name: join([scored[i] for scored in results]) for i, name in enumerate(predictors)}
-        records = [record | facts for record in records_of(whole, corpus, options)]
-        if options.as_json:
-            for record in records:
-                console.json("eval", record)
-        else:
-            show_table(records, options, console)
+        show_records(
+            [record | facts for record in records_of(whole, corpus, options)], options, console
+        )
     elif total.ends and options.shows_rows:
         size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
         console.note(f"{in_bits(total.nats_per_character)} bits per character, over {size}")
@@ -194,6 +183,24 @@ def run(options: Options, console: Console) -> None:
     if options.above and above_count:
         console.note(f"{count(above_count, 'example')} above {options.above}")
         raise SystemExit(ABOVE)
+
+
+def groups_to_score(
+    model: Model, corpus: Corpus | None, options: Options, console: Console
+) -> Iterable[list[Example]]:
+    """Return the examples in groups: in a list, or as they come where rows of a pipe are shown."""
+    from charrnn.surprisals import groups_of
+    from charrnn.texts import examples_in, held_out_examples
+
+    console.note_if_waiting(options.sources)
+    is_live = options.sources == ("-",) and options.per_example and not options.top
+    kind: Any = options.examples or model.corpus.config.examples
+    warn = None if options.above else console.warn
+    files = examples_in(model.corpus, options.sources, options.reading, kind, warn, is_live)
+    if corpus is not None and not options.sources:
+        files = iter([held_out_examples(corpus)])
+    groups = (group for examples in files for group in groups_of(examples, attrgetter("text")))
+    return groups if is_live else list(groups)
 
 
 def check(options: Options) -> None:
@@ -354,10 +361,14 @@ def records_of(
     return records
 
 
-def show_table(records: list[dict[str, Any]], options: Options, console: Console) -> None:
-    """Show the bits per character of each model, or of one model and its parts."""
+def show_records(records: list[dict[str, Any]], options: Options, console: Console) -> None:
+    """Show the bits per character of each model, or of one model and its parts; or JSON."""
     from charrnn.losses import BITS, Difference
 
+    if options.as_json:
+        for record in records:
+            console.json("eval", record)
+        return
     first, rows = records[0], [(record["model"], record) for record in records]
     if len(records) == 1:
         rows += [("without ends", first["without_end"])]
