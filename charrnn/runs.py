@@ -8,12 +8,14 @@ run = charrnn.resume("names.npz", ["anna", "bob", ...], epochs=200)
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,14 @@ from charrnn import model_file, saving
 from charrnn.corpus import Corpus, Texts, corpus_of
 from charrnn.counts import Baseline, Ngrams, baselines, sample_of
 from charrnn.default_settings import CorpusConfig, TrainConfig
-from charrnn.errors import ResumeError, SaveError, SettingError, check_agreement
+from charrnn.errors import (
+    CharrnnError,
+    DivergedError,
+    ResumeError,
+    SaveError,
+    SettingError,
+    check_agreement,
+)
 from charrnn.losses import oddest
 from charrnn.mixture import Predictor, Use, fit_mixture
 from charrnn.model import Model
@@ -33,8 +42,8 @@ from charrnn.plots import show_progress
 from charrnn.settings_for_corpus import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.signals import delayed
 from charrnn.surprisals import score_ids
-from charrnn.system import path_of
-from charrnn.training.loop import AT_ONCE, TRAINED_ON, Done, Event
+from charrnn.system import LineFile, parse_line, path_of
+from charrnn.training.loop import AT_ONCE, TRAINED_ON, Checkup, Done, Event, Step
 from charrnn.training.loop import train as learn
 from charrnn.training.state import check_patience, sizes_of, start, take_sizes
 
@@ -42,6 +51,8 @@ MAY_RISE = ("epochs", "minutes", "patience")
 OFTEN = 2.0  # seconds between two saves, at least
 COSTLY = 50  # times the duration of a save until the next: saving takes at most 2% of the time
 SELDOM = 60.0  # seconds after a save that failed
+RUN, STEP, CHECKUP = "charrnn.run/2", "charrnn.step/2", "charrnn.checkup/2"
+BEGINNING = b'{"schema": "charrnn.'
 
 
 class Run(Iterator[Event]):
@@ -283,16 +294,83 @@ class Saver:
         seconds = time.monotonic() - began
         self._due = began + seconds + max(OFTEN, COSTLY * seconds)
 
-    def save_diverged(self) -> None:
-        """Save a run that has diverged if there is no file and a file can hold its numbers."""
-        if not os.path.exists(self.path):
-            with suppress(SaveError):
-                self.save()
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Add a note to an error: which step is in the file. Save a new run that has diverged."""
+        try:
+            yield
+        except CharrnnError as error:
+            if isinstance(error, DivergedError) and not os.path.exists(self.path):
+                with suppress(SaveError):  # if a file cannot hold its numbers
+                    self.save()
+            words = "is unchanged" if self.step is None else f"holds the run at step {self.step:,}"
+            is_there = os.path.exists(self.path)
+            error.add_note(f"{self.path} {words}." if is_there else "Nothing was saved.")
+            raise
 
-    def file_in_words(self) -> str:
-        """Say which step of the run is in the file."""
-        if not os.path.exists(self.path):
-            return "Nothing was saved."
-        if self.step is None:
-            return f"{self.path} is unchanged."
-        return f"{self.path} holds the run at step {self.step:,}."
+
+class Metrics:
+    """The file of --metrics. After a kill it is ahead of the model; a resumed run cuts it back."""
+
+    def __init__(self, path: Path, run: Checkpoint, *, is_resumed: bool) -> None:
+        """Go on below the lines of a resumed run, or add a line for a new one."""
+        self._path, state, config = path, run.state, asdict(run.config)
+        settings = {name: config[name] for name in config if name not in (*MAY_RISE, "cores")}
+        text = json.dumps([run.corpus.fingerprint, settings], sort_keys=True)
+        name = sha256(text.encode()).hexdigest()[:16]
+        has_check_up = bool(state.history) and state.history[-1]["step"] == state.step
+        with self._explained():
+            self._file = LineFile(path)
+            if not self._cut_back(name if is_resumed else None, (state.step, has_check_up)):
+                row = {"schema": RUN, "run": name, "step": state.step, "seed": run.config.seed}
+                self._file.append({**row, "corpus": run.corpus.fingerprint})
+        self.sync, self.close = self._file.sync, self._file.close
+
+    def add(self, event: Event) -> None:
+        """Add a line for a step or a check-up."""
+        if isinstance(event, Step):
+            row = {"schema": STEP, **asdict(event)}
+            row["train_while_hidden"] = row.pop("nats_per_character")
+        elif isinstance(event, Checkup):
+            row = {"schema": CHECKUP, "step": event.step}
+            row["train"] = event.train_nats_per_character
+            row["train_while_hidden"] = event.train_while_hidden_nats_per_character
+            row["held_out"] = None if event.score is None else event.score.nats_per_character
+            row["best"] = event.is_best
+        else:
+            return
+        with self._explained():
+            self._file.append(row)
+
+    def _cut_back(self, name: str | None, place: tuple[int, bool]) -> bool:
+        """Cut off lines that come again. Return True if the file ends with the run of this name."""
+        keep = size = 0
+        is_this_run = False
+        for line in self._file.lines():
+            if not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)]):  # torn
+                break
+            try:
+                row = parse_line(line)
+                kind, step = row["schema"], int(row["step"])
+            except (ValueError, KeyError, TypeError) as error:
+                self._file.close()
+                what = f"{self._path} holds lines that are not metrics of charrnn"
+                raise CharrnnError(what, "Name another file with --metrics.") from error
+            is_ahead = (step, kind == CHECKUP) > place
+            if kind == RUN:
+                is_this_run = row.get("run") == name and not is_ahead
+            size += len(line)
+            if not (is_this_run and is_ahead):
+                keep = size
+        self._file.cut(keep)
+        return is_this_run
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            what = f"{self._path} cannot be written: {error.strerror or error}"
+            raise CharrnnError(
+                what, saving.remedy(error, "name another file with --metrics")
+            ) from error

@@ -1,4 +1,4 @@
-"""A training, its screen and its file of metrics.
+"""A training and its screen.
 
 The screen has a row with a sample at every tenth of a run, and a bar by tqdm.
 A file or a pipe gets the rows and no bar. Losses are in nats per character; the training loss is
@@ -7,14 +7,10 @@ measured like the held-out loss, without dropout.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
@@ -24,23 +20,17 @@ from charrnn.control_characters import Visible, visible_line
 from charrnn.corpus import Corpus, Warned
 from charrnn.counts import Baseline
 from charrnn.default_settings import Ending
-from charrnn.errors import CharrnnError, DivergedError
 from charrnn.losses import Difference, Mean, Score, difference_from, json_of, tally
 from charrnn.model_contents import Checkpoint
 from charrnn.network.parameters import LanguageModel
-from charrnn.runs import MAY_RISE, Saver, measure
+from charrnn.runs import measure
 from charrnn.sampler import SampleConfig, Sampler
-from charrnn.saving import remedy
-from charrnn.signals import Stop
-from charrnn.system import LineFile, parse_line
-from charrnn.training.loop import Checkup, Done, Event, Step, train
+from charrnn.training.loop import Checkup, Event, Step
 from charrnn.training.state import progress
 
 ROWS = 10  # in a run, and one more for its end
 LONGEST = 60  # columns of a sample: a Chinese character takes two
 WIDE = 72  # columns of a bar with the speed
-RUN, STEP, CHECKUP = "charrnn.run/2", "charrnn.step/2", "charrnn.checkup/2"
-BEGINNING = b'{"schema": "charrnn.'
 
 
 @dataclass
@@ -75,29 +65,6 @@ class Training:
         if c.minutes is not None:
             seconds = min(seconds, 60 * (c.minutes - state.minutes))
         return max(0.0, seconds)
-
-    def learn(self, saver: Saver, metrics: Metrics | None, screen: Progress, stop: Stop) -> None:
-        """Train to the end or until a signal, and save the run."""
-        try:
-            with closing(screen):
-                for event in train(self.run.state, self.corpus, self.run.config):
-                    if metrics is not None:
-                        metrics.add(event)  # before the save, so that a resumed run misses no line
-                    saver.note(event)
-                    screen.show(event)
-                    if isinstance(event, Done):
-                        self.stopped = event.why
-                    elif stop.requested:
-                        break
-                screen.finish()
-                if self.stopped == "patience":
-                    screen.console.note("        ended early: the last check-ups were no better")
-                saver.save()
-        except CharrnnError as error:
-            if isinstance(error, DivergedError):
-                saver.save_diverged()
-            error.add_note(saver.file_in_words())
-            raise
 
     def measure(self) -> None:
         """Score all held-out text by the best network and the counts, and compare with counting."""
@@ -220,68 +187,3 @@ def preview(model: LanguageModel, count: int, seed: int, columns: int) -> Iterat
         text = visible_line(sample.text)
         fits = cell_len(text) <= longest
         yield text if fits else Visible(set_cell_size(text, longest - 3).rstrip() + "...")
-
-
-class Metrics:
-    """The file of --metrics. After a kill it is ahead of the model; a resumed run cuts it back."""
-
-    def __init__(self, path: Path, run: Checkpoint, *, is_resumed: bool) -> None:
-        """Go on below the lines of a resumed run, or add a line for a new one."""
-        self._path, state, config = path, run.state, asdict(run.config)
-        settings = {name: config[name] for name in config if name not in (*MAY_RISE, "cores")}
-        text = json.dumps([run.corpus.fingerprint, settings], sort_keys=True)
-        name = sha256(text.encode()).hexdigest()[:16]
-        has_check_up = bool(state.history) and state.history[-1]["step"] == state.step
-        with self._explained():
-            self._file = LineFile(path)
-            if not self._cut_back(name if is_resumed else None, (state.step, has_check_up)):
-                row = {"schema": RUN, "run": name, "step": state.step, "seed": run.config.seed}
-                self._file.append({**row, "corpus": run.corpus.fingerprint})
-        self.sync, self.close = self._file.sync, self._file.close
-
-    def add(self, event: Event) -> None:
-        """Add a line for a step or a check-up."""
-        if isinstance(event, Step):
-            row = {"schema": STEP, **asdict(event)}
-            row["train_while_hidden"] = row.pop("nats_per_character")
-        elif isinstance(event, Checkup):
-            row = {"schema": CHECKUP, "step": event.step}
-            row["train"] = event.train_nats_per_character
-            row["train_while_hidden"] = event.train_while_hidden_nats_per_character
-            row["held_out"] = None if event.score is None else event.score.nats_per_character
-            row["best"] = event.is_best
-        else:
-            return
-        with self._explained():
-            self._file.append(row)
-
-    def _cut_back(self, name: str | None, place: tuple[int, bool]) -> bool:
-        """Cut off lines that come again. Return True if the file ends with the run of this name."""
-        keep = size = 0
-        is_this_run = False
-        for line in self._file.lines():
-            if not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)]):  # torn
-                break
-            try:
-                row = parse_line(line)
-                kind, step = row["schema"], int(row["step"])
-            except (ValueError, KeyError, TypeError) as error:
-                self._file.close()
-                what = f"{self._path} holds lines that are not metrics of charrnn"
-                raise CharrnnError(what, "Name another file with --metrics.") from error
-            is_ahead = (step, kind == CHECKUP) > place
-            if kind == RUN:
-                is_this_run = row.get("run") == name and not is_ahead
-            size += len(line)
-            if not (is_this_run and is_ahead):
-                keep = size
-        self._file.cut(keep)
-        return is_this_run
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            what = f"{self._path} cannot be written: {error.strerror or error}"
-            raise CharrnnError(what, remedy(error, "name another file with --metrics")) from error

@@ -24,7 +24,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,8 +89,9 @@ class Options(CorpusOptions):
 def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
     from charrnn import model_file, runs, saving
-    from charrnn.cli import progress
+    from charrnn.cli.progress import Progress
     from charrnn.signals import watched
+    from charrnn.training.loop import Done, train
 
     check(options)
     saving.check_writable(options.model)
@@ -109,12 +110,25 @@ def run(options: Options, console: Console) -> None:
             options.model, run, is_saved=options.resume, alarm=console.warn, renamed=renamed
         )
         if options.metrics is not None:
-            metrics = progress.Metrics(options.metrics, run, is_resumed=options.resume)
+            metrics = runs.Metrics(options.metrics, run, is_resumed=options.resume)
             stack.callback(metrics.close)
             saver.before = metrics.sync
         with watched(console.quiet) as stop:
-            screen = progress.Progress(run, training.corpus, console, options.preview)
-            training.learn(saver, metrics, screen, stop)
+            screen = Progress(run, training.corpus, console, options.preview)
+            with saver.noted(), closing(screen):
+                for event in train(run.state, training.corpus, run.config):
+                    if metrics is not None:
+                        metrics.add(event)  # before the save, so that a resumed run misses no line
+                    saver.note(event)
+                    screen.show(event)
+                    if isinstance(event, Done):
+                        training.stopped = event.why
+                    elif stop.requested:
+                        break
+                screen.finish()
+                if training.stopped == "patience":
+                    console.note("        ended early: the last check-ups were no better")
+                saver.save()
             work = len(training.corpus.held_out.ids) * len(run.state.parameters.flat)
             if not stop.requested or work <= QUICK:
                 training.measure()
