@@ -96,7 +96,7 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
 
 def training(model: Model) -> Iterator[Row]:
     """Yield rows about the settings, the losses, and whether the training can be resumed."""
-    from charrnn.losses import Mean
+    from charrnn.losses import Mean, in_bits
     from charrnn.settings_for_corpus import FOREVER
 
     trained, counters, baselines = model.trained, model.trained.counters, model.corpus.baselines
@@ -118,11 +118,13 @@ def training(model: Model) -> Iterator[Row]:
     if best is None or not model.corpus.held_out_characters:
         yield "best", "", {"best": None}
     else:
-        words = f"{in_both_units(best[1])} per held-out character at step {best[0]:,}"
+        words = f"{best[1]:.3f} nats or {in_bits(best[1])} bits per held-out character"
+        words += f" at step {best[0]:,}"
         yield "best", words, {"best": {"step": best[0], **Mean(best[1], 1).loss()}}
         if baselines:
             nats, name = min((nats, name) for name, nats in baselines.items())
-            yield "", f"{name}, the best baseline: {in_both_units(nats)}", {}
+            words = f"{nats:.3f} nats or {in_bits(nats)} bits"
+            yield "", f"{name}, the best baseline: {words}", {}
     is_possible, why = can_be_resumed(model)
     words = f"{'possible' if is_possible else 'not possible'}: {why}"
     facts = {"is_possible": is_possible, "why": why}
@@ -142,12 +144,6 @@ def can_be_resumed(model: Model) -> tuple[bool, str]:
     ended = model.trained.ended
     hint = "" if ended in (None, "interrupted") else f"; it ended by --{ended}: give a larger one"
     return True, f"the corpus is there, unchanged{hint}"
-
-
-def in_both_units(nats: float) -> str:
-    from charrnn.losses import in_bits
-
-    return f"{nats:.3f} nats or {in_bits(nats)} bits"
 
 
 def learning_curve(history: list[dict[str, float]], output: Output) -> Iterator[Visible]:

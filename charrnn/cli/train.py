@@ -31,14 +31,7 @@ from typing import TYPE_CHECKING
 
 from charrnn.cli import options_from_settings as shared
 from charrnn.cli.console import INDENT, Console, Entry, check_not_input, clock, count, entries
-from charrnn.cli.options_from_settings import (
-    OUTPUT,
-    CorpusOptions,
-    File,
-    flag,
-    only_one,
-    option_for,
-)
+from charrnn.cli.options_from_settings import OUTPUT, CorpusOptions, File, flag, only_one
 from charrnn.control_characters import Visible
 from charrnn.default_settings import Whole, setting
 from charrnn.errors import SettingError
@@ -72,7 +65,9 @@ class Options(CorpusOptions):
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")
     force: bool = flag("Replace an existing model file.")
     metrics: Path | None = setting(
-        File(), "Append a JSON line to this file for each step and each check-up.", panel=OUTPUT
+        File(),
+        "Append a JSON line to this file for each step and each check-up.",
+        panel=OUTPUT,
     )
     preview: int = setting(
         Whole(0, 100), "Show this many samples beside a check-up.", panel=OUTPUT, default=1
@@ -272,7 +267,7 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     shown = [item for item in settings.items() if item[1] is not None and item[1] is not False]
     losses = sorted(run.corpus.baselines.items(), key=lambda item: -item[1])
     rows = [
-        ("settings", " ".join(in_words(option_for(name), value) for name, value in shown)),
+        ("settings", " ".join(in_words(shared.option_for(name), value) for name, value in shown)),
         ("symbols", f"{run.vocabulary.symbols:,}, with the end and the unknown character"),
         ("memory", f"about {decimal(planned.memory_bytes)}"),
         ("steps", f"{planned.steps_per_epoch:,} an epoch, of {c.batch} x {c.bptt} characters"),
