@@ -261,15 +261,14 @@ class Saver:
         *,
         is_saved: bool = False,
         alarm: Callable[[str], None] = lambda _: None,
-        renamed: Callable[[str], None] | None = None,
     ) -> None:
-        """Call ``alarm`` if a save fails during training. The file is up to date if it
-        ``is_saved``. The first save gives an old model another name, and calls ``renamed`` with it.
-        """
+        """Call ``alarm`` if a save fails in training. If the run ``is_saved``, the file has it."""
         self.path, self.run = os.fspath(path), run
         self.before: Callable[[], None] = lambda: None  # called ahead of each save
         self.step = run.state.step if is_saved else None  # in the file
-        self._alarm, self._renamed = alarm, renamed
+        self.keeps_old = False  # the first save gives an old model another name
+        self.old_name: str | None = None
+        self._alarm = alarm
         self._due = time.monotonic() + OFTEN
 
     def note(self, _: Event) -> None:
@@ -286,9 +285,8 @@ class Saver:
         """Save, or raise SaveError."""
         began = time.monotonic()
         self.before()
-        if self._renamed is not None and (old := saving.keep_old(self.path)):
-            self._renamed(old)
-        self._renamed = None
+        if self.keeps_old:
+            self.keeps_old, self.old_name = False, saving.keep_old(self.path)
         model_file.save(self.path, self.run)
         self.step = self.run.state.step
         seconds = time.monotonic() - began

@@ -100,10 +100,8 @@ def run(options: Options, console: Console) -> None:
             return
         run, metrics = training.run, None
         first_step = run.state.step
-        renamed = None if may_replace else lambda old: console.note(f"the old model is {old} now")
-        saver = runs.Saver(
-            options.model, run, is_saved=options.resume, alarm=console.warn, renamed=renamed
-        )
+        saver = runs.Saver(options.model, run, is_saved=options.resume, alarm=console.warn)
+        saver.keeps_old = not may_replace
         if options.metrics is not None:
             metrics = runs.Metrics(options.metrics, run, is_resumed=options.resume)
             stack.callback(metrics.close)
@@ -128,6 +126,8 @@ def run(options: Options, console: Console) -> None:
             if not stop.requested or work <= QUICK:
                 training.measure()
                 saver.save()
+    if saver.old_name:
+        console.note(f"the old model is {saver.old_name} now")
     if options.as_json:
         console.json("train", {"model": str(options.model), **training.results(screen)})
     elif not console.quiet:
