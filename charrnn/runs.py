@@ -353,7 +353,7 @@ class Metrics:
             except (ValueError, KeyError, TypeError) as error:
                 self._file.close()
                 what = f"{self._path} holds lines that are not metrics of charrnn"
-                raise CharrnnError(what, "Name another file with --metrics.") from error
+                raise CharrnnError(what, "Name another file with [metrics].") from error
             is_ahead = (step, kind == CHECKUP) > place
             if kind == RUN:
                 is_this_run = row.get("run") == name and not is_ahead
@@ -370,5 +370,5 @@ class Metrics:
         except OSError as error:
             what = f"{self._path} cannot be written: {error.strerror or error}"
             raise CharrnnError(
-                what, saving.remedy(error, "name another file with --metrics")
+                what, saving.remedy(error, "name another file with [metrics]")
             ) from error

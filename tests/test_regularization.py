@@ -121,15 +121,21 @@ def test_a_step_draws_the_same_again_and_another_step_others() -> None:
     assert (one != other).any()
 
 
-@pytest.mark.parametrize("share", [1e-6, 0.001, 0.01, 0.3, 0.95])
-def test_about_that_share_of_units_and_of_weights_is_hidden(share: float) -> None:
+@pytest.mark.parametrize(
+    ("share", "done", "expected"),
+    [(1e-6, 0, 0), (0.01, 0, 0.01), (0.95, 0, 0.95), (0.4, 0.75, 0.1), (0.4, 1, 0)],
+)
+def test_about_that_share_is_hidden_and_less_towards_the_end(
+    share: float, done: float, expected: float
+) -> None:
     p = Parameters.zeros(Architecture(5, 64, 1), np.float32)
     p.flat[...] = 1
-    config = TrainConfig(batch=64, seed=3, dropout=share, dropconnect=share, blank=0)
+    config = TrainConfig(batch=64, seed=3, dropout=share, dropconnect=share, blank=share)
     hiding = Regularization(p, Fitted(**vars(config)))
-    units, weights = [], []
+    units, weights, read = [], [], []
     for step in range(20):
-        hiding.begin(step)
+        hiding.begin(step, done)
+        read.append(hiding.characters(window()).x[window().x != END] == UNKNOWN)
         thinned = p.copy()
         hiding.hide_weights(thinned)
         weights.append(thinned["W1"])
@@ -138,5 +144,7 @@ def test_about_that_share_of_units_and_of_weights_is_hidden(share: float) -> Non
         units.append(masks[0])
     for loud in (np.array(units), np.array(weights)):
         hidden = (loud == 0).mean()
-        assert 0 < hidden == pytest.approx(share, rel=0.1, abs=1 / 200)
+        assert 0 < hidden == pytest.approx(expected, rel=0.1, abs=1 / 200)
         assert loud.mean() == pytest.approx(1, rel=0.05)
+    known = 1 / (SYMBOLS - 1)  # of the characters are unknown already
+    assert np.mean(read) == pytest.approx(known + (1 - known) * expected, abs=0.01)

@@ -124,7 +124,7 @@ class Learner:
         done = progress(state, config, len(self.corpus.train.ids))
         steps = (state.step + 1) / done if done else math.inf  # of the whole run
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
-        noise.begin(state.step)
+        noise.begin(state.step, done)
         window = self.own_inputs.read(state.parameters, window, state.lanes, state.step, done)
         lanes.p.flat[...] = state.parameters.flat
         noise.hide_weights(lanes.p)

@@ -27,7 +27,7 @@ FORGET = 0.99  # RMSprop's memory of past squares
 MOMENTUM = 0.9
 TINY = 1e-8
 FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
-ENOUGH_STEPS, MOST_HASTE = 4000, 6.0
+ENOUGH_STEPS, MOST_HASTE = 3000, 6.0
 
 
 def initial_moments(rule: Rule, p: Parameters) -> Moments:
@@ -58,7 +58,7 @@ def haste(steps: float) -> float:
     Their rows are those of symbols, and the rare ones are seen too seldom to learn at the rate
     of W. In many steps that rate is enough, and a higher one learns small texts by heart.
     """
-    return min(MOST_HASTE, max(1.0, math.sqrt(ENOUGH_STEPS / steps)))
+    return min(MOST_HASTE, max(1.0, ENOUGH_STEPS / steps))
 
 
 class Optimizer:

@@ -4,9 +4,10 @@
     dropconnect   weights of W, on the way from step to step
     blank         input characters, which become UNKNOWN, so that UNKNOWN gets a meaning
 
-The rest is scaled up, so that sums are the same on average. The noise of a step follows from the
-seed and the step number: a resume needs no state. Scheduled sampling lets the network sample
-inputs itself, as in generation:
+The rest is scaled up, so that sums are the same on average. The shares fall to nothing during
+the run, so that the last steps are those of the whole network. The noise of a step follows from the
+seed and the step number: a resume needs no state. Scheduled sampling lets the network sample inputs
+itself, as in generation:
 
     y_hat(t-1) -> sample -> x(t)       in place of the true x(t) = y(t-1)
 
@@ -38,9 +39,11 @@ class Regularization:
         self.is_on = any((config.dropout, config.dropconnect, config.blank))
         self.names = [name for name in p if name.startswith("W")] if config.dropconnect else []
         self.factors: dict[str, Array] = {}  # of weights: 0 if hidden
-        self._rng = np.random.default_rng()
+        self._rng, self._strength = np.random.default_rng(), 1.0
 
-    def begin(self, step: int) -> None:
+    def begin(self, step: int, done: float) -> None:
+        """Begin a step; ``done`` is the share of the run so far."""
+        self._strength = 1 - done
         if self.is_on:  # a generator costs 4% of a step of 64 units
             numbers = np.random.SFC64([self.config.seed, REGULARIZATION, step])
             self._rng = np.random.Generator(numbers)
@@ -67,12 +70,13 @@ class Regularization:
         """Return the window with some inputs hidden, and all targets."""
         if not self.config.blank:
             return window
-        is_blank = self._rng.random(window.x.shape, np.float32) < self.config.blank
+        share = self.config.blank * self._strength
+        is_blank = self._rng.random(window.x.shape, np.float32) < share
         return replace(window, x=np.where(is_blank & (window.x != END), UNKNOWN, window.x))
 
     def _draw_factors(self, shape: tuple[int, ...], share: float) -> Array:
         """Return factors with mean 1: 0 for about this share of places, and equal for the rest."""
-        shown = min(255, max(1, round(256 * (1 - share))))  # places of 256
+        shown = min(255, max(1, round(256 * (1 - share * self._strength))))  # places of 256
         draws = self._rng.integers(0, 256, shape, np.uint8)
         return np.multiply(draws < shown, np.float32(256 / shown), dtype=np.float32)
 
