@@ -284,9 +284,9 @@ class TrainConfig(Checked):
     )
     hidden: int | None = network(SIZE, "Set the number of units in a layer.")
     layers: int | None = network(Whole(1, 64), "Set the number of layers.")
-    dropout: float | None = network(SHARE, "Drop this fraction of units between layers.")
-    dropconnect: float | None = network(SHARE, "Drop this fraction of recurrent weights.")
-    blank: float | None = network(SHARE, "Blank out this fraction of input characters.")
+    dropout: float | None = network(SHARE, "Drop up to this fraction of units between layers.")
+    dropconnect: float | None = network(SHARE, "Drop up to this fraction of recurrent weights.")
+    blank: float | None = network(SHARE, "Blank out up to this fraction of input characters.")
     bptt: int | None = learning(
         STEPS, "Truncate backpropagation to windows of this many steps; 0: whole examples."
     )
