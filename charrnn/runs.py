@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
 from hashlib import sha256
 from os import PathLike
@@ -266,8 +266,8 @@ class Saver:
         self.path, self.run = os.fspath(path), run
         self.before: Callable[[], None] = lambda: None  # called ahead of each save
         self.step = run.state.step if is_saved else None  # in the file
-        self.keeps_old = False  # the first save gives an old model another name
-        self.old_name: str | None = None
+        # the first save gives an old model another name, which is told to this
+        self.renamed: Callable[[str], None] | None = None
         self._alarm = alarm
         self._due = time.monotonic() + OFTEN
 
@@ -285,8 +285,9 @@ class Saver:
         """Save, or raise SaveError."""
         began = time.monotonic()
         self.before()
-        if self.keeps_old:
-            self.keeps_old, self.old_name = False, saving.keep_old(self.path)
+        if self.renamed is not None and (old := saving.keep_old(self.path)):
+            self.renamed(old)
+        self.renamed = None
         model_file.save(self.path, self.run)
         self.step = self.run.state.step
         seconds = time.monotonic() - began
@@ -317,11 +318,13 @@ class Metrics:
         text = json.dumps([run.corpus.fingerprint, settings], sort_keys=True)
         name = sha256(text.encode()).hexdigest()[:16]
         has_check_up = bool(state.history) and state.history[-1]["step"] == state.step
-        with self._explained():
+        with self._explained(), ExitStack() as at_error:
             self._file = LineFile(path)
+            at_error.callback(self._file.close)
             if not self._cut_back(name if is_resumed else None, (state.step, has_check_up)):
                 row = {"schema": RUN, "run": name, "step": state.step, "seed": run.config.seed}
                 self._file.append({**row, "corpus": run.corpus.fingerprint})
+            at_error.pop_all()
         self.sync, self.close = self._file.sync, self._file.close
 
     def add(self, event: Event) -> None:
@@ -351,7 +354,6 @@ class Metrics:
                 row = parse_line(line)
                 kind, step = row["schema"], int(row["step"])
             except (ValueError, KeyError, TypeError) as error:
-                self._file.close()
                 what = f"{self._path} holds lines that are not metrics of charrnn"
                 raise CharrnnError(what, "Name another file with [metrics].") from error
             is_ahead = (step, kind == CHECKUP) > place

@@ -130,8 +130,9 @@ class LineFile:
 
     def lines(self) -> list[bytes]:
         """Return the lines of the file with their ends. The last one may be torn."""
+        size = self._file.seek(0, os.SEEK_END)  # 0 for a device, which may be endless
         self._file.seek(0)
-        return self._file.readall().splitlines(keepends=True)
+        return self._file.read(size).splitlines(keepends=True)
 
     def cut(self, size: int) -> None:
         """Drop everything after the first ``size`` bytes."""

@@ -20,6 +20,7 @@ from charrnn.default_settings import Fitted
 from charrnn.errors import SaveError
 from charrnn.model_contents import Checkpoint
 from charrnn.training.loop import Event
+from tests.child import CHARRNN
 from tests.program import (
     BRIEF,
     NAMES,
@@ -330,6 +331,8 @@ def test_fault_25_metrics_have_a_line_for_each_step_and_check_up(program: Progra
     what = "list.txt holds lines that are not metrics of charrnn"
     line = ("train", "names.txt", *BRIEF, "--metrics", "list.txt", "-m", "b.npz")
     program.refuses(*line, what=what, hint="Name another file")
+    line = ("train", "names.txt", *BRIEF, "--metrics", "/dev/full", "-m", "b.npz")  # endless
+    program.refuses(*line, what="/dev/full cannot be written", hint="", by=CHARRNN)
 
 
 def test_metrics_are_on_the_disk_before_the_model_that_has_their_steps(

@@ -134,7 +134,6 @@ def run(options: Options, console: Console) -> None:
     from charrnn.workers import map_in_order, open_executor  # slow to import
 
     between = "\n" if "\n" in predictor.vocabulary.characters or "\n" in prime else ""
-
     samples: list[Sample] = []
     temperatures = options.temperatures or (1.0,)
     for temperature in temperatures:

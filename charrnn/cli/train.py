@@ -101,7 +101,8 @@ def run(options: Options, console: Console) -> None:
         run, metrics = training.run, None
         first_step = run.state.step
         saver = runs.Saver(options.model, run, is_saved=options.resume, alarm=console.warn)
-        saver.keeps_old = not may_replace
+        if not may_replace:
+            saver.renamed = lambda old: console.note(f"the old model is {old} now")
         if options.metrics is not None:
             metrics = runs.Metrics(options.metrics, run, is_resumed=options.resume)
             stack.callback(metrics.close)
@@ -126,8 +127,6 @@ def run(options: Options, console: Console) -> None:
             if not stop.requested or work <= QUICK:
                 training.measure()
                 saver.save()
-    if saver.old_name:
-        console.note(f"the old model is {saver.old_name} now")
     if options.as_json:
         console.json("train", {"model": str(options.model), **training.results(screen)})
     elif not console.quiet:
@@ -148,6 +147,8 @@ def check(options: Options) -> None:
     if options.resume:
         only_one({"--resume": True, "--force": options.force, "--from": options.start_from})
     check_not_input(options.model, "-m", *options.sources, *options.valid)
+    if options.metrics is not None:
+        check_not_input(options.metrics, "--metrics", options.model, *options.sources)
 
 
 def prepare(options: Options, console: Console) -> Training:
@@ -171,7 +172,6 @@ def prepare(options: Options, console: Console) -> Training:
     warnings = corpora.warnings(corpus)
     learned = () if start is None else start.corpus.sources
     say(corpus_entries(corpus, warnings, learned, options), options, console)
-
     check_memory(plan(config, corpus).memory_bytes, available())
     speed = characters_per_second(config, corpus)
     if not options.resume:
@@ -282,7 +282,8 @@ def show_summary(training: Training, screen: Progress, options: Options, console
     from charrnn.losses import in_bits
 
     state, loss, baselines = training.run.state, training.loss, training.run.corpus.baselines
-    lines = ["nothing is held out, so the loss on new text is not known"]
+    why = "there was no check-up" if training.corpus.held_out.ids.size else "nothing is held out"
+    lines = [f"{why}, so the loss on new text is not known"]
     if loss is not None and state.best is not None:
         share = 100 * screen.share * state.best.step / state.step  # of the whole run
         part, network, where = "network", "", f"best at {share:.0f} %"
