@@ -67,7 +67,7 @@ def test_haste_multiplies_the_steps_of_the_first_u_and_of_v(rule: Rule) -> None:
 
 
 def test_only_a_run_of_few_steps_is_in_haste() -> None:
-    assert [haste(steps) for steps in (10, 750, 1500, 3000, 9999)] == [6, 4, 2, 1, 1]
+    assert [haste(steps) for steps in (10, 1000, 1500, 3000, 9999)] == [3, 3, 2, 1, 1]
 
 
 numbers = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=5)

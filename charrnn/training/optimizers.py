@@ -27,7 +27,7 @@ FORGET = 0.99  # RMSprop's memory of past squares
 MOMENTUM = 0.9
 TINY = 1e-8
 FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
-ENOUGH_STEPS, MOST_HASTE = 3000, 6.0
+ENOUGH_STEPS, MOST_HASTE = 3000, 3.0
 
 
 def initial_moments(rule: Rule, p: Parameters) -> Moments:
