@@ -58,7 +58,7 @@ TRAIN: list[Row] = [
     (2, "names.txt -m names.txt --resume", "-m would overwrite names.txt", "Name another file."),
     (2, "verses -m verses", "-m would overwrite verses", "Name another file."),
     (2, "verses -m a.npz --metrics a.npz", "--metrics would overwrite a.npz", "Name another file."),
-    (1, "names.txt -m x --metrics ./names.txt", "names.txt holds lines that", "Name another file"),
+    (2, "names.txt -m x --metrics ./names.txt", "--metrics would overwrite names.txt", "Name"),
     # Networks
     (2, "names.txt --cell rnn", "--cell: 'rnn' is not one of tanh, gru, lstm", "--help"),
     (
