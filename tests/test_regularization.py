@@ -123,7 +123,7 @@ def test_a_step_draws_the_same_again_and_another_step_others() -> None:
 
 @pytest.mark.parametrize(
     ("share", "done", "expected"),
-    [(1e-6, 0, 0), (0.01, 0, 0.01), (0.95, 0, 0.95), (0.4, 0.75, 0.1), (0.4, 1, 0)],
+    [(1e-6, 0, 0), (0.01, 0, 0.01), (0.95, 0.5, 0.95), (0.4, 0.75, 0.2), (0.4, 1, 0)],
 )
 def test_about_that_share_is_hidden_and_less_towards_the_end(
     share: float, done: float, expected: float

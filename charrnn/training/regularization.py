@@ -4,10 +4,10 @@
     dropconnect   weights of W, on the way from step to step
     blank         input characters, which become UNKNOWN, so that UNKNOWN gets a meaning
 
-The rest is scaled up, so that sums are the same on average. The shares fall to nothing during
-the run, so that the last steps are those of the whole network. The noise of a step follows from the
-seed and the step number: a resume needs no state. Scheduled sampling lets the network sample inputs
-itself, as in generation:
+The rest is scaled up, so that sums are the same on average. In the second half of a run the shares
+fall to nothing, so that the last steps are those of the whole network. The noise of a step follows
+from the seed and the step number: a resume needs no state. Scheduled sampling lets the network
+sample inputs itself, as in generation:
 
     y_hat(t-1) -> sample -> x(t)       in place of the true x(t) = y(t-1)
 
@@ -43,7 +43,7 @@ class Regularization:
 
     def begin(self, step: int, done: float) -> None:
         """Begin a step; ``done`` is the share of the run so far."""
-        self._strength = 1 - done
+        self._strength = min(1.0, 2 * (1 - done))
         if self.is_on:  # a generator costs 4% of a step of 64 units
             numbers = np.random.SFC64([self.config.seed, REGULARIZATION, step])
             self._rng = np.random.Generator(numbers)
