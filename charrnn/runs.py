@@ -266,7 +266,7 @@ class Saver:
         self.path, self.run = os.fspath(path), run
         self.before: Callable[[], None] = lambda: None  # called ahead of each save
         self.step = run.state.step if is_saved else None  # in the file
-        # the first save gives an old model another name, which is told to this
+        # called with the new name of an old model, which the first save moves out of the way
         self.renamed: Callable[[str], None] | None = None
         self._alarm = alarm
         self._due = time.monotonic() + OFTEN
