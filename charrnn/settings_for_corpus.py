@@ -30,7 +30,6 @@ FOREVER = 1 << 40  # epochs of a run that minutes alone end
 SPEED, USUAL_CORES = 1e10, 2
 HIGHEST_LR = 0.02
 SETTLED = 2_000  # steps of a run; one that minutes cut shorter needs less dropout
-HALVED = 0.1  # nats below Rule.clear: held-out text that counting predicts so well needs half of it
 NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones bear a higher rate
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
@@ -82,15 +81,17 @@ class Rule:
     products: float = 3e9  # of a run without minutes, by the root of the symbols
     readings: float = 14  # symbols to read for each weight; fewer need a smaller network
     often: float = math.inf  # passes; a run that could have more, and more steps, is larger
-    reuse: float = 8  # passes x weights / symbols: more need dropout
-    high_reuse: tuple[float, float] = (35, 610)  # from one to the other dropconnect rises to 0.4
     dropout: float = 0.3  # at most
+    # passes x weights / symbols, from where to where dropout rises to that, dropconnect to 0.4
+    reuse: tuple[float, float] = (15, 400)
+    high_reuse: tuple[float, float] = (35, 610)
     blank: float = 0.05  # as a fraction of dropconnect
     lr: float = 0.004  # of a run of so many steps or more
     steps: float = 1200  # fewer need a higher rate
     targets: float = 512  # of a step; smaller ones need a lower rate, and no higher for few steps
     calls: float = 8e5  # products that take as long as the other work of a step, for all lanes
-    clear: float = 1.6  # nats; held-out text that counting predicts better needs less dropout
+    clear: tuple[float, float] = (1.55, 1.6)  # nats of counting: from ``easy`` to all of dropout
+    easy: float = 0.75  # the share that suits held-out text which counting predicts well
     work: float = 2e9  # symbols read x hidden; longer or wider runs need a lower rate
 
     def at(self, symbols: int, name: str) -> float:
@@ -105,14 +106,18 @@ class Rule:
 
 TANH = Rule()
 GRU = Rule(
-    *(GATED_SIZES, 6e9, 8, 5, 5, (17.5, 640)),
+    *(GATED_SIZES, 6e9, 8, 5),
+    reuse=(3.5, 100),
+    high_reuse=(17.5, 640),
+    clear=(1.5, 1.6),
+    easy=0.5,
     blank=0.25,
     steps=2200,
     targets=1,
     calls=1.7e6,
     work=math.inf,
 )
-LSTM = replace(GRU, lr=0.006, clear=1.45)
+LSTM = replace(GRU, lr=0.006, clear=(1.35, 1.45))
 
 
 def rule_of(cell: str) -> Rule:
@@ -222,10 +227,11 @@ def fit_noise(
 
     Text that counting predicts needs less, and so does a run that ends before it has settled.
     """
-    needed = settled * min(1.0, max(0.5, 1 - 0.5 * (rule.clear - counting) / HALVED))
-    dropout = needed * rule.dropout * max(0.0, 1 - rule.reuse / reuse)
+    needed = settled * float(np.interp(counting, rule.clear, (rule.easy, 1)))
+    log_reuse = math.log(reuse)
+    dropout = needed * rule.dropout * float(np.interp(log_reuse, np.log(rule.reuse), (0, 1)))
     if dropconnect is None:
-        fits = np.interp(math.log(reuse), np.log(rule.high_reuse), (0, 0.4))
+        fits = np.interp(log_reuse, np.log(rule.high_reuse), (0, 0.4))
         dropconnect = round(needed * float(fits), 2)
     blank = round(rule.blank * min(0.4, dropconnect), 2)
     return {"dropout": round(dropout, 2), "dropconnect": dropconnect, "blank": blank}

@@ -55,10 +55,10 @@ def weights(config: Fitted) -> int:
     ("symbols", "cell", "hidden", "epochs", "dropout", "lr"),
     [
         (15_025, "tanh", 160, 128, 0.3, 0.004),  # dinosaurs
-        (205_000, "tanh", 256, 31, 0.22, 0.004),  # names.txt
+        (205_000, "tanh", 256, 31, 0.06, 0.004),  # names.txt
         (1_003_854, "tanh", 392, 6, 0.0, 0.0035),  # tinyshakespeare.txt
-        (205_000, "gru", 256, 22, 0.28, 0.004),
-        (898_000, "gru", 376, 5, 0.09, 0.004),
+        (205_000, "gru", 256, 22, 0.26, 0.004),
+        (898_000, "gru", 376, 5, 0.06, 0.004),
         (1_003_854, "lstm", 312, 5, 0.05, 0.006),
     ],
 )
@@ -117,7 +117,7 @@ def test_given_sizes_and_epochs_change_what_is_dropped(symbols: int, cell: str) 
     shorter = fitted(symbols, cell=cell, epochs=max(1, usual.epochs // 4))
     for other in (smaller, shorter):
         assert all(getattr(other, name) <= getattr(usual, name) for name in DROPPED)
-    if usual.dropout and symbols > 10_000:
+    if usual.dropout and symbols > 20_000:
         assert max(smaller.dropout, shorter.dropout) < usual.dropout
     assert smaller.epochs == usual.epochs
     assert shorter.hidden == usual.hidden
@@ -140,7 +140,7 @@ def test_gated_cells_that_read_a_long_text_often_need_dropconnect(cell: str) -> 
 @pytest.mark.parametrize("cell", ["tanh", *GATED])
 def test_held_out_text_that_counting_predicts_leaves_less_dropout(cell: str) -> None:
     new, known = (fitted(20_000, period=period, cell=cell) for period in (None, 50))
-    assert known.dropout == pytest.approx(new.dropout / 2, abs=0.01)
+    assert known.dropout == pytest.approx((0.5 if cell in GATED else 0.75) * new.dropout, abs=0.01)
     assert known.dropconnect < new.dropconnect
     for name in ("hidden", "layers", "epochs", "lr", "batch", "bptt"):
         assert getattr(known, name) == getattr(new, name), "nothing else follows from the text"
