@@ -82,16 +82,17 @@ class Rule:
     readings: float = 14  # symbols to read for each weight; fewer need a smaller network
     often: float = math.inf  # passes; a run that could have more, and more steps, is larger
     dropout: float = 0.3  # at most
-    # passes x weights / symbols, from where to where dropout rises to that, dropconnect to 0.4
-    reuse: tuple[float, float] = (15, 400)
-    high_reuse: tuple[float, float] = (35, 610)
+    # passes x weights / symbols: none is dropped up to the first, all from the second, and between
+    # them a share by their logarithms
+    dropout_from: tuple[float, float] = (15, 400)
+    dropconnect_from: tuple[float, float] = (35, 610)  # to 0.4
     blank: float = 0.05  # as a fraction of dropconnect
     lr: float = 0.004  # of a run of so many steps or more
     steps: float = 1200  # fewer need a higher rate
     targets: float = 512  # of a step; smaller ones need a lower rate, and no higher for few steps
     calls: float = 8e5  # products that take as long as the other work of a step, for all lanes
-    clear: tuple[float, float] = (1.55, 1.6)  # nats of counting: from ``easy`` to all of dropout
-    easy: float = 0.75  # the share that suits held-out text which counting predicts well
+    clear: tuple[float, float] = (1.55, 1.6)  # nats of counting, from which ``easy`` rises to 1
+    easy: float = 0.75  # the share of both that suits held-out text which counting predicts well
     work: float = 2e9  # symbols read x hidden; longer or wider runs need a lower rate
 
     def at(self, symbols: int, name: str) -> float:
@@ -107,8 +108,8 @@ class Rule:
 TANH = Rule()
 GRU = Rule(
     *(GATED_SIZES, 6e9, 8, 5),
-    reuse=(3.5, 100),
-    high_reuse=(17.5, 640),
+    dropout_from=(3.5, 100),
+    dropconnect_from=(17.5, 640),
     clear=(1.5, 1.6),
     easy=0.5,
     blank=0.25,
@@ -227,12 +228,14 @@ def fit_noise(
 
     Text that counting predicts needs less, and so does a run that ends before it has settled.
     """
+
+    def risen(ends: tuple[float, float]) -> float:
+        return float(np.interp(math.log(reuse), np.log(ends), (0, 1)))
+
     needed = settled * float(np.interp(counting, rule.clear, (rule.easy, 1)))
-    log_reuse = math.log(reuse)
-    dropout = needed * rule.dropout * float(np.interp(log_reuse, np.log(rule.reuse), (0, 1)))
+    dropout = needed * rule.dropout * risen(rule.dropout_from)
     if dropconnect is None:
-        fits = np.interp(log_reuse, np.log(rule.high_reuse), (0, 0.4))
-        dropconnect = round(needed * float(fits), 2)
+        dropconnect = round(needed * 0.4 * risen(rule.dropconnect_from), 2)
     blank = round(rule.blank * min(0.4, dropconnect), 2)
     return {"dropout": round(dropout, 2), "dropconnect": dropconnect, "blank": blank}
 

@@ -47,6 +47,10 @@ def fitted(symbols: int, period: int | None = None, **given: Any) -> Fitted:
     return fit_settings(TrainConfig(**{"cores": 1, **given}), corpus_with(symbols, period))
 
 
+def hidden_share(config: Fitted) -> float:
+    return config.dropout + config.dropconnect
+
+
 def weights(config: Fitted) -> int:
     return weights_of(config.hidden, config.layers, config.cell)
 
@@ -117,8 +121,8 @@ def test_given_sizes_and_epochs_change_what_is_dropped(symbols: int, cell: str) 
     shorter = fitted(symbols, cell=cell, epochs=max(1, usual.epochs // 4))
     for other in (smaller, shorter):
         assert all(getattr(other, name) <= getattr(usual, name) for name in DROPPED)
-    if usual.dropout and symbols > 20_000:
-        assert max(smaller.dropout, shorter.dropout) < usual.dropout
+    if usual.dropout and symbols > 2_000:
+        assert max(map(hidden_share, (smaller, shorter))) < hidden_share(usual)
     assert smaller.epochs == usual.epochs
     assert shorter.hidden == usual.hidden
 
