@@ -27,8 +27,7 @@ def test_the_table_names_a_winner_and_shows_samples(program: Program) -> None:
     assert head.split() == [
         *("held-out", "difference", "std", "error", "time", "size", "settings", "samples")
     ]
-    assert len(rows) == 3
-    assert sum("counting" in row for row in rows) == 1
+    assert (len(rows), sum("counting" in row for row in rows)) == (3, 1)
     best = next(row for row in rows if "hidden" in row)
     assert "(best)" in best
     assert "".join(rows).count("(smallest)") == "".join(rows).count("(fastest)") == 1
@@ -38,6 +37,8 @@ def test_the_table_names_a_winner_and_shows_samples(program: Program) -> None:
     assert found["schema"].startswith("charrnn.sweep/")
     assert found["best"] == next(one for one in found["ranking"] if one["model"])
     assert [len(one["samples"]) for one in found["ranking"]].count(2) == 2
+    line = "sweep names.txt --examples files --try hidden=2 --epochs 1 -o text --json"
+    assert {len(text) for text in program.run(*line.split()).json["best"]["samples"]} == {60}
     assert found["best"]["settings"] in best
     losses = [one["nats_per_character"] for one in found["ranking"]]
     assert losses == sorted(losses)

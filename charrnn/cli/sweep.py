@@ -221,7 +221,7 @@ def show_ranking(ranking: list[Row], path: Path, options: Options, console: Cons
         if row["model"]:
             model = load(row["model"])
             row["parameters"] = model.parameters.architecture.parameter_count
-            row["samples"] = model.sample(2, seed=0)
+            row["samples"] = model.sample(2, max_characters=60, seed=0)  # of a long text the start
     trained = [row for row in ranking if row["model"]]
     good = [row for row in trained if not row["clearly_worse"]]
     if good:
