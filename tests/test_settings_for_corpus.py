@@ -47,7 +47,7 @@ def fitted(symbols: int, period: int | None = None, **given: Any) -> Fitted:
     return fit_settings(TrainConfig(**{"cores": 1, **given}), corpus_with(symbols, period))
 
 
-def hidden_share(config: Fitted) -> float:
+def dropped_share(config: Fitted) -> float:
     return config.dropout + config.dropconnect
 
 
@@ -122,7 +122,7 @@ def test_given_sizes_and_epochs_change_what_is_dropped(symbols: int, cell: str) 
     for other in (smaller, shorter):
         assert all(getattr(other, name) <= getattr(usual, name) for name in DROPPED)
     if usual.dropout and symbols > 2_000:
-        assert max(map(hidden_share, (smaller, shorter))) < hidden_share(usual)
+        assert max(map(dropped_share, (smaller, shorter))) < dropped_share(usual)
     assert smaller.epochs == usual.epochs
     assert shorter.hidden == usual.hidden
 
