@@ -31,7 +31,7 @@ from charrnn.runs import begin, configure, measure
 from charrnn.saving import locked, remedy
 from charrnn.system import LineFile, parse_line
 from charrnn.training.loop import Done, train
-from charrnn.workers import Executor, Here, map_in_order
+from charrnn.workers import Executor, map_in_order
 
 SCHEMA = "charrnn.sweep.run/2"
 ROWS = "sweep.jsonl"
@@ -116,9 +116,7 @@ class Folder:
     file: LineFile
     rows: dict[str, Row]  # by name
 
-    def run(
-        self, executor: Here | Executor, material: Material, trials: Iterable[Trial]
-    ) -> Iterator[Row]:
+    def run(self, executor: Executor, material: Material, trials: Iterable[Trial]) -> Iterator[Row]:
         """Make these runs, and yield each row as its run ends."""
         for row, run in map_in_order(executor, train_one, trials, in_order=False):
             try:
