@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -210,7 +211,7 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     bears = (WIDE / min(WIDE, max(NARROW, hidden))) ** 0.75
     hurry = bears * rule.steps / steps * min(1.0, targets / rule.targets)
     lr = max(LEAST_LR, share) * slower * min(HIGHEST_LR, rule.lr * max(1.0, hurry))
-    settled = min(1.0, steps / SETTLED) if is_endless else 1.0
+    settled = 1.0 if minutes is None else min(1.0, max(steps / SETTLED, passes / enough))
     return {
         "hidden": hidden,
         "layers": layers,
@@ -302,17 +303,17 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     config = replace(config, cores=1)  # others would take longer to start
     state = start(corpus, config)
     state.characters = config.epochs * len(corpus.train.ids) // 2
-    steps = (step for step in train(state, corpus, config) if isinstance(step, Step))
-    rate, seen, began = 0.0, 0, time.monotonic()
+    rates: list[float] = []
+    began = last = time.monotonic()
     with suppress(DivergedError):  # the run itself reports it
-        for number, step in enumerate(islice(steps, 1000)):
-            seen += step.characters
-            seconds = time.monotonic() - began
-            rate = seen / max(seconds, 1e-9)
-            if seconds > TRIAL:
+        for event in islice(train(state, corpus, config), 1000):
+            seconds, last = time.monotonic() - last, time.monotonic()
+            if isinstance(event, Step):
+                rates.append(event.characters / max(seconds, 1e-9))
+            if last - began > TRIAL:
                 break
-            if number == 0:  # the first step touches all memory for the first time
-                seen, began = 0, time.monotonic()
+    # The first step touches all memory for the first time, and another may be slow by chance.
+    rate = statistics.median(rates[1:] or rates or [0.0])
     return rate * max(1.0, SHARED * processes)
 
 
