@@ -53,9 +53,9 @@ class Ngrams:
         varieties = self._count(ids)
         levels = [self._level(order, counts) for order, counts in enumerate(varieties, 1)]
         self.share = np.concatenate([np.zeros(1), *(share for share, _ in levels)])
-        self.left = np.concatenate([left for _, left in levels])
+        self.backoff = np.concatenate([backoff for _, backoff in levels])
         # The children of context i are the nodes first[i] to first[i + 1] - 1.
-        children = np.bincount(self.keys // symbols, minlength=len(self.left))
+        children = np.bincount(self.keys // symbols, minlength=len(self.backoff))
         self.first = np.append(1, 1 + np.cumsum(children, dtype=np.int32)).astype(np.int32)
         self.last = (self.keys % symbols).astype(np.min_scalar_type(symbols))  # from node 1 on
 
@@ -79,8 +79,9 @@ class Ngrams:
             occurrences.append(np.add.reduceat(is_ngram, begins, dtype=np.uint32))
             shorter = suffix[-1][parent - starts[-2]].astype(np.int64)
             shorter = find(keys[-2], shorter * symbols + last, starts[-2])
-            before = np.bincount(shorter - starts[-2], minlength=len(keys[-2]))
-            varieties.append(np.where(before > 0, before, occurrences[-2]).astype(np.uint32))
+            predecessors = np.bincount(shorter - starts[-2], minlength=len(keys[-2]))
+            variety = np.where(predecessors > 0, predecessors, occurrences[-2])
+            varieties.append(variety.astype(np.uint32))
             suffix.append(shorter.astype(np.int32))
             node = np.cumsum(is_new, dtype=np.int32) + np.int32(starts[-1] - 1)
             starts.append(starts[-1] + len(begins))
@@ -97,12 +98,12 @@ class Ngrams:
         lost = discounts(counts)[np.minimum(counts, 3)]
         total = np.bincount(parents, counts, contexts)
         freed = np.bincount(parents, lost, contexts)
-        left: Floats = np.divide(
+        backoff: Floats = np.divide(
             freed, total, out=np.ones(contexts), where=total > 0
         )  # 1: nothing follows
         share = counts - lost
         np.divide(share, total[parents], out=share, where=counts > 0)
-        return share, left
+        return share, backoff
 
     def _nodes(self, order: int) -> slice:
         """Return the nodes of an order as indices of keys and occurrences."""
@@ -129,7 +130,7 @@ class Ngrams:
     def _add(self, rows: Floats, nodes: Nodes, lanes: NDArray[np.intp]) -> None:
         """Turn P(. | h') into P(. | h) in these lanes of the rows, with contexts h = nodes."""
         scale = np.ones(len(rows))
-        scale[lanes] = self.left[nodes]
+        scale[lanes] = self.backoff[nodes]
         rows *= scale[:, None]
         first = self.first[nodes]
         sizes = self.first[nodes + 1] - first
@@ -174,11 +175,11 @@ class Ngrams:
             ngram[context == NONE] = NONE
             h, hw = np.flatnonzero(context != NONE), np.flatnonzero(ngram != NONE)
             first, above = self.starts[order - 1], p.copy()  # above: with this order the highest
-            share, left = self._level(order, self.occurrences[nodes])
-            above[h] *= left[context[h] - first]
+            share, backoff = self._level(order, self.occurrences[nodes])
+            above[h] *= backoff[context[h] - first]
             above[hw] += share[ngram[hw] - nodes.start - 1]
             nats.append(-np.log(above))
-            p[h] *= self.left[context[h]]
+            p[h] *= self.backoff[context[h]]
             p[hw] += self.share[ngram[hw]]
             after_end = END + 1 if order == 1 else NONE
             context = np.concatenate([[after_end], ngram])[: len(ids)]

@@ -170,7 +170,9 @@ def json_of(difference: Difference | None) -> dict[str, float]:
     return {"difference": difference[0], "standard_error": difference[1]}
 
 
-def difference_of(ids: Ids, nats: NDArray[np.float64], others: NDArray[np.float64]) -> Difference:
+def difference_of(
+    ids: Ids, nats: NDArray[np.float64], reference: NDArray[np.float64]
+) -> Difference:
     """Return the difference of two predictors on the same symbols."""
     if not len(ids):
         return Difference(math.nan, math.nan)
@@ -180,12 +182,12 @@ def difference_of(ids: Ids, nats: NDArray[np.float64], others: NDArray[np.float6
     is_last[-1:] = True
     stops = np.flatnonzero(is_last) + 1
     starts = np.append(0, stops[:-1])
-    D, n = np.add.reduceat(nats - others, starts), stops - starts
+    D, n = np.add.reduceat(nats - reference, starts), stops - starts
     d, m = float(D.sum() / n.sum()), len(D)
     if m < 2:
         return Difference(d, math.nan)
-    rest = D - d * n
-    return Difference(d, math.sqrt(m / (m - 1) * float(rest @ rest)) / float(n.sum()))
+    residuals = D - d * n
+    return Difference(d, math.sqrt(m / (m - 1) * float(residuals @ residuals)) / float(n.sum()))
 
 
 def difference_from(baseline: Baseline, ids: Ids, nats: NDArray[np.float64]) -> Difference | None:

@@ -120,8 +120,8 @@ def softmax(o: Array64) -> Array64:
 def combine(predictors: Sequence[Predictor]) -> Predictor:
     """Return one predictor of all networks, with the mean novelty and the counts of most text."""
     first = predictors[0]
-    for other in predictors[1:]:
-        if other.vocabulary.characters != first.vocabulary.characters:
+    for predictor in predictors[1:]:
+        if predictor.vocabulary.characters != first.vocabulary.characters:
             raise ModelFileError("the models have different vocabularies", OTHER_VOCABULARY)
     models = [model for predictor in predictors for model in predictor.models]
     novelty = sum(model.vocabulary.novelty for model in models) / len(models)

@@ -232,12 +232,12 @@ class Model:
         if x.ndim != 1 or (len(x) and not is_whole):
             raise ValueError(f"ids are a row of whole numbers from 0 to {symbols - 1}")
         x = x.astype(np.intp)
-        left = np.append(still_to_come(x[1:]), 0)
+        to_come = np.append(still_to_come(x[1:]), 0)
         network = Network(self.parameters)
         o: Array64 = np.empty((len(x), symbols))
         for t, symbol in enumerate(x):
             if symbol == END or t == 0:
-                state = network.zeros(1, left=int(left[t]))
+                state = network.zeros(1, left=int(to_come[t]))
             o[t] = network.step(x[t : t + 1], state)[0]
         return o
 

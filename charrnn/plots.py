@@ -115,9 +115,9 @@ def heat_map(text: str, nats: Sequence[float]) -> str:
     from charrnn.export.html import LIGHT
 
     shown = [(c.replace("\n", "↵\n"), cost) for c, cost in zip(text[:LONGEST], nats, strict=False)]
-    rest = f" The first {LONGEST:,} are shown."
+    cut = f" The first {LONGEST:,} are shown."
     if len(text) <= LONGEST:
-        shown, rest = [*shown, ("■\n", nats[-1])], ""
+        shown, cut = [*shown, ("■\n", nats[-1])], ""
     parts = []
     for band, group in groupby(shown, lambda pair: band_of(pair[1])):
         run = list(group)
@@ -130,7 +130,7 @@ def heat_map(text: str, nats: Sequence[float]) -> str:
         parts.append(words)
     mean = Mean(math.fsum(nats), len(nats))
     bits, rate = f"{mean.nats * BITS:,.1f}", in_bits(mean.nats_per_character)
-    sums = f"{len(text):,} characters and the end: {bits} bits, {rate} for each.{rest}"
+    sums = f"{len(text):,} characters and the end: {bits} bits, {rate} for each.{cut}"
     style = "white-space:pre-wrap;overflow-wrap:anywhere"
     return f'<pre style="{style}">{"".join(parts)}</pre><p>{sums}</p>'
 

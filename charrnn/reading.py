@@ -192,7 +192,7 @@ def texts_of(codes: Codes) -> list[str]:
     ends = np.flatnonzero(codes == END_CODE).tolist()
     data = np.where(codes == END_CODE, ord("\n"), codes).astype("<u4").tobytes()
     text = data.decode("utf-32-le", "surrogatepass")
-    return [text[before + 1 : end] for before, end in pairwise([-1, *ends])]
+    return [text[last_end + 1 : end] for last_end, end in pairwise([-1, *ends])]
 
 
 def choose_cut(text: str) -> Literal["lines", "paragraphs"]:

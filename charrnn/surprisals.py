@@ -139,8 +139,8 @@ def score_ids(
         start, first = starts[lanes], reads_from[lanes]
         read = ends[lanes] - first
         warm = begins[lanes] - first
-        left = sizes[np.searchsorted(stops, start, "right")] - 1 - first
-        state = predictor.zeros(len(lanes), first, left)
+        to_come = sizes[np.searchsorted(stops, start, "right")] - 1 - first
+        state = predictor.zeros(len(lanes), first, to_come)
         _read(predictor, flat, start + first, read, warm, state, mixtures, nats, ranks)
     _add_lengths(predictor, ids, stops, sizes, nats, ranks)
     for cost in nats.values():

@@ -226,7 +226,7 @@ def compare(rows: list[Row], best: list[Row]) -> tuple[float, float]:
     pairs = [(row, by_seed[row["seed"]]) for row in rows if row["seed"] in by_seed]
     if not pairs:
         return math.nan, math.nan
-    of_seeds = [loss_of(row) - loss_of(other) for row, other in pairs]
+    of_seeds = [loss_of(row) - loss_of(best_row) for row, best_row in pairs]
     blocks = [[row["held_out_blocks"] for row in pair] for pair in pairs]
     of_blocks = [np.subtract(*pair) for pair in blocks if len(pair[0]) == len(pair[1])]
     samples = [of_seeds, list(np.mean(of_blocks, 0)) if of_blocks else []]

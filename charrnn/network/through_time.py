@@ -164,8 +164,8 @@ class Layer:
         product.hold(W.reshape(self._square))
         for d_state in d_before:
             d_state.fill(0)
-        others = d_before[1:]
-        from_itself = d_before if reads_h else others
+        beside_h = d_before[1:]
+        from_itself = d_before if reads_h else beside_h
         d_next: Array | None = None
         begun: Sequence[int] = ()
         with in_place():
@@ -182,7 +182,7 @@ class Layer:
                             d_state[lane] = 0
                     if reads_h:
                         np.add(d_h, d_before[0], d_h)
-                backward((d_h, *others), ux, tape, factor, d_before)
+                backward((d_h, *beside_h), ux, tape, factor, d_before)
                 d_next, begun = d_wh, starts[t]
 
     def d_ux(self, steps: int) -> list[Array]:
@@ -204,16 +204,16 @@ class Layer:
 
     def _begun_afresh(self, states: Sequence[Array], rows: Sequence[int]) -> Sequence[Array]:
         """Return the states with zeros in the rows where an example begins."""
-        h, *others = states
-        zeros = others
+        h, *beside_h = states
+        zeros = beside_h
         if self.cell.reads_h:  # the step before reads h as well: zero a copy
             begun = self._begun[: len(h)]
             np.copyto(begun, h)
-            h, zeros = begun, [begun, *others]
+            h, zeros = begun, [begun, *beside_h]
         for row in rows:
             for state in zeros:
                 state[row] = 0
-        return [h, *others]
+        return [h, *beside_h]
 
 
 class Unfolded:

@@ -67,17 +67,17 @@ class Epoch:
         """Yield the windows of this epoch from that number on."""
         rows = self._rows()
         for first in range(window * self.steps, self.windows * self.steps, self.steps):
-            to_come = self.lengths - first  # (B,) symbols of each lane
-            steps = min(self.steps, int(to_come.max()))
+            unread = self.lengths - first  # (B,) symbols of each lane
+            steps = min(self.steps, int(unread.max()))
             symbols = rows[first : first + steps + 1].astype(np.intp)
             x, y = symbols[:-1], symbols[1:]
             t = np.arange(steps)[:, None]
-            idle = t >= to_come if to_come.min() < steps else None
-            clock = left = None
+            idle = t >= unread if unread.min() < steps else None
+            clock = to_come = None
             if self.counting:  # the characters of the example before y, and after it
                 clock, ahead = self._around((self.bounds[:-1] + first + t) % self.total)
-                left = ahead - 1
-            yield Window(x, y, x == END, idle, clock, left)
+                to_come = ahead - 1
+            yield Window(x, y, x == END, idle, clock, to_come)
 
     def _rows(self) -> Ids:
         """Return the symbols of each lane and the one before them, (T + 1, B)."""

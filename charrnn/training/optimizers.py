@@ -37,10 +37,10 @@ def initial_moments(rule: Rule, p: Parameters) -> Moments:
 def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
     """Return the factor of the learning rate at a step, counted from 0: a rise, then a fall."""
     rising = min(1.0, (step + 1) / (warmup + 1))
-    left = 1.0 - progress
+    remaining = 1.0 - progress
     if schedule == "constant":
         return rising
-    falling = left if schedule == "linear" else (1 - math.cos(math.pi * left)) / 2
+    falling = remaining if schedule == "linear" else (1 - math.cos(math.pi * remaining)) / 2
     return rising * (FLOOR + (1 - FLOOR) * falling)
 
 

@@ -56,9 +56,9 @@ class Part:
     def read(self) -> tuple[Any, ...]:
         """Take the window and the states of these lanes from the memory; return what to compute."""
         memory, lanes, steps = self.memory, self.lanes, int(self.memory["steps"])
-        x, y, clock, left = np.ascontiguousarray(memory["symbols"][:, :steps, lanes])
+        x, y, clock, to_come = np.ascontiguousarray(memory["symbols"][:, :steps, lanes])
         begins, idle = memory["marks"][:, :steps, lanes]
-        window = Window(x, y, begins, idle if idle.any() else None, clock=clock, left=left)
+        window = Window(x, y, begins, idle if idle.any() else None, clock=clock, left=to_come)
         copy(memory["states"][:, lanes], self.states)
         return self.p, window, self.gradient, self.scale, list(memory["masks"][:, :, lanes]) or None
 

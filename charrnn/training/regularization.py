@@ -98,8 +98,8 @@ class OwnInputs:
         sampled = self.places(rng, window, done)
         chances = rng.random(sampled.shape, np.float32)
         x, reader, plain = window.x.copy(), self._reader, p.plain()
-        for before, h in zip(reader.states, state, strict=True):
-            before[0] = h
+        for states, h in zip(reader.states, state, strict=True):
+            states[0] = h
         arrays: list[Any] = [x, window.y, window.begins, None, window.clock, window.left]
         last = np.flatnonzero(sampled.any(1)).max(initial=-1)  # step with a sampled input
         for t in range(last + 1):
