@@ -1,6 +1,6 @@
 """JavaScript in V8 (package mini-racer), and pages in headless Chromium, controlled by two pipes.
 
-    with Browser(folder) as browser:
+    with closing(Browser(folder)) as browser:
         page = browser.open(folder / "names.html")
         assert page.ask("document.title") == "names"
 
@@ -9,23 +9,19 @@ The protocol is that of Chromium's developer tools: JSON messages, each followed
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import select
 import shutil
 import subprocess
-import time
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from py_mini_racer import MiniRacer
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-WITHOUT_ONE = "there is no chromium"
 PATIENCE = 300  # seconds before the browser counts as broken
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -35,7 +31,7 @@ FLAGS = [
 
 
 class Browser:
-    """Run a browser until the end of the block."""
+    """A browser that runs until it is closed."""
 
     def __init__(self, folder: Path) -> None:
         assert CHROMIUM is not None
@@ -60,17 +56,9 @@ class Browser:
         self._number = 0
         self._unread = b""
         self.heard: list[dict[str, Any]] = []  # events that no call waits for
-        self._pages: list[str] = []
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End the browser."""
         self._process.kill()
         self._process.wait()
         os.close(self._to)
@@ -104,34 +92,16 @@ class Browser:
         answer: dict[str, Any] = json.loads(message)
         return answer
 
-    def open(
-        self, path: Path, width: int = 1200, *, dark: bool = False, fragment: str = ""
-    ) -> Page:
-        """Open a page of this size with a light or dark colour scheme."""
+    def open(self, path: Path) -> Page:
+        """Open a page and wait until it is loaded."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._pages.append(target)
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         page = Page(self, attached["sessionId"])
         for domain in ("Page", "Runtime", "Network", "Log"):
             page.call(f"{domain}.enable")
-        page.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=900,
-            deviceScaleFactor=1,
-            mobile=width < 500,
-        )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        page.call("Emulation.setEmulatedMedia", features=[scheme])
-        page.call("Page.navigate", url=path.as_uri() + fragment)
+        page.call("Page.navigate", url=path.as_uri())
         page.ask(LOADED)
         return page
-
-    def close_pages(self) -> None:
-        """Close all pages that were opened."""
-        while self._pages:
-            self.call("Target.closeTarget", targetId=self._pages.pop())
-        self.heard.clear()
 
 
 LOADED = """new Promise((resolve) => {
@@ -158,22 +128,10 @@ class Page:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def until(self, condition: str) -> None:
-        """Wait until an expression is true; fail if the page reports an error."""
-        while not self.ask(f"Boolean({condition})"):
-            thrown = self.heard("Runtime.exceptionThrown")
-            assert not thrown, thrown
-            time.sleep(0.01)
-
     def heard(self, method: str) -> list[dict[str, Any]]:
         """Return the events of this name so far."""
         mine = (one for one in self.browser.heard if one.get("sessionId") == self._session)
         return [one["params"] for one in mine if one["method"] == method]
-
-    def picture(self) -> bytes:
-        """Return a screenshot of the whole page as PNG."""
-        answer = self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        return base64.b64decode(answer["data"])
 
 
 def is_quiet(page: Page) -> bool:
@@ -196,12 +154,13 @@ def ask(expression: str) -> Any:
 
 
 class Reading(HTMLParser):
-    """The elements of a page, their attributes, and the text of some."""
+    """The elements of a page, their attributes, and their texts."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: dict[str, list[str]] = {}
+        self.text = ""
         self._open: list[str] = []
         self.feed(page)
         self.close()
@@ -216,5 +175,6 @@ class Reading(HTMLParser):
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
+        self.text += data
         if self._open:
             self.texts[self._open[-1]][-1] += data

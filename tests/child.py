@@ -103,22 +103,15 @@ class Child:
         wait_until(is_met_or_over)
         assert is_met, self.err
 
-    def until_saved(self, name: str = "model.npz") -> None:
+    def until_saved(self) -> None:
         """Wait until the model file exists."""
-        self.until((self.folder / name).exists)
+        self.until((self.folder / "model.npz").exists)
 
-    def open_pipe(self, path: Path) -> IO[bytes]:
-        """Open a pipe that the child reads; a plain open() would wait for ever if it died."""
-        ends: list[int] = []
-
-        def is_open() -> bool:
-            with suppress(OSError):  # the child has not opened it yet
-                if not ends:
-                    ends.append(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
-            return bool(ends)
-
-        self.until(is_open)
-        return os.fdopen(ends[0], "wb")
+    def type(self, typed: bytes) -> None:
+        """Write into the pipe that is the child's standard input."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(typed)
+        self.process.stdin.flush()
 
     def send(self, number: int) -> None:
         """Send a signal."""
@@ -204,9 +197,9 @@ def read_screen(terminal: int) -> str:
     return seen.decode("utf-8").replace("\r\n", "\n")
 
 
-def answer(code: str, *args: Arg, stdin: bytes | IO[bytes] | None = None) -> str:
+def answer(code: str) -> str:
     """Run this code in a child of Python, and return what it prints."""
-    ended = finished([*PYTHON, "-c", code, *args], HOME, NOTHING, stdin)
+    ended = finished([*PYTHON, "-c", code], HOME, NOTHING, None)
     assert ended.status == 0, ended.err
     return ended.out
 
@@ -279,8 +272,3 @@ def is_running(process: int) -> bool:
 def program_with(code: str) -> list[str]:
     """Return the program after some lines of Python that change it."""
     return [*PYTHON, "-c", f"{code}\nfrom charrnn.__main__ import run\nrun()"]
-
-
-def test_only_the_program_changes_what_ctrl_c_does() -> None:
-    imported = "import signal; before = signal.getsignal(2); import charrnn.__main__; "
-    assert answer(f"{imported}print(signal.getsignal(2) is before)") == "True\n"

@@ -20,15 +20,8 @@ from tests.pages import GUIDE
 BEGIN, END = "<!-- from the code -->\n", "<!-- end of what is from the code -->\n"
 CODE = re.compile(r"^(```(?:console|python)\n.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
-SHARED = (
-    "model",
-    "models",
-    "as_json",
-    "quiet",
-    "force",
-    "cores",
-    "scheduler",
-)  # described once, by hand
+# described once, by hand
+SHARED = ("model", "models", "as_json", "quiet", "force", "cores", "scheduler")
 
 
 def options_page(page: str) -> str:
@@ -45,9 +38,8 @@ def options_page(page: str) -> str:
         }
         again = [f"`{first}`" for first in shown if first in learned]
         if again:
-            what = (
-                "all of its corpus, network and learning" if name == "sweep" else ", ".join(again)
-            )
+            everything = "all of its corpus, network and learning"
+            what = everything if name == "sweep" else ", ".join(again)
             parts.append(f"As for `train`: {what}.\n\n")
         parts += [option_line(option) for first, option in shown.items() if first not in learned]
         if name == "train":

@@ -115,10 +115,8 @@ def run_page(page: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def is_here(name: str | None) -> bool:
-    """Return True if this program or module is installed, or this file beside Python."""
-    if name is None or "/" in name:
-        return name is None or Path(sys.prefix, name).exists()
-    return shutil.which(name) is not None or find_spec(name) is not None
+    """Return True if this program or module is installed."""
+    return name is None or shutil.which(name) is not None or find_spec(name) is not None
 
 
 def free_port() -> int:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import (
+    AbstractContextManager,
     ExitStack,
     chdir,
     contextmanager,
@@ -45,7 +46,6 @@ class Program:
 
     def __init__(self, folder: Path, *, child: bool = False) -> None:
         self.folder = folder
-        self.command = CHARRNN
         self.child = child  # the default of child= in run()
 
     def __truediv__(self, name: str) -> Path:
@@ -90,7 +90,7 @@ class Program:
             with standard_input(stdin) as pipe:
                 status = in_this_process(args, folder, pipe, out, err, env)
             return children.result(status, contents(out), contents(err))
-        return children.finished([*(by or self.command), *args], folder, env, stdin, **how)
+        return children.finished([*(by or CHARRNN), *args], folder, env, stdin, **how)
 
     def train(self, *args: Arg, **how: Any) -> Result:
         """Train a small network for one epoch; later arguments win."""
@@ -111,7 +111,7 @@ class Program:
     ) -> tuple[int, str]:
         """Run a command on a pseudo-terminal; return its status and output."""
         if by or self.child or any(name.startswith(AT_START) for name in env):
-            line = [*(by or self.command), *args]
+            line = [*(by or CHARRNN), *args]
             return children.on_a_terminal(line, self.folder, env, columns)
         with children.pseudo_terminal(columns) as (ours, theirs), ExitStack() as stack:
             screen = stack.enter_context(ThreadPoolExecutor(1)).submit(children.read_screen, ours)
@@ -121,13 +121,11 @@ class Program:
             status = in_this_process(args, self.folder, stdin, out, err, env)
         return status, screen.result()
 
-    @contextmanager
     def going(
-        self, *args: Arg, by: Sequence[str] | None = None, env: Changes = NOTHING, **how: Any
-    ) -> Iterator[Child]:
+        self, *args: Arg, by: Sequence[str] = CHARRNN, **how: Any
+    ) -> AbstractContextManager[Child]:
         """Run a command in the background; kill it at the end of the block."""
-        with children.going([*(by or self.command), *args], self.folder, env, **how) as child:
-            yield child
+        return children.going([*by, *args], self.folder, NOTHING, **how)
 
 
 def in_this_process(

@@ -53,15 +53,7 @@ def test_each_line_is_answered_as_soon_as_it_is_there(well_trained: Program) -> 
     with well_trained.going("fill", "-", "--json", "-q", stdin=subprocess.PIPE) as child:
         assert child.process.stdin is not None
         for count, text in enumerate(["an_a", "b_b"], 1):
-            child.process.stdin.write(f"{text}\n".encode())
-            child.process.stdin.flush()
+            child.type(f"{text}\n".encode())
             child.until(lambda count=count: child.out.count("\n") == count)  # type: ignore[misc]
         child.process.stdin.close()
         assert child.end().status == 0
-
-
-def test_a_terminal_is_not_steered(well_trained: Program) -> None:
-    status, seen = well_trained.terminal("fill", "a\x1b[2J_", env={"NO_COLOR": "1"})
-    assert status == 0
-    assert "\x1b" not in seen
-    assert "a\\x1b[2J" in seen

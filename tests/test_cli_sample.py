@@ -126,14 +126,6 @@ def test_a_blank_line_stands_between_samples_that_hold_newlines(
     assert written(program, model, "-t", "1", "-t", "2")[0] == "a\nb\n\na\nb\n"
 
 
-@posix
-def test_a_terminal_is_not_steered(tmp_path: Path, program: Program) -> None:
-    model = saved(speller("a\x1bc"), tmp_path / "m.npz")
-    _, seen = program.terminal("sample", "-m", model, "-n", "1")
-    assert "a\\x1bc" in seen
-    assert written(program, model)[0] == "a\x1bc\n"
-
-
 def test_conditions_hold_and_a_note_counts_the_rest(
     coin: Path, tmp_path: Path, program: Program
 ) -> None:
@@ -156,8 +148,6 @@ def test_too_few_samples_are_an_error(abc: Path, program: Program) -> None:
     ran = sampled(program, abc, "-n", "5", "--unique")
     assert (ran.status, ran.out) == (1, "abc\n")
     assert "found only 1 of 5 samples" in ran.err
-    ran = sampled(program, abc, "--shortest", "9", "--longest", "5")
-    assert (ran.status, "at least 9 characters, and may have at most 5" in ran.err) == (2, True)
 
 
 def test_novel_samples_are_not_of_the_corpus_even_if_that_is_gone(well_trained: Program) -> None:
@@ -180,12 +170,6 @@ def test_novel_samples_are_not_of_the_corpus_even_if_that_is_gone(well_trained: 
     assert (ran.status, "samples may be copies" in ran.err) == (0, True)
 
 
-def test_without_a_model_the_one_for_given_names_draws(program: Program) -> None:
-    ran = program.run("sample", "-n", "3")
-    assert (ran.status, len(ran.lines)) == (0, 3)
-    assert "given-names" in ran.err
-
-
 def test_several_models_are_mixed_and_counts_can_be_used(program: Program) -> None:
     program.train("names.txt", "--counts", "-m", "a.npz")
     program.train("names.txt", "--seed", "1", "-m", "b.npz")
@@ -196,7 +180,3 @@ def test_several_models_are_mixed_and_counts_can_be_used(program: Program) -> No
         for use in ("network", "counts", "both")
     ]
     assert len(set(parts)) == 3
-    program.write("other.txt", "xyz\nzyx\n")
-    program.train("other.txt", "-m", "c.npz")
-    ran = program.run("sample", "-m", "a.npz", "-m", "c.npz")
-    assert (ran.status, "vocabularies" in ran.err) == (1, True)

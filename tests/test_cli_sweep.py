@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.child import children_of, dask_cluster, wait_until
-from tests.program import SMALL, Program
+from tests.program import SMALL, Program, is_refusal
 
 TRY = ("sweep", "names.txt", *SMALL[2:], "--try", "hidden=2,3")
 ENDLESS = (
@@ -55,38 +55,6 @@ def test_folders_are_numbered_and_seeds_are_counted(program: Program) -> None:
     assert not (program / "sweep-4").exists()
 
 
-@pytest.mark.parametrize(
-    ("line", "what", "hint", "status"),
-    [
-        ("names.txt", "--try NAME=VALUE,VALUE is missing", "--try hidden=64,128, or seeds", 2),
-        ("names.txt --try hiden=2,3", "--try hiden: train has no", "mean hidden?", 2),
-        ("names.txt --try hidden", "--try hidden: '' is not a whole number", "--help", 2),
-        ("names.txt --try hidden=2,x", "--try hidden: 'x' is not a whole number", "--help", 2),
-        ("names.txt --try counts=maybe", "--try counts: 'maybe' is not yes or no", "--help", 2),
-        ("names.txt --try hidden=2 --hidden 3", "--hidden and --try hidden=2 exclude", "Leave", 2),
-        ("names.txt --try size=3,4", "no such option that can be tried", "mean hidden?", 2),
-        ("names.txt --try holdout=0.1,0.2", "no such option that can be tried", "--help", 2),
-        ("names.txt --seeds 2 --holdout 0", "nothing is held out", "--holdout or --valid", 2),
-        ("names.txt --seeds 2 --cores 2 --scheduler x", "exclude each other", "Leave one", 2),
-        (
-            "names.txt --seeds 2 --scheduler x",
-            "no Dask scheduler answers at x",
-            "Give its address",
-            1,
-        ),
-        ("names.txt --seeds 1 --resume", "sweep holds no sweep", "Begin one first", 1),
-        ("none.txt --seeds 1", "none.txt does not exist", "Check the name", 1),
-    ],
-)
-def test_mistakes_are_named(program: Program, line: str, what: str, hint: str, status: int) -> None:
-    ended = program.run("sweep", *line.split())
-    assert ended.status == status, ended.err
-    error, advice = ended.err.splitlines()[-2:]
-    assert error.startswith("charrnn: error: ")
-    assert what in error
-    assert hint in advice
-
-
 def test_a_failed_run_does_not_stop_the_others(program: Program) -> None:
     line = ("sweep", "names.txt", *SMALL, "--batch", "4", "--try", "lr=0.01,1000000")
     ended = program.run(*line)
@@ -94,8 +62,11 @@ def test_a_failed_run_does_not_stop_the_others(program: Program) -> None:
     assert "1 of 2 runs failed; lr=1000000,seed=0: the loss diverged" in ended.err
     assert "lr=0.01 (best)" in ended.out
     assert "inf" in ended.lines[-1]
-    ended = program.run("sweep", "names.txt", "--seeds", "99999999999999999999")
-    assert ended.status == 2
+
+
+def test_a_scheduler_that_is_not_there_is_an_error(program: Program) -> None:
+    ended = program.run("sweep", "names.txt", "--seeds", "2", "--scheduler", "x")
+    is_refusal(ended, "no Dask scheduler answers at x", "Give its address")
 
 
 def rows_of(program: Program) -> list[str]:

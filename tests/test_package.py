@@ -125,7 +125,7 @@ def test_numpy_comes_with_the_work_and_not_with_the_options() -> None:
 
 
 # What a file for others or a figure needs, and nobody else
-SELDOM = {"charrnn.export.html", "matplotlib", "safetensors", "IPython"}
+SELDOM = {"charrnn.export.html", "charrnn.export.c_header", "matplotlib", "safetensors", "IPython"}
 
 
 @pytest.mark.parametrize(
@@ -135,17 +135,19 @@ SELDOM = {"charrnn.export.html", "matplotlib", "safetensors", "IPython"}
         ("--help", {"numpy", "tqdm", "pydantic"}),
         ("nonsense", {"numpy", "tqdm"}),
         ("export nowhere.html -m nowhere.npz", {"tqdm", "pydantic", "importlib.resources"}),
+        ("info", {"pydantic"}),
+        ("sample", {"pydantic"}),
         ("sample -m nowhere.npz", {"pydantic", "asyncio", "charrnn.workers"}),
         ("eval names.txt -m nowhere.npz", {"pydantic", "asyncio", "charrnn.workers"}),
         ("sweep --help", {"numpy", "tqdm", "pydantic", "charrnn.sweep"}),
         ("train nowhere.txt --hidden 3 --lr 0.1", {"pydantic"}),
-        ("reach -m nowhere.npz", {"tqdm", "pydantic"}),
+        ("reach names.txt", {"tqdm", "pydantic"}),
     ],
 )
 def test_what_is_not_needed_is_not_imported(
-    program: Program, line: str, unwanted: set[str]
+    trained: Program, line: str, unwanted: set[str]
 ) -> None:
-    timed = program.run("-X", "importtime", "-m", "charrnn", *line.split(), by=PYTHON).err
+    timed = trained.run("-X", "importtime", "-m", "charrnn", *line.split(), by=PYTHON).err
     imported = {row.rpartition("|")[2].strip() for row in timed.splitlines()}
     assert "charrnn.cli.console" in imported
     assert not (unwanted | SELDOM) & imported

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -15,7 +14,7 @@ import charrnn
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.model import Model, Surprisal
 from charrnn.plots import LONGEST, figure, heat_map
-from tests.child import PYTHON
+from tests.browser import Reading
 from tests.program import NAMES, Program
 
 CONFIG = charrnn.TrainConfig(hidden=4, layers=1, epochs=6, check_every=3, batch=4, bptt=8)
@@ -100,60 +99,29 @@ def test_what_cannot_be_drawn_is_refused(
     assert well_trained.refuses("info", *line, what=what, hint="", status=status).out == ""
 
 
-@pytest.mark.parametrize("line", [["info"], ["reach", "names.txt"], ["sample"]])
-def test_matplotlib_is_loaded_by_nobody_who_does_not_draw(
-    well_trained: Program, line: list[str]
-) -> None:
-    timed = well_trained.run("-X", "importtime", "-m", "charrnn", *line, by=PYTHON).err
-    imported = {row.rpartition("|")[2].strip().partition(".")[0] for row in timed.splitlines()}
-    assert "charrnn" in imported
-    assert not imported & {"matplotlib", "safetensors", "IPython"}
-    assert "charrnn.export.c_header" not in timed
-
-
 HOSTILE = "</pre><script>alert(1)</script>&amp;\"' onload=x <!-- \x1b[1m \u202e\n\t end"
-
-
-class Page(HTMLParser):
-    """The elements of some HTML, the names of their attributes, and its text."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.elements: set[str] = set()
-        self.attributes: set[str] = set()
-        self.titles: list[str] = []
-        self.text = ""
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        self.titles += [value or "" for name, value in attrs if name == "title"]
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def test_a_text_is_a_heat_map_with_its_sums() -> None:
     surprisal = Surprisal("an\nz", [0.1, 1.0, 2.0, 2.0, 9.0], [1] * 5)
-    page = Page(surprisal._repr_html_())
+    page = Reading(surprisal._repr_html_())
+    titles = [attributes["title"] for _, attributes in page.elements if "title" in attributes]
     assert page.text == "an↵\nz■\n4 characters and the end: 20.3 bits, 4.068 for each."
-    assert page.titles == ["1.4", "2.9 2.9", "13.0"]
+    assert titles == ["1.4", "2.9 2.9", "13.0"]
     assert repr(surprisal) == "<charrnn.Surprisal: 4 characters, 14.1 nats>"
 
 
 @given(st.one_of(st.text(max_size=30), st.just(HOSTILE)))
 def test_no_text_gets_out_of_a_heat_map(text: str) -> None:
     html = heat_map(text, [0.1, 9.0, 5.0][: len(text) + 1] + [2.0] * (len(text) - 2))
-    page = Page(html)
-    assert page.elements <= {"pre", "p", "span"}
-    assert page.attributes <= {"style", "title"}
+    for tag, attributes in Reading(html).elements:
+        assert tag in ("pre", "p", "span")
+        assert attributes.keys() <= {"style", "title"}
     assert not {"\x1b", "\u202e", "\x00"} & set(html)
 
 
 def test_a_long_text_is_cut_since_a_notebook_keeps_it() -> None:
-    page = Page(heat_map("an" * LONGEST, [0.1] * (2 * LONGEST + 1)))
+    page = Reading(heat_map("an" * LONGEST, [0.1] * (2 * LONGEST + 1)))
     assert page.text.startswith("an" * (LONGEST // 2) + f"{2 * LONGEST:,} characters")
     assert page.text.endswith(f"The first {LONGEST:,} are shown.")
 

@@ -219,5 +219,3 @@ def test_a_dash_is_standard_input_and_else_what_was_held_out(well_trained: Progr
     named = well_trained.run("reach", "names.txt", "--json").json
     assert well_trained.run("reach", "-", "--json", stdin=names).json == named
     assert well_trained.run("reach", "--json", stdin=names).json != named
-    what, hint = "the text has no examples", "Name a text that is not empty."
-    well_trained.refuses("reach", "-", what=what, hint=hint, stdin=b"")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import random
 import resource
 import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,7 +19,7 @@ import charrnn
 from charrnn import errors, model_file, saving
 from charrnn.errors import SaveError
 from charrnn.system import LineFile
-from tests.program import BRIEF, SMALL, Program
+from tests.program import SMALL, Program
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
 NOVEL = "It was a dark and stormy night.\n"
@@ -45,20 +43,6 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
             pass
 
 
-def test_training_replaces_no_novel(program: Program) -> None:
-    program.write("novel.txt", NOVEL)
-    program.refuses(
-        *("train", "names.txt", *BRIEF, "-m", "novel.txt"),
-        what="novel.txt already exists, and charrnn has not written it",
-        hint="Name another file, or add --force to replace it.",
-    )
-    program.refuses(
-        *("train", "names.txt", *BRIEF, "--metrics", "novel.txt", "-q"),
-        what="novel.txt holds lines that are not metrics of charrnn",
-        hint="Name another file with --metrics.",
-    )
-
-
 def test_no_save_from_python_replaces_the_corpus_unless_forced(tmp_path: Path) -> None:
     corpus = tmp_path / "names.txt"
     corpus.write_text("anna\nbob\ncleo\n" * 9)
@@ -77,36 +61,6 @@ def test_no_save_from_python_replaces_the_corpus_unless_forced(tmp_path: Path) -
         run.save(tmp_path / "link.npz")
     model.save(corpus, force=True)
     assert charrnn.load(corpus).sample(2, seed=1) == model.sample(2, seed=1)
-
-
-KILLED = """
-import sys
-from pathlib import Path
-import charrnn
-run = charrnn.train([Path("names.txt")], hidden=60, layers=1, epochs=900, seed=int(sys.argv[1]))
-for _ in run:
-    run.save("m.npz")
-    print(flush=True)
-"""
-
-
-def test_fault_18_a_kill_while_saving_leaves_a_whole_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("names.txt").write_text("\n".join(TEXTS))
-    for seed in range(2):
-        command = [sys.executable, "-c", KILLED, str(seed)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            time.sleep(random.Random(seed).random() / 10)
-            process.kill()
-        assert charrnn.resume("m.npz").checkpoint.state.step > 0
-    charrnn.load("m.npz").export("n.npz")
-    run = charrnn.resume("m.npz")
-    run.save("m.npz")
-    assert sorted(os.listdir()) == ["m.npz", "n.npz", "names.txt"]
 
 
 def full(_: object) -> None:

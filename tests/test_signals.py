@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import signal
 import subprocess
 import termios
@@ -12,12 +11,7 @@ import pytest
 
 from charrnn import model_file
 from charrnn.signals import Stopped, delayed, handled
-from tests.child import (
-    children_of,
-    is_running,
-    program_with,
-    wait_until,
-)
+from tests.child import answer, children_of, is_running, program_with, wait_until
 from tests.program import SMALL, Program, is_tidy, lines_of, seldom
 
 pytestmark = pytest.mark.child(True)
@@ -85,10 +79,10 @@ def test_fault_20_it_is_said_in_the_middle_of_a_step_and_twice_stops_at_once(
 def test_fault_20_before_training_a_signal_ends_it_cleanly(
     program: Program, number: signal.Signals
 ) -> None:
-    os.mkfifo(program / "pipe")
-    with program.going("train", "pipe", *SMALL) as child, child.open_pipe(program / "pipe") as pipe:
-        pipe.write(b"anna\n")
-        pipe.flush()
+    with program.going("train", "-", *SMALL, stdin=subprocess.PIPE) as child:
+        child.type(b"anna\n")
+        pipe = child.process.stdin
+        assert pipe is not None
         child.until(lambda: not any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))))  # it is read
         child.send(number)
         ended = child.end()
@@ -154,13 +148,10 @@ def test_fault_23_a_second_run_into_the_same_file_is_refused(program: Program) -
 def test_outside_of_training_a_signal_ends_it_cleanly(trained: Program) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         with trained.going("eval", "-", "--per-example", "-q", stdin=subprocess.PIPE) as child:
-            assert child.process.stdin is not None
-            child.process.stdin.write(b"anna\n")
-            child.process.stdin.flush()
+            child.type(b"anna\n")
             child.until(lambda child=child: child.out.endswith("\n"))  # type: ignore[misc]
             child.send(number)
             ended = child.end()
-            child.process.stdin.close()
         assert (ended.status, ended.err) == (STATUS[number], "")
 
 
@@ -175,3 +166,8 @@ def test_a_signal_waits_for_the_end_of_a_step_from_python() -> None:
     with pytest.raises(Stopped):
         take_step()
     assert steps == ["taken"]
+
+
+def test_only_the_program_changes_what_ctrl_c_does() -> None:
+    imported = "import signal; before = signal.getsignal(2); import charrnn.__main__; "
+    assert answer(f"{imported}print(signal.getsignal(2) is before)") == "True\n"

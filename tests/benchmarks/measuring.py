@@ -10,13 +10,6 @@ from collections.abc import Callable
 Work = Callable[[], object]
 
 
-def seconds_of(work: Work) -> float:
-    """Return the seconds of one call."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 LONG_ENOUGH = 1.0  # seconds; shorter measurements vary too much
 
 
@@ -34,7 +27,9 @@ def in_turn(works: dict[str, Work], rounds: int = 25) -> dict[str, list[float]]:
         while rounds > 0 or sum(map(sum, seconds.values())) < LONG_ENOUGH:
             rounds -= 1
             for name, work in works.items():
-                seconds[name].append(seconds_of(work))
+                start = time.perf_counter()
+                work()
+                seconds[name].append(time.perf_counter() - start)
     finally:
         gc.enable()
     return seconds
