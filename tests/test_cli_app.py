@@ -88,12 +88,8 @@ def test_help_is_coloured_on_a_terminal_only(program: Program) -> None:
         ("train --hiden 3", "--hidden"),
         ("train --hidden", "requires an argument"),
         ("train --hidden 0", "'0' is not a whole number from 1 to 1,048,576"),
-        ("train --hidden 3.0", "'3.0' is not a whole number"),
         ("train --lr inf", "'inf' is not a number"),
-        ("train --lr nan", "'nan' is not a number"),
         ("train --cell tanh,gru", "'charrnn sweep --try' compares several"),
-        ("train --cell tan", "'tan' is not one of tanh, gru, lstm, output"),
-        ("unfold", "TEXT"),
         ("unfold a b", "unexpected extra argument"),
         ("train --\x1b[31m", "No such option: --\\x1b[31m"),
     ],
@@ -108,18 +104,22 @@ def test_wrong_usage_is_said_by_typer_with_status_2(program: Program, line: str,
 def test_the_shell_completes_commands_options_and_names(program: Program) -> None:
     program.write("diary.txt", "x")
 
-    def completed(words: str) -> list[str]:
+    for words, expected in {
+        "charrnn sa": ["sample"],
+        "charrnn sample --tem": ["--temp"],
+        "charrnn sample -m gi": ["given-names"],
+        "charrnn train --examples p": ["paragraphs"],
+        "charrnn train di": ["dinosaurs", "diary.txt"],
+        "charrnn train names.txt --from la": ["latin"],
+        "charrnn train -m la": [],
+        "charrnn sweep --try hi": ["hidden="],
+        "charrnn guide s": ["sampling", "scoring"],
+        "charrnn guide x": [],
+    }.items():
         place = str(len(words.split(" ")) - 1)
         asked = {"COMP_WORDS": words, "COMP_CWORD": place, "_CHARRNN_COMPLETE": "complete_bash"}
         done = program.run(env=asked)
-        assert done.status == 0
-        return done.out.split()
-
-    assert completed("charrnn sa") == ["sample"]
-    assert "--temp" in completed("charrnn sample --te")
-    assert completed("charrnn train --examples p") == ["paragraphs"]
-    assert completed("charrnn sweep --try hi") == ["hidden="]
-    assert completed("charrnn train di") == ["dinosaurs", "diary.txt"]
+        assert (done.status, done.out.split()) == (0, expected), words
 
 
 def test_the_script_for_completion_is_shown(program: Program) -> None:

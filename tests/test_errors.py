@@ -17,7 +17,6 @@ from charrnn import model_file
 from charrnn.cli import info
 from charrnn.cli.console import in_words_of_the_command_line
 from charrnn.cli.options_from_settings import option_for
-from charrnn.default_settings import TrainConfig
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
 from tests.program import Program
 
@@ -132,10 +131,6 @@ def test_a_setting_is_called_what_is_typed_for_it(
 
 
 def test_errors_of_the_library_in_both_words(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="cores cannot be 0") as error:
-        TrainConfig(cores=0)
-    hint = "It may be a whole number from 1 to 1,024."
-    assert in_words_of_the_command_line(error.value) == ("--cores cannot be 0", hint)
     with pytest.raises(CharrnnError) as missing:
         model_file.load_trained(tmp_path / "none.npz")
     shipped = "a file, or dinosaurs, given-names, latin, reber or verses."

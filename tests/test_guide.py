@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from charrnn.cli.app import COMMANDS
-from charrnn.cli.guide import TOPICS, Options
-from charrnn.cli.options_from_settings import completer_of, options_of
-from charrnn.default_settings import settings_of
+from charrnn.cli.guide import TOPICS
+from charrnn.cli.options_from_settings import options_of
 from tests.child import CHARRNN
 from tests.make_pages import notebook, options_page, python_page
 from tests.pages import (
@@ -189,12 +188,6 @@ def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(progra
     assert not any(mark in shown for mark in ("```", "<!--", "](", "\x1b"))
     _, listed = program.terminal("guide", by=CHARRNN, env=pager)
     assert "• first-names: " in listed
-
-
-def test_topics_are_completed() -> None:
-    complete = completer_of(settings_of(Options)["topic"].values)
-    assert complete("s") == ["sampling", "scoring"]
-    assert complete("x") == []
 
 
 def test_the_notebook_of_the_book_runs_from_top_to_bottom(

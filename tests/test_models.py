@@ -120,17 +120,6 @@ def test_a_name_that_is_nearly_right_is_corrected(program: Program) -> None:
     program.refuses("info", "-m", "given-name", what=what, hint=hint)
 
 
-def test_names_are_completed(program: Program) -> None:
-    def completed(words: str) -> list[str]:
-        place = str(len(words.split(" ")) - 1)
-        asked = {"COMP_WORDS": words, "COMP_CWORD": place, "_CHARRNN_COMPLETE": "complete_bash"}
-        return program.run(env=asked).out.split()
-
-    assert completed("charrnn sample -m gi") == ["given-names"]
-    assert completed("charrnn train names.txt --from la") == ["latin"]
-    assert completed("charrnn train -m la") == []
-
-
 def test_they_are_part_of_a_release() -> None:
     files = [str(Path(model_at(name)).relative_to(HOME)) for name in MODELS]
     ignored = subprocess.run(["git", "check-ignore", *files], cwd=HOME, capture_output=True)

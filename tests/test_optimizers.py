@@ -24,27 +24,18 @@ def two_steps(rule: Rule, weight_decay: float = 0.0, faster: float = 1.0) -> Arr
     return p.flat
 
 
-def test_sgd_with_momentum() -> None:
-    # m: 2, then 0.9 * 2 - 1 = 0.8
-    np.testing.assert_allclose(two_steps("sgd"), 1 - 0.1 * 2 - 0.1 * 0.8)
-
-
-def test_adagrad() -> None:
-    # v: 4, then 5
-    np.testing.assert_allclose(two_steps("adagrad"), 1 - 0.1 + 0.1 / math.sqrt(5), rtol=1e-7)
-
-
-def test_rmsprop() -> None:
-    # v: 0.04, then 0.0396 + 0.01
-    expected = 1 - 0.1 * 2 / 0.2 + 0.1 / math.sqrt(0.0496)
-    np.testing.assert_allclose(two_steps("rmsprop"), expected, rtol=1e-6)
-
-
-def test_adam() -> None:
-    # m: 0.2, then 0.18 - 0.1; v: 0.004, then 0.003996 + 0.001
-    first = 0.1 * (0.2 / 0.1) / math.sqrt(0.004 / 0.001)
-    second = 0.1 * (0.08 / 0.19) / math.sqrt(0.004996 / (1 - 0.999**2))
-    np.testing.assert_allclose(two_steps("adam"), 1 - first - second, rtol=1e-7)
+@pytest.mark.parametrize(
+    ("rule", "first", "second"),
+    [
+        ("sgd", 2, 0.8),  # m: 2, then 0.9 * 2 - 1
+        ("adagrad", 1, -1 / math.sqrt(5)),  # v: 4, then 5
+        ("rmsprop", 2 / 0.2, -1 / math.sqrt(0.0496)),  # v: 0.04, then 0.0396 + 0.01
+        # m: 0.2, then 0.18 - 0.1; v: 0.004, then 0.003996 + 0.001
+        ("adam", 1, 0.08 / 0.19 / math.sqrt(0.004996 / (1 - 0.999**2))),
+    ],
+)
+def test_two_steps_worked_by_hand(rule: Rule, first: float, second: float) -> None:
+    np.testing.assert_allclose(two_steps(rule), 1 - 0.1 * first - 0.1 * second, rtol=1e-6)
 
 
 def test_adam_adds_e_to_the_root_without_its_bias() -> None:

@@ -51,14 +51,6 @@ def test_the_losses_are_those_of_eval(size: dict[str, Any], text: str) -> None:
     np.testing.assert_allclose(found.loss.values["L"][:, 0], scored.nats, rtol=1e-12)
 
 
-@networks
-def test_the_last_state_is_the_vector_of_embed(size: dict[str, Any]) -> None:
-    model = model_of(**size)
-    found = unfolded(model)
-    last = found.layers[-1].values["h"][-1]
-    np.testing.assert_allclose(last, model.embed([TEXT])[0], atol=1e-6)
-
-
 FUNCTIONS = {
     "exp": np.exp,
     "log": np.log,
