@@ -174,6 +174,11 @@ def window(symbols: int = SYMBOLS, *, resets: bool = True, idle: bool = False) -
     return Window(x, y, x == END_ID if resets else None, nothing, clock=clock, left=left)
 
 
+def cut(w: Window, steps: slice) -> Window:
+    """Return some steps of a window."""
+    return Window(**{name: a[steps] for name, a in vars(w).items() if a is not None})
+
+
 def state_of(p: Parameters) -> State:
     """Return a state that is carried in from an earlier window."""
     rng = np.random.default_rng(2)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.errors import SettingError
 from charrnn.network.architecture import KNOWN, read_before, seen, still_to_come
 from charrnn.vocabulary import END
 from tests.program import Program
@@ -52,16 +51,6 @@ def test_what_depends_on_the_position_alone_is_learned_with_a_clock(clock: bool)
     model = charrnn.fit([text() for _ in range(200)], config, holdout=0)
     nats = np.array([model.surprisal(text()).nats for _ in range(20)])[:, marked]
     assert (nats.mean() < 1.0) if clock else (nats.mean() > 1.6)  # log 2 is 0.69, log 8 is 2.08
-
-
-def test_a_model_to_start_from_has_a_clock_or_has_none() -> None:
-    small: dict[str, Any] = {"hidden": 4, "layers": 1, "epochs": 1}
-    with_clock, without = (
-        charrnn.fit(["anna", "bob"] * 4, clock=clock, **small) for clock in (True, False)
-    )
-    assert charrnn.fit(["anna", "bob"] * 4, epochs=1, start_from=with_clock).config.clock
-    with pytest.raises(SettingError, match="clock"):
-        charrnn.fit(["anna", "bob"] * 4, clock=True, epochs=1, start_from=without)
 
 
 @pytest.mark.parametrize("network", ["--clock", "--ends length", "--ends halt", "--cell output"])

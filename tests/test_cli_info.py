@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -99,13 +98,6 @@ def test_a_model_without_a_history_is_shown_too(program: Program) -> None:
     assert "\x1b" not in ran.out
     assert "\u202e" not in ran.out
     assert program.run("info", "-m", "odd.npz", "--json").json["best"] is None
-
-
-def test_json_of_any_vocabulary_is_one_line(program: Program) -> None:
-    saved(babbler('"\\\x1b\u2028\u202e\x7fé𝒳'), Path("odd.npz"))
-    out = program.run("info", "-m", "odd.npz", "--json").out
-    assert len(out.splitlines()) == 1
-    assert "".join(json.loads(out)["vocabulary"]) == "".join(sorted('"\\\x1b\u2028\u202e\x7fé𝒳'))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ ANEW = "Leave it out to resume, or train into another file with -m."
 THRESHOLD = "is not a number of bits of at least 0, or a multiple such as 1.5x"
 STARTED = "contradicts the model to start from, which has "
 MIXED = "the models have different vocabularies"
+LATIN = "the model was trained on other texts than given-names-latin, dinosaurs, verses alone"
 REPLACE = "Name another file, or add --force to replace it."
 OUTPUT = "-m x --cell output"
 RADIUS = "--init-radius 2"
@@ -148,6 +149,7 @@ EVAL: list[Row] = [
         for option in ("--per-example", "--per-char", "--above=1")
     ),
     (1, "missing.txt", "missing.txt does not exist", CHECK),
+    (1, "--held-out -m latin", LATIN, "name a text"),
     (1, "folder", "folder cannot be read: Is a directory", CHECK),
     (1, "-m no.npz names.txt", "there is no model no.npz", "or name another with -m: a file"),
 ]
@@ -205,6 +207,11 @@ INFO: list[Row] = [
     (1, "-m folder", "folder is not a model of charrnn", ""),
     (1, "-m model.npz -m no.npz", "there is no model no.npz", "Train one first, or name another"),
     (2, "names.txt", "unexpected argument: names.txt", "--help"),
+    (1, "-m given-name", "there is no model given-name", "Did you mean given-names? Train one"),
+    (2, "--plot curve.txt", "--plot: 'curve.txt' is not a file name", "--help"),
+    (1, "--plot bad.svg", "bad.svg already exists", REPLACE),
+    (1, "--plot nowhere/a.svg", "nowhere/a.svg cannot be saved", ""),
+    (1, "-m verses --plot a.svg", "a model has no learning curve", ""),
 ]
 
 EMBED: list[Row] = [
@@ -215,7 +222,20 @@ EMBED: list[Row] = [
     (1, "no.txt", "no.txt does not exist", CHECK),
     (1, "-o no/x.npy", "no/x.npy cannot be", "name another file"),
     (1, "-m no.npz", "there is no model no.npz", "Train one first"),
-    (1, "names.txt -o other.npy", "other.npy already exists", REPLACE),
+    (1, "names.txt -o bad.npy", "bad.npy already exists", REPLACE),
+]
+
+EXPORT: list[Row] = [
+    *(
+        (1, f"bad.{suffix}", f"bad.{suffix} already exists", "--force")
+        for suffix in ("html", "mjs", "h", "safetensors", "npz")
+    ),
+    (2, "a.pt", "unknown format: .pt", ".html"),
+    (2, "a.h --title A", "--title does not apply to .h", "Leave it out"),
+]
+
+GUIDE: list[Row] = [
+    (2, "samplng", "TOPIC: 'samplng' is not one of first-names, prepare-text, sampling", "--help"),
 ]
 
 SWEEP: list[Row] = [
@@ -243,6 +263,8 @@ TABLES = {
     "unfold": UNFOLD,
     "info": INFO,
     "embed": EMBED,
+    "export": EXPORT,
+    "guide": GUIDE,
     "sweep": SWEEP,
 }
 
@@ -253,8 +275,8 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
     made = Program(tmp_path_factory.mktemp("refusals"))
     made.write("names.txt", NAMES)
     made.write("bad.txt", b"\xff")  # a fault that is found when it is read
-    made.write("bad.html", "a drawing")
-    made.write("other.npy", "no array")
+    for suffix in ("html", "svg", "npy", "mjs", "h", "safetensors", "npz"):
+        made.write(f"bad.{suffix}", "not by charrnn")
     made.write("numbers.txt", "".join(f"{number}\n" for number in range(99)))
     begun = (*SIZE, "--check-every", "20", "--epochs", "3", "--lr", "0.002")
     made.run("train", "names.txt", *begun).says()

@@ -33,7 +33,6 @@ from tests.program import (
     summary_of,
 )
 
-posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 RUN = ("train", "names.txt", *SIZE, "--epochs", "3", "--check-every", "20", "--preview", "0")
 LONG = ("train", "names.txt", *SIZE, "--epochs", "20", "--check-every", "3")
 
@@ -157,7 +156,6 @@ def test_a_run_of_any_length_takes_at_most_25_lines(program: Program) -> None:
     assert ran.out.count("\n") == 2
 
 
-@posix
 @pytest.mark.parametrize("columns", [60, 120])
 def test_on_a_terminal_lines_fit_and_a_bar_shows_time_loss_and_speed(
     program: Program, columns: int
@@ -284,7 +282,6 @@ def stopped_after(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     assert not plans, "a run ended before it could be stopped"
 
 
-@posix
 @pytest.mark.parametrize(
     "options", ["", "--dropout 0.4 --counts", "--optimizer sgd", "--cell lstm"]
 )

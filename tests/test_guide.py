@@ -174,8 +174,6 @@ def test_a_topic_is_a_page(program: Program) -> None:
     page = (GUIDE / "sampling.md").read_text("utf-8")
     assert program.run("guide", "sampling").out == page
     assert program.run("guide", "sampling", "--raw").out == page
-    what = "TOPIC: 'samplng' is not one of first-names, prepare-text, sampling"
-    program.refuses("guide", "samplng", what=what, hint="--help", status=2)
 
 
 def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(program: Program) -> None:

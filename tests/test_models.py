@@ -58,11 +58,6 @@ def test_they_are_scored_on_what_was_held_out_of_their_corpus(program: Program, 
     assert max(row["x_oddest"] for row in rows) == pytest.approx(1, abs=1e-6)
 
 
-def test_nobody_is_asked_to_restore_a_corpus_of_the_package(program: Program) -> None:
-    what = "the model was trained on other texts than given-names-latin, dinosaurs, verses alone"
-    program.refuses("eval", "-m", "latin", what=what, hint="name a text")
-
-
 def test_a_file_of_that_name_comes_first(trained: Program) -> None:
     Path("model.npz").rename("latin")
     assert charrnn.load("latin").vocabulary.symbols < 30
@@ -113,11 +108,6 @@ def test_no_model_of_the_package_is_written_over(
     what = f"FILE would overwrite {link.name}"
     hint = "Name another file."
     program.refuses("export", link.name, "-m", "reber", "--force", what=what, hint=hint, status=2)
-
-
-def test_a_name_that_is_nearly_right_is_corrected(program: Program) -> None:
-    what, hint = "there is no model given-name", "Did you mean given-names? Train one first"
-    program.refuses("info", "-m", "given-name", what=what, hint=hint)
 
 
 def test_they_are_part_of_a_release() -> None:

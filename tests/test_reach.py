@@ -18,6 +18,7 @@ from tests.networks import (
     SYMBOLS,
     babbler,
     begun,
+    cut,
     independent,
     parameters_of,
     state_of,
@@ -43,11 +44,6 @@ def reading(begins: bool) -> Window:
     begun = np.zeros(w.x.shape, np.bool_)
     begun[3, 0] = begins
     return Window(w.x, w.y, begun)
-
-
-def cut(w: Window, steps: slice) -> Window:
-    assert w.begins is not None
-    return Window(w.x[steps], w.y[steps], w.begins[steps])
 
 
 def states_before(p: Parameters, w: Window, step: int) -> State:

@@ -11,8 +11,6 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from charrnn.default_settings import SampleConfig
@@ -342,11 +340,6 @@ def test_two_streams_know_nothing_of_each_other(other: Callable[[], Numbers]) ->
 def test_a_stream_is_the_same_however_it_is_looked_up() -> None:
     numbers = table()
     np.testing.assert_array_equal(uniform(keys(0, [7, 3]), 100, 5), numbers[100:105, [7, 3]])
-
-
-@given(st.floats(1e-290, 1e300))
-def test_the_largest_number_times_a_sum_is_less_than_the_sum(total: float) -> None:
-    assert (1 - 2.0**-52) * total < total
 
 
 def test_numbers_lie_between_zero_and_one() -> None:

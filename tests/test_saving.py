@@ -35,7 +35,6 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "m.npz"
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
 def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")  # to open it would wait for ever
     for path in (tmp_path / "pipe", tmp_path):

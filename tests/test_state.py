@@ -19,7 +19,7 @@ from charrnn.training.batches import Epoch
 from charrnn.training.loop import Done, Step
 from charrnn.training.state import ending, inherit, take_sizes
 from charrnn.vocabulary import Vocabulary
-from tests.networks import babbler
+from tests.networks import babbler, model_of
 
 
 @pytest.mark.parametrize(("patience", "why"), [(1, "patience"), (2, "patience"), (3, None)])
@@ -59,6 +59,10 @@ def test_sizes_are_those_of_the_model_unless_contradicted() -> None:
         take_sizes(TrainConfig(hidden=99), model)
     with pytest.raises(SettingError, match=r"cell gru contradicts .* which has tanh"):
         take_sizes(TrainConfig(cell="gru"), model)
+    with pytest.raises(SettingError, match=r"clock contradicts .* which has no clock"):
+        take_sizes(TrainConfig(clock=True), model)
+    with_clock = model_of("ab", hidden=4, layers=1, clock=True).language_model
+    assert take_sizes(TrainConfig(), with_clock).clock
 
 
 @pytest.mark.parametrize(

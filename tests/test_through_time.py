@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.through_time import Product, Unfolded, Window, sum_by_symbol
+from charrnn.network.through_time import Product, Unfolded, sum_by_symbol
 from tests.networks import (
     LANES,
     STEPS,
     SYMBOLS,
     begun,
+    cut,
     loss_of,
     masks_of,
     parameters_of,
@@ -28,11 +28,9 @@ PLAIN = Architecture(SYMBOLS, 5, 1)
 def test_two_short_windows_read_as_one_long_one() -> None:
     p, w = parameters_of(Architecture(SYMBOLS, 5, 2)), window()
     whole = begun(p, state_of(p)).nats(p, w)
-    assert w.begins is not None
     unfolded = begun(p, state_of(p))
-    first = unfolded.nats(p, Window(w.x[:2], w.y[:2], w.begins[:2]))
-    second = unfolded.nats(p, Window(w.x[2:], w.y[2:], w.begins[2:]))
-    np.testing.assert_allclose(np.concatenate([first, second]), whole, rtol=1e-12)
+    parts = [unfolded.nats(p, cut(w, steps)) for steps in (slice(2), slice(2, None))]
+    np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-12)
 
 
 def test_truncation_drops_the_gradient_and_keeps_the_state() -> None:
@@ -41,8 +39,8 @@ def test_truncation_drops_the_gradient_and_keeps_the_state() -> None:
     unfolded = Unfolded(p.architecture, STEPS, LANES, np.float64)
     loss = unfolded.nats_and_gradient(p, w, whole)
     unfolded.states[0][0] = 0
-    one = unfolded.nats_and_gradient(p, Window(w.x[:3], w.y[:3]), first)
-    two = unfolded.nats_and_gradient(p, Window(w.x[3:], w.y[3:]), second)
+    one = unfolded.nats_and_gradient(p, cut(w, slice(3)), first)
+    two = unfolded.nats_and_gradient(p, cut(w, slice(3, None)), second)
     assert one + two == pytest.approx(loss, rel=1e-12)
     np.testing.assert_allclose(first["V"] + second["V"], whole["V"], rtol=1e-9)
     assert np.abs(first["W1"] + second["W1"] - whole["W1"]).max() > 1e-3
@@ -62,9 +60,7 @@ def test_outputs_too_large_for_exp_do_not_overflow() -> None:
 def test_slopes_are_the_same_however_many_steps_are_taken_at_a_time(
     cell: str, at_a_time: int, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    p, w = parameters_of(Architecture(SYMBOLS, 5, 2, cell)), window()
-    assert w.begins is not None
-    w = replace(w, x=w.x[:steps], y=w.y[:steps], begins=w.begins[:steps], clock=None, left=None)
+    p, w = parameters_of(Architecture(SYMBOLS, 5, 2, cell)), cut(window(), slice(steps))
     size, together, apart = np.getbufsize(), p.like(), p.like()
     loss_of(p, w, state_of(p), masks_of(p), together)
     numbers = at_a_time * LANES * p.architecture.hidden * p.architecture.cell.gates

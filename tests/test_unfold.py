@@ -15,7 +15,7 @@ from charrnn.network.parameters import Parameters
 from charrnn.network.through_time import Unfolded, Window
 from charrnn.unfold import NAME, Part, Unfolding, unfold
 from charrnn.vocabulary import END
-from tests.networks import disagreement, model_of, slopes
+from tests.networks import cut, disagreement, model_of, slopes
 
 TEXT = "abcéa€cab"
 LONG = "".join(np.random.default_rng(0).choice([*"abcé€"], 150))
@@ -151,11 +151,3 @@ def test_the_gradient_of_a_state_is_that_of_central_differences(
 
     measured = [(loss(i, 1e-5) - loss(i, -1e-5)) / 2e-5 for i in range(size["hidden"])]
     np.testing.assert_allclose(found.layers[-1].values["dL/dh"][t], measured, rtol=1e-4, atol=1e-6)
-
-
-def cut(window: Window, steps: slice) -> Window:
-    assert window.begins is not None
-    assert window.clock is not None
-    assert window.left is not None
-    clock, left = window.clock[steps], window.left[steps]
-    return Window(window.x[steps], window.y[steps], window.begins[steps], clock=clock, left=left)
