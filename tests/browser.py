@@ -58,7 +58,6 @@ class Browser:
         self.heard: list[dict[str, Any]] = []  # events that no call waits for
 
     def close(self) -> None:
-        """End the browser."""
         self._process.kill()
         self._process.wait()
         os.close(self._to)
@@ -112,8 +111,6 @@ LOADED = """new Promise((resolve) => {
 
 
 class Page:
-    """One page of the browser."""
-
     def __init__(self, browser: Browser, session: str) -> None:
         self.browser, self._session = browser, session
 
@@ -144,12 +141,10 @@ def is_quiet(page: Page) -> bool:
 
 @cache
 def engine() -> MiniRacer:
-    """Return V8."""
     return MiniRacer()
 
 
 def ask(expression: str) -> Any:
-    """Return the value of a JavaScript expression."""
     return json.loads(str(engine().eval(f"JSON.stringify({expression})")))
 
 

@@ -52,7 +52,6 @@ class Result:
 
     @property
     def lines(self) -> list[str]:
-        """The lines of stdout."""
         return self.out.splitlines()
 
     @property
@@ -67,7 +66,6 @@ class Result:
 
 
 def result(status: int, out: bytes, err: bytes) -> Result:
-    """Return a result from the bytes of both streams."""
     return Result(status, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), out)
 
 
@@ -104,7 +102,6 @@ class Child:
         assert is_met, self.err
 
     def until_saved(self) -> None:
-        """Wait until the model file exists."""
         self.until((self.folder / "model.npz").exists)
 
     def type(self, typed: bytes) -> None:
@@ -114,7 +111,6 @@ class Child:
         self.process.stdin.flush()
 
     def send(self, number: int) -> None:
-        """Send a signal."""
         self.process.send_signal(number)
 
     def end(self) -> Result:
@@ -138,7 +134,6 @@ def started(line: Sequence[Arg], env: Changes, **how: Any) -> Iterator[subproces
 
 @contextmanager
 def going(line: Sequence[Arg], folder: Path, env: Changes, **how: Any) -> Iterator[Child]:
-    """Start a child in the background."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         how = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err} | how
         with started(line, env, cwd=folder, **how) as process:

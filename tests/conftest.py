@@ -90,13 +90,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def kills(pytestconfig: pytest.Config) -> int:
-    """The number of times a test kills its run."""
     return int(pytestconfig.getoption("kills"))
 
 
 @pytest.fixture(scope="session")
 def faults(pytestconfig: pytest.Config) -> int:
-    """The number of random faults that a test tries."""
     return int(pytestconfig.getoption("faults"))
 
 

@@ -35,7 +35,6 @@ LATIN = ("given-names-latin", "dinosaurs", "verses")
 
 
 def lines_of(name: str) -> list[str]:
-    """Return the lines of a corpus that comes along."""
     return [line for line in text_of(path_of(name), Reading()).split("\n") if line]
 
 
@@ -67,7 +66,6 @@ def fitted(name: str, texts: Path | list[str]) -> charrnn.Model:
 
 
 def trained(name: str) -> charrnn.Model:
-    """Return the model of this name."""
     if name != "latin":
         return fitted(name, Path(CORPORA.get(name, name)))
     with tempfile.TemporaryDirectory() as folder:

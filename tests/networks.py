@@ -157,7 +157,6 @@ def parameters_of(shape: Architecture) -> Parameters:
 
 
 def drawing_lengths(characters: str = "abcd", novelty: float = 0.01) -> LanguageModel:
-    """Return a network that draws the length of a text first."""
     p = parameters_of(Architecture(len(characters) + 2, 5, 1, head_name="length"))
     p["tau.place"][...] = np.log(np.linspace(0.5, 5, len(p["tau.place"])))
     return LanguageModel(p, Vocabulary(characters, novelty))
@@ -175,7 +174,6 @@ def window(symbols: int = SYMBOLS, *, resets: bool = True, idle: bool = False) -
 
 
 def cut(w: Window, steps: slice) -> Window:
-    """Return some steps of a window."""
     return Window(**{name: a[steps] for name, a in vars(w).items() if a is not None})
 
 
@@ -228,7 +226,6 @@ def disagreement(gradient: Parameters, measured: Slopes) -> float:
 
 
 def nats_of(model: LanguageModel, ids: Ids) -> Array64:
-    """Return the surprisal of each symbol."""
     return score_ids(Predictor([model]), ids)[0]["network"]
 
 

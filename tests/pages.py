@@ -30,10 +30,9 @@ from typing import Any
 
 import pytest
 
-from tests.child import PLAIN, finished, going
+from tests.child import HOME, PLAIN, finished, going
 from tests.program import SMALL, Program
 
-HOME = Path(__file__).parents[1]
 GUIDE = HOME / "charrnn" / "guide"
 PAGES = [HOME / "README.md", *sorted(GUIDE.glob("*.md"))]
 BLOCK = re.compile(r"((?:^<!--[^>]*-->\n+)*)^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -115,7 +114,6 @@ def run_page(page: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def is_here(name: str | None) -> bool:
-    """Return True if this program or module is installed."""
     return name is None or shutil.which(name) is not None or find_spec(name) is not None
 
 

@@ -52,7 +52,6 @@ class Program:
         return self.folder / name
 
     def write(self, name: str, content: str | bytes) -> Path:
-        """Write a file and return its path."""
         path = self.folder / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
@@ -176,7 +175,6 @@ def stream(content: bytes, errors: str = "strict") -> io.TextIOWrapper:
 
 
 def contents(file: io.TextIOWrapper) -> bytes:
-    """Return the bytes written to such a stream."""
     assert isinstance(file.buffer, io.BytesIO)
     return file.buffer.getvalue()
 
@@ -220,14 +218,12 @@ def summary_of(program: Program, *options: str | Path) -> dict[str, Any]:
 
 
 def plan_of(program: Program, *options: str | Path, corpus: str = "names.txt") -> dict[str, Any]:
-    """Return the plan of a dry run."""
     ran = program.run("train", corpus, "--dry-run", "--json", *options)
     assert ran.status == 0, ran.err
     return ran.json
 
 
 def saved_by(program: Program, *options: str | Path) -> Checkpoint:
-    """Train and return the saved checkpoint."""
     summary_of(program, *options)
     return model_file.load(program / "model.npz")
 

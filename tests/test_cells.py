@@ -6,14 +6,11 @@ And what outputs that are fed back forget.
 from __future__ import annotations
 
 import math
-import random
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 
-import charrnn
 from charrnn.network import Array, Array64
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS, Tanh
@@ -213,24 +210,3 @@ def test_with_the_truth_fed_back_only_the_last_character_is_known() -> None:
     model = LanguageModel(p, Vocabulary("abcdefgh", 0.01))
     after = [nats_of(model, model.vocabulary.encode(text))[-1] for text in ("abcdefa", "hhhhhfa")]
     assert after[0] == after[1]
-
-
-def recalled(cell: str, *, forced: bool = False) -> float:
-    """Return the nats of a character that is the first of its text, after some tossed coins.
-
-    Whatever is remembered, all that outputs should say on the way is: a and b are as likely.
-    """
-    tossed = random.Random(0)
-    sides = ["".join(tossed.choices("ab", k=9)) for _ in range(300)]
-    texts = [side + side[0] for side in sides]
-    size: dict[str, Any] = {"hidden": 24, "layers": 1, "bptt": 11, "batch": 20, "epochs": 40}
-    whole: dict[str, Any] = {"dropout": 0, "dropconnect": 0, "blank": 0}
-    config = charrnn.TrainConfig(cell=cell, teacher_forcing=forced, lr=0.01, **size, **whole)
-    learned = charrnn.fit(texts[:250], config, holdout=0.0)
-    return float(np.mean([learned.surprisal(text).nats[9] for text in texts[250:]]))
-
-
-def test_a_state_remembers_what_outputs_tell_nothing_of_and_outputs_do_not() -> None:
-    assert recalled("tanh") < 0.1
-    assert recalled("output") > 0.6  # tossing up would cost 0.69
-    assert recalled("output", forced=True) > 0.6

@@ -185,11 +185,7 @@ def test_any_text_is_learned_and_scored_or_refused(faults: int) -> None:
     @settings(max_examples=faults // 3)
     @given(TEXTS, TEXTS, numbers_of(TRAINING), words_of([*WORDS]), st.booleans())
     def check(
-        text: bytes,
-        other: bytes,
-        numbers: dict[str, str],
-        chosen: dict[str, str],
-        clock: bool,
+        text: bytes, other: bytes, numbers: dict[str, str], chosen: dict[str, str], clock: bool
     ) -> None:
         with tempfile.TemporaryDirectory() as name:
             program = Program(Path(name))

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import select
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -232,17 +229,11 @@ def test_a_word_in_place_of_a_file(made: Program) -> None:
 
 
 def test_rows_appear_as_lines_come(made: Program) -> None:
-    line = [sys.executable, "-m", "charrnn", "eval", "-", "--per-example", "-q"]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(line, cwd=made.folder, **pipes) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for number in (1, 2, 3):
-            os.write(process.stdin.fileno(), b"anna\n")
-            assert select.select([process.stdout], [], [], 30)[0]
-            assert process.stdout.readline().split()[0] == str(number).encode()
-        process.stdin.close()
-        assert process.wait() == 0
+    with made.going("eval", "-", "--per-example", "-q", stdin=subprocess.PIPE) as child:
+        for count in (1, 2, 3):
+            child.type(b"anna\n")
+            child.until(lambda count=count: child.out.count("\n") == count)  # type: ignore[misc]
+        assert child.out.splitlines()[-1].split()[0] == "3"
 
 
 def test_a_row_fits_a_terminal(made: Program) -> None:

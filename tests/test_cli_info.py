@@ -72,9 +72,7 @@ def test_the_curve_is_drawn_with_what_there_is(program: Program) -> None:
     assert not set("▁▂▃▄▅▆▇█") & set(plain)
 
 
-def test_whether_it_can_go_on_depends_on_the_corpus(
-    program: Program,
-) -> None:
+def test_whether_it_can_go_on_depends_on_the_corpus(program: Program) -> None:
     assert program.run("info", "--json").json["resume"] == {
         "is_possible": True,
         "why": "the corpus is there, unchanged; it ended by --epochs: give a larger one",

@@ -235,7 +235,7 @@ EXPORT: list[Row] = [
 ]
 
 GUIDE: list[Row] = [
-    (2, "samplng", "TOPIC: 'samplng' is not one of first-names, prepare-text, sampling", "--help"),
+    (2, "samplng", "TOPIC: 'samplng' is not one of first-names, prepare-text, sampling", "--help")
 ]
 
 SWEEP: list[Row] = [

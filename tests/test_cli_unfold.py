@@ -23,13 +23,11 @@ HOSTILE = "a</title></script /<script>\u202e\x1b&\n\"'"
 
 def test_the_losses_sum_to_those_of_eval(well_trained: Program) -> None:
     found = well_trained.run("unfold", "anna", "--json").json
-    scored = well_trained.run("eval", "--per-char", "--json", "-", stdin=b"anna\n").rows
     total = well_trained.run("eval", "--json", "-", stdin=b"anna\n").json
     assert found["nats"] == pytest.approx(total["nats"], abs=1e-3)
     assert found["schema"] == "charrnn.unfold/2"
-    assert [step["target"] for step in found["steps"]] == [row["character"] for row in scored]
-    costs = [row["nats"] for row in scored]
-    assert [step["nats"] for step in found["steps"]] == pytest.approx(costs, abs=1e-3)
+    assert sum(step["nats"] for step in found["steps"]) == pytest.approx(found["nats"], abs=1e-3)
+    assert [step["target"] for step in found["steps"]] == [*"anna", None]
     assert [step["reads"] for step in found["steps"]] == [None, *"anna"]
     assert found["symbols"] == [None, "\ufffd", *charrnn.load("model.npz").vocabulary.characters]
     assert np.shape(found["output"]["values"]["y_hat"]) == (5, len(found["symbols"]))

@@ -19,7 +19,6 @@ WHOLE = CorpusConfig(holdout=0.0)
 
 
 def parts_of(corpus: Corpus) -> tuple[list[str], list[str]]:
-    """Return the texts to learn from, and those held out."""
     parts = corpus.train, corpus.held_out
     train, held_out = (texts_of(corpus.vocabulary.codes[part.ids]) for part in parts)
     return train, held_out

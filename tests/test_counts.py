@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from charrnn import counts
 from charrnn.counts import Ngrams, baselines, discounts, places, sample_of
+from charrnn.system import path_of
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 Example = tuple[int, ...]  # without its END
 SYMBOLS = 6  # one more than the texts below use
-DATA = Path(__file__).parent.parent / "data"
 texts = st.lists(st.lists(st.integers(2, 4), max_size=6).map(tuple), min_size=1, max_size=8)
 
 
@@ -99,7 +99,7 @@ def test_steps_of_several_lanes_are_the_formula(
 
 @pytest.mark.parametrize("name", ["dinosaurs", "given-names", "reber", "verses"])
 def test_rows_of_a_corpus_sum_to_one_and_score_as_the_whole(name: str) -> None:
-    lines = (DATA / f"{name}.txt").read_text("utf-8").splitlines()
+    lines = Path(path_of(name)).read_text("utf-8").splitlines()
     vocabulary = Vocabulary("".join(sorted(set("".join(lines)))))
     ids = np.concatenate([np.append(vocabulary.encode(line), END) for line in lines[:500]])
     ngrams = Ngrams(ids, vocabulary.symbols)

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 import charrnn
 from charrnn.embed import Vectors, embed
-from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import Network
 from charrnn.vocabulary import END, codes_of
-from tests.networks import babbler, vocabulary_of
+from tests.networks import babbler, model_of
 from tests.program import Program
 
 
@@ -90,16 +89,9 @@ def last_state(model: LanguageModel, text: str) -> Vectors:
     return found
 
 
-def gated(cell: str) -> LanguageModel:
-    vocabulary = vocabulary_of("abcdefgh")
-    p = Parameters.zeros(Architecture(vocabulary.symbols, 7, 2, cell))
-    p.flat[...] = np.random.default_rng(0).standard_normal(p.flat.shape)
-    return LanguageModel(p, vocabulary)
-
-
 @pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
 def test_a_vector_is_the_top_state_after_the_last_character(cell: str) -> None:
-    model = gated(cell)
+    model = model_of("abcdefgh", cell=cell, layers=2, hidden=7).language_model
     texts = ["abc", "", "h", "aЖb", "abcdefgh" * 20]
     found = embed(model, texts)
     np.testing.assert_allclose(found, [last_state(model, text) for text in texts], atol=1e-7)

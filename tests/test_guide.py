@@ -16,16 +16,7 @@ from charrnn.cli.guide import TOPICS
 from charrnn.cli.options_from_settings import options_of
 from tests.child import CHARRNN
 from tests.make_pages import notebook, options_page, python_page
-from tests.pages import (
-    GUIDE,
-    PAGES,
-    Block,
-    blocks_of,
-    commands_of,
-    matches,
-    run_command,
-    run_page,
-)
+from tests.pages import GUIDE, PAGES, Block, blocks_of, commands_of, matches, run_command, run_page
 from tests.program import SMALL, Program
 
 

@@ -11,13 +11,7 @@ from pathlib import Path
 import pytest
 
 from charrnn import model_file
-from tests.child import (
-    Child,
-    needs_strace,
-    program_with,
-    strace,
-    wait_until,
-)
+from tests.child import Child, needs_strace, program_with, strace, wait_until
 from tests.program import Program, is_tidy, lines_of
 
 pytestmark = pytest.mark.child(True)
@@ -35,7 +29,6 @@ Files = tuple[bytes, bytes]
 
 
 def files_of(folder: Path) -> Files:
-    """Return the model and the metrics of a run."""
     return (folder / "model.npz").read_bytes(), (folder / "metrics.jsonl").read_bytes()
 
 

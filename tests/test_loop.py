@@ -18,7 +18,6 @@ ONE_LONG = Examples(np.arange(100_000, dtype=np.uint32) + 2)
 
 
 def lines(count: int, length: int) -> Examples:
-    """So many examples of so many symbols each."""
     ids = np.arange(count * length, dtype=np.uint32) + 2
     ids[length - 1 :: length] = END
     return Examples(ids)

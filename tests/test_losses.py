@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn.corpus import corpus_of
-from charrnn.default_settings import CorpusConfig
 from charrnn.losses import (
     BITS,
     BLOCK,
@@ -27,10 +25,10 @@ from charrnn.mixture import Predictor
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.surprisals import score_with
+from charrnn.system import path_of
 from charrnn.vocabulary import END, SCALARS, Vocabulary
-from tests.networks import score_texts
-
-DINOSAURS = Path(__file__).parent.parent / "data" / "dinosaurs.txt"
+from tests.networks import END as OUTSIDE
+from tests.networks import markov, score_texts
 
 
 def model(novelty: float = 0.01) -> LanguageModel:
@@ -45,22 +43,18 @@ def test_a_network_without_knowledge_is_unsure_among_all_symbols() -> None:
 
 
 def test_bigram_frequencies_score_their_entropy() -> None:
-    names = DINOSAURS.read_text("utf-8").splitlines()
-    corpus = corpus_of(names, CorpusConfig(holdout=0.0))
-    symbols, ids = corpus.vocabulary.symbols, corpus.train.ids
-    counts = np.zeros((symbols, symbols))
-    np.add.at(counts, (np.append(END, ids[:-1]), ids), 1)
-    p = Parameters.zeros(Architecture(symbols, symbols, 1))
-    p["U1"][...] = 20 * np.eye(symbols)  # the state is the last symbol
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(counts / counts.sum(axis=1, keepdims=True))
-    p["V"][...] = np.nan_to_num(logs, nan=0.0, neginf=-60).T
-    pairs = Counter(pair for name in names for pair in pairwise(f"\n{name}\n"))
+    names = Path(path_of("dinosaurs")).read_text("utf-8").splitlines()
+    pairs = Counter(pair for name in names for pair in pairwise([OUTSIDE, *name, OUTSIDE]))
     firsts = Counter(first for first, _ in pairs.elements())
-    entropy = -sum(n * math.log(n / firsts[pair[0]]) for pair, n in pairs.items())
-    score = score_texts(LanguageModel(p, Vocabulary(corpus.vocabulary.characters)), names)
+    after: dict[str, dict[str, float]] = {first: {} for first in firsts}
+    for (first, second), count in pairs.items():
+        after[first][second] = count / firsts[first]
+    entropy = -sum(n * math.log(after[first][second]) for (first, second), n in pairs.items())
+    bigrams = markov(after)
+    score = score_texts(bigrams, names)
     assert score.characters + score.ends == pairs.total()
-    assert score.nats == pytest.approx(entropy, rel=1e-6)
+    known = -pairs.total() * math.log1p(-bigrams.vocabulary.novelty)
+    assert score.nats == pytest.approx(entropy + known, rel=1e-6)
 
 
 @pytest.mark.parametrize("novelty", [0.0, 0.01])

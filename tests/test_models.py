@@ -11,7 +11,7 @@ import charrnn
 from charrnn import system
 from charrnn.system import MODELS, model_at
 from tests import make_models
-from tests.pages import HOME
+from tests.child import HOME
 from tests.program import Program
 
 MOST_BYTES = 1_500_000

@@ -42,16 +42,19 @@ print("done")
 
 
 @pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each training wait until all of its processes are ready."""
+def lanes(monkeypatch: pytest.MonkeyPatch) -> list[Lanes]:
+    """The lanes of each training, which waits until all of its processes are ready."""
     init = Lanes.__init__
+    made: list[Lanes] = []
 
     def wait(self: Lanes, *given: Any) -> None:
         init(self, *given)
         for _, pipe in self.children:
             assert select.select([pipe], [], [], 20)[0]
+        made.append(self)
 
     monkeypatch.setattr(Lanes, "__init__", wait)
+    return made
 
 
 def trained(path: Path, cores: int, **settings: Any) -> bytes:
@@ -64,14 +67,14 @@ def trained(path: Path, cores: int, **settings: Any) -> bytes:
 @pytest.mark.parametrize("more", [{}, {"cell": "lstm"}, {"ends": "length"}, {"cell": "output"}])
 @pytest.mark.parametrize("parts", [2, 4])
 def test_any_number_of_processes_writes_the_same_file(
-    tmp_path: Path, soon: None, parts: int, more: dict[str, Any]
+    tmp_path: Path, lanes: list[Lanes], parts: int, more: dict[str, Any]
 ) -> None:
     files = {trained(tmp_path, cores, parts=parts, **more) for cores in (1, 2, 3)}
     assert len(files) == 1
     assert files != {trained(tmp_path, 1, parts=1, **more)}
 
 
-def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path, soon: None) -> None:
+def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path, lanes: list[Lanes]) -> None:
     whole = trained(tmp_path, 1, parts=2)
     run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=2, cores=2))
     for _ in range(5):
@@ -116,13 +119,9 @@ def test_the_gradient_is_the_sum_over_the_parts(cores: int) -> None:
     np.testing.assert_allclose(gradients[1], gradients[0], rtol=1e-4, atol=1e-7)
 
 
-def test_fault_26_a_process_that_is_killed_ends_the_training(tmp_path: Path, soon: None) -> None:
-    lanes: list[Lanes] = []
-    init, note = Lanes.__init__, lanes.append
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Lanes, "__init__", lambda self, *g: [init(self, *g), note(self)][0])
-        run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=3, cores=3))
-        next(run)
+def test_fault_26_a_killed_process_ends_the_training(tmp_path: Path, lanes: list[Lanes]) -> None:
+    run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=3, cores=3))
+    next(run)
     children = [child for child, _ in lanes[-1].children]
     assert lanes[-1].are_ready
     children[1].kill()

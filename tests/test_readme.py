@@ -15,9 +15,9 @@ import pytest
 from charrnn.cli.app import COMMANDS
 from charrnn.cli.guide import TOPICS
 from charrnn.system import NAMES, path_of
+from tests.child import HOME
 from tests.pages import PAGES
 
-HOME = Path(__file__).parents[1]
 README = (HOME / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
 

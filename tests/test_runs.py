@@ -54,14 +54,12 @@ def is_usual(choice: Choice) -> bool:
 
 
 def settings_of(choice: Choice) -> Choice:
-    """Return the fields of TrainConfig for a choice."""
     named = {name: value for name, value in choice.items() if name != "reads"}
     layers = 1 if choice["cell"] == "output" else 2  # the layers below have no outputs
     return SIZE | named | READS[choice["reads"]] | {"layers": layers}
 
 
 def stepped(run: charrnn.Run, steps: int) -> charrnn.Run:
-    """Return the run, so many steps on."""
     next(islice((event for event in run if isinstance(event, Step)), steps - 1, None))
     return run
 
@@ -208,15 +206,6 @@ def test_patience_needs_text_that_is_held_out(program: Program) -> None:
 
 
 # What is learned
-
-
-@pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_a_gated_network_learns_names_by_heart(cell: str) -> None:
-    size: Choice = {"cell": cell, "hidden": 32, "layers": 1, "lr": 0.02, "epochs": 60}
-    whole: Choice = {"dropout": 0.0, "dropconnect": 0.0, "blank": 0.0}
-    names = ["anna", "bob", "clara"]
-    learned = charrnn.fit(names * 5, charrnn.TrainConfig(**size, **whole), holdout=0.0)
-    assert learned.score(names).nats_per_character < 0.4
 
 
 def test_a_network_comes_to_know_a_grammar() -> None:

@@ -43,7 +43,6 @@ def drawn(
 
 
 def texts(*args: Any, **how: Any) -> list[str]:
-    """The samples without their prime."""
     prime = args[2] if len(args) > 2 else ""
     return [sample.text.removeprefix(prime) for sample in drawn(*args, **how)]
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import resource
-import signal
 import stat
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -19,15 +16,14 @@ import charrnn
 from charrnn import errors, model_file, saving
 from charrnn.errors import SaveError
 from charrnn.system import LineFile
+from tests.child import NOTHING, PYTHON, going
 from tests.program import SMALL, Program
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
-NOVEL = "It was a dark and stormy night.\n"
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    """A model, saved in the middle of an epoch."""
     run = charrnn.train(TEXTS, hidden=5, layers=1, batch=3, bptt=4, epochs=3)
     for _ in range(20):
         next(run)
@@ -131,13 +127,11 @@ def test_fault_23_a_lock_keeps_others_out_and_goes_with_its_holder(tmp_path: Pat
         pass
     assert not lock.exists()
     code = "from charrnn.saving import locked\nimport time\nwith locked('m.npz'):\n  print()\n"
-    command = [sys.executable, "-uc", code + "  time.sleep(60)"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
+    command = [*PYTHON, "-uc", f"{code}  time.sleep(60)"]
+    with going(command, tmp_path, NOTHING) as child:  # at its end it is killed
+        child.until(lambda: child.out == "\n")
         with pytest.raises(errors.SaveError), saving.locked(path):
             pass
-        process.send_signal(signal.SIGKILL)
     with saving.locked(path):
         pass
 

@@ -18,6 +18,7 @@ from charrnn.mixture import MIXABLE_HEADS, Predictor, combine
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
 from charrnn.surprisals import groups_of, join, score_ids, score_with
+from charrnn.system import path_of
 from charrnn.vocabulary import END, Vocabulary
 from tests.networks import SHAPES
 
@@ -26,7 +27,6 @@ ONE_PASS = 1 << 30  # symbols of a stretch, so that no text is cut
 FEWER = [a for a in SHAPES if a.layers == 2 or a.cell_name == "output"]
 MIXED = [a for a in FEWER if a.head_name in MIXABLE_HEADS and not a.requested]
 MODELS = [(a, False) for a in FEWER] + [(a, True) for a in MIXED]
-DATA = Path(charrnn.__file__).parent.parent / "data"
 LOSSES = {  # model -> nats per character of its corpus, by the exact sums of version 0.2
     "dinosaurs": ("dinosaurs", "\n", 1.350203),
     "given-names": ("given-names", "\n", 4.405958),
@@ -150,7 +150,7 @@ def test_groups_depend_on_the_texts_alone() -> None:
 def test_losses_of_the_models_of_the_package(name: str) -> None:
     corpus, gap, expected = LOSSES[name]
     model = charrnn.load(name)
-    blocks = (DATA / f"{corpus}.txt").read_text(encoding="utf-8").split(gap)
+    blocks = Path(path_of(corpus)).read_text(encoding="utf-8").split(gap)
     predictor = Predictor([model.language_model])
     groups = groups_of(block for block in blocks if block.strip())
     score = sum((score_of(score_with(predictor, group)) for group in groups), Score())

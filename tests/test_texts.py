@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 import charrnn
@@ -15,17 +13,10 @@ from tests.program import BRIEF, Program
 
 @pytest.fixture
 def program(program: Program) -> Program:
-    """The program, and folders for models and texts."""
     for folder in ("models", "texts", "away"):
         (program / folder).mkdir()
     (program / "names.txt").rename(program / "texts" / "names.txt")
     return program
-
-
-def text_of(path: Path) -> str:
-    """What a model file says of itself."""
-    with np.load(path) as file:
-        return bytes(file["charrnn.json"]).decode("ascii")
 
 
 @pytest.mark.parametrize("absolute", [False, True])

@@ -15,7 +15,7 @@ from charrnn.network.parameters import Parameters
 from charrnn.network.through_time import Unfolded, Window
 from charrnn.unfold import NAME, Part, Unfolding, unfold
 from charrnn.vocabulary import END
-from tests.networks import cut, disagreement, model_of, slopes
+from tests.networks import CHARACTERS, cut, disagreement, model_of, slopes
 
 TEXT = "abcéa€cab"
 LONG = "".join(np.random.default_rng(0).choice([*"abcé€"], 150))
@@ -49,6 +49,9 @@ def test_the_losses_are_those_of_eval(size: dict[str, Any], text: str) -> None:
     found, scored = unfolded(model, text), model.surprisal(text)
     assert found.nats == pytest.approx(model.score([text]).nats, rel=1e-12)
     np.testing.assert_allclose(found.loss.values["L"][:, 0], scored.nats, rtol=1e-12)
+    room = found.loss.values["room for unknown characters"][:-1, 0]
+    of_known = [cost for cost, letter in zip(room, text, strict=True) if letter in CHARACTERS]
+    np.testing.assert_allclose(of_known, -np.log1p(-model.vocabulary.novelty), atol=1e-6)
 
 
 FUNCTIONS = {
@@ -72,7 +75,6 @@ def test_each_equation_is_true(size: dict[str, Any], text: str) -> None:
 
 
 def assert_true(part: Part, name: str, template: str) -> None:
-    """The equation holds for all steps and units."""
     values = {f"v{i}": column(part, of) for i, of in enumerate(NAME.findall(template))}
     places = iter(values)
     code = NAME.sub(lambda _: f"({next(places)})", template).replace("^", "**")

@@ -11,12 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.vocabulary import END, SCALARS, UNKNOWN, Vocabulary
+from tests.networks import vocabulary_of
 
 ABC = Vocabulary("abc", novelty=0.1)
-
-
-def vocabulary_of(text: str) -> Vocabulary:
-    return Vocabulary("".join(sorted(set(text))))
 
 
 def many(count: int) -> Vocabulary:

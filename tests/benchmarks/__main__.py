@@ -21,7 +21,6 @@ SECTIONS = (*QUICK, "seconds", "learning")
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
     made = argparse.ArgumentParser(
         prog="python -m tests.benchmarks",
         description=__doc__,

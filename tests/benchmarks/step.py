@@ -66,7 +66,6 @@ def report(against: list[str]) -> None:
 
 
 def report_on(cell: str, shape: Shape, against: list[str]) -> None:
-    """Print the row of one cell and shape."""
     ours: list[float] = []
     theirs: dict[str, list[float]] = {}
     for _ in range(ROUNDS):
