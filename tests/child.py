@@ -141,17 +141,13 @@ def going(line: Sequence[Arg], folder: Path, env: Changes, **how: Any) -> Iterat
 
 
 def finished(
-    line: Sequence[Arg], folder: Path, env: Changes, stdin: bytes | IO[bytes] | None, **how: Any
+    line: Sequence[Arg], folder: Path, env: Changes, stdin: bytes | None, **how: Any
 ) -> Result:
     """Run a child without a terminal to its end. Bytes for stdin go through a pipe."""
-    typed = stdin if isinstance(stdin, bytes) else None
-    if stdin is None:
-        how["stdin"] = subprocess.DEVNULL
-    else:
-        how["stdin"] = stdin if typed is None else subprocess.PIPE
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    streams["stdin"] = subprocess.DEVNULL if stdin is None else subprocess.PIPE
     with started(line, env, cwd=folder, **streams | how) as process:
-        out, err = process.communicate(typed, timeout=PATIENCE)
+        out, err = process.communicate(stdin, timeout=PATIENCE)
     return result(process.returncode, out or b"", err or b"")
 
 

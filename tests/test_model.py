@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,12 +22,6 @@ CONFIG = charrnn.TrainConfig(hidden=16, layers=1, epochs=3)
 @pytest.fixture(scope="module")
 def model() -> charrnn.Model:
     return charrnn.fit(TEXTS, CONFIG)
-
-
-@pytest.mark.parametrize("text", [["a", "_"], b"a_", None])
-def test_what_is_filled_in_is_one_text(model: charrnn.Model, text: Any) -> None:
-    with pytest.raises(SettingError, match="text cannot be"):
-        model.fill(text)
 
 
 def test_everything_that_is_announced_is_there() -> None:
@@ -199,8 +192,9 @@ def test_a_model_of_a_run_stays_what_it_was_when_it_was_asked_for(tmp_path: Path
 def test_what_is_no_text_is_refused_as_one(model: charrnn.Model, wrong: object) -> None:
     with pytest.raises(SettingError, match="prime"):
         model.sample(prime=wrong)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="text"):
-        model.surprisal(wrong)  # type: ignore[arg-type]
+    for function in (model.surprisal, model.fill):
+        with pytest.raises(SettingError, match="text cannot be"):
+            function(wrong)  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="texts"):
         model.score(wrong)  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="texts"):
