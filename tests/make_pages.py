@@ -58,7 +58,8 @@ def option_line(option: Option) -> str:
     if setting.default is not MISSING and default and default != "chosen for the corpus":
         facts.append(f"default {default}")
     note = f" ({'; '.join(filter(None, facts))})" if any(facts) else ""
-    return f"- `{', '.join(names)}{metavar}`{note}: {sentence(setting.about)}\n"
+    sentence = re.split(r"(?<=\w)\. |; ", setting.about)[0].rstrip(".")
+    return f"- `{', '.join(names)}{metavar}`{note}: {sentence}.\n"
 
 
 def allowed(values: Any) -> str:
@@ -66,11 +67,6 @@ def allowed(values: Any) -> str:
     text = re.sub(r"^a (?:whole )?number ", "", values.allowed)
     text = re.sub(r"^from (\S+) to [\d,]{9,}$", r"from \1", text)
     return text if text.startswith("from ") else ""
-
-
-def sentence(text: str) -> str:
-    """Return the first sentence, without what follows a semicolon."""
-    return re.split(r"(?<=\w)\. |; ", text)[0].rstrip(".") + "."
 
 
 def python_page(page: str) -> str:

@@ -8,7 +8,6 @@ from importlib import import_module
 import pytest
 
 from tests.benchmarks import __main__ as benchmarks
-from tests.benchmarks.__main__ import SECTIONS
 from tests.benchmarks.seconds import split_of
 from tests.pages import GUIDE
 
@@ -36,4 +35,4 @@ def test_every_measurement_that_a_page_names_can_be_started(page: str) -> None:
     assert named
     for words in named:
         sections = words.partition("learning")[0].split()  # what follows it is for train
-        assert set(sections) <= {*SECTIONS}, words
+        assert set(sections) <= {*benchmarks.SECTIONS}, words

@@ -152,6 +152,7 @@ WORDS = {
     "--ends": ["symbol", "halt"],
     "--encoding": ["utf-8", "latin-1", "utf-16", "utf-7", "cp1252", "unicode_escape", "gb18030"],
 }
+CHOSEN = st.fixed_dictionaries({}, optional={k: st.sampled_from(v) for k, v in WORDS.items()})
 TRAINING = [
     *("--hidden", "--layers", "--bptt", "--batch", "--lr", "--holdout", "--dropout", "--blank"),
     *("--dropconnect", "--clip", "--warmup", "--weight-decay", "--check-every", "--patience"),
@@ -162,11 +163,6 @@ SAMPLING = ["--temp", "--top-k", "--top-p", "--seed", "--count"]
 
 def numbers_of(names: list[str]) -> st.SearchStrategy[dict[str, str]]:
     return st.dictionaries(st.sampled_from(names), NUMBERS, max_size=3)
-
-
-def words_of(names: list[str]) -> st.SearchStrategy[dict[str, str]]:
-    chosen = {name: st.sampled_from(WORDS[name]) for name in names}
-    return st.fixed_dictionaries({}, optional=chosen)
 
 
 def is_an_answer(ended: Result) -> bool:
@@ -183,7 +179,7 @@ def spelt(chosen: dict[str, str]) -> list[str]:
 
 def test_any_text_is_learned_and_scored_or_refused(faults: int) -> None:
     @settings(max_examples=faults // 3)
-    @given(TEXTS, TEXTS, numbers_of(TRAINING), words_of([*WORDS]), st.booleans())
+    @given(TEXTS, TEXTS, numbers_of(TRAINING), CHOSEN, st.booleans())
     def check(
         text: bytes, other: bytes, numbers: dict[str, str], chosen: dict[str, str], clock: bool
     ) -> None:

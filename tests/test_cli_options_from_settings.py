@@ -149,6 +149,7 @@ EVAL: list[Row] = [
         for option in ("--per-example", "--per-char", "--above=1")
     ),
     (1, "missing.txt", "missing.txt does not exist", CHECK),
+    (1, "Rex", "Rex does not exist", "echo Rex | charrnn eval"),
     (1, "--held-out -m latin", LATIN, "name a text"),
     (1, "folder", "folder cannot be read: Is a directory", CHECK),
     (1, "-m no.npz names.txt", "there is no model no.npz", "or name another with -m: a file"),
@@ -293,15 +294,8 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
     [(command, *row) for command, rows in TABLES.items() for row in rows],
 )
 def test_fault_14_refusals(
-    there: Program,
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
-    status: int,
-    line: str,
-    what: str,
-    hint: str,
+    there: Program, command: str, status: int, line: str, what: str, hint: str
 ) -> None:
-    monkeypatch.chdir(there.folder)
     refused = there.refuses(
         *(command, *line.split()), what=f"error: {what}", hint=hint, status=status, stdin=b""
     )

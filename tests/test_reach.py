@@ -10,7 +10,7 @@ import pytest
 from charrnn import reach
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.network.through_time import State, Window
+from charrnn.network.through_time import Window
 from charrnn.reach import Reach, norms_back, reach_of, spectral_radius, window_before
 from charrnn.vocabulary import END, Ids
 from tests.networks import (
@@ -46,20 +46,14 @@ def reading(begins: bool) -> Window:
     return Window(w.x, w.y, begun)
 
 
-def states_before(p: Parameters, w: Window, step: int) -> State:
-    """Return what the steps before that one hand on."""
-    unfolded = begun(p, state_of(p))
-    unfolded.nats(p, cut(w, slice(step)))
-    return [states[0].copy() for states in unfolded.states]
-
-
 def slopes_of_states(p: Parameters, w: Window, t: int, step: int, lane: int) -> list[float]:
     """Return differences of the loss at t, by each number of the state before a step."""
-    found = []
+    unfolded, found = begun(p, state_of(p)), []
+    unfolded.nats(p, cut(w, slice(step)))
     for number, unit in np.ndindex(len(p.architecture.state_names), p.architecture.hidden):
         losses = []
         for sign in (1, -1):
-            state = states_before(p, w, step)
+            state = [states[0].copy() for states in unfolded.states]
             state[number][lane, unit] += sign * STEP
             losses.append(begun(p, state).nats(p, cut(w, slice(step, None)))[t - step, lane])
         found.append((losses[0] - losses[1]) / (2 * STEP))

@@ -105,17 +105,15 @@ def test_all_short_texts_have_a_probability_of_1(shape: Architecture, with_count
         assert total == pytest.approx(1, abs=1e-9)
 
 
-@pytest.mark.parametrize(("shape", "with_counts"), MODELS, ids=str)
-def test_stretches_are_one_pass(shape: Architecture, with_counts: bool) -> None:
-    check_stretches(predictor_of(shape, with_counts), size=1000, stretch=300)
+CUT = [(*model, 1000, 300) for model in MODELS]
+CUT += [(Architecture(7, 8, 2, cell), False, 10_000, 4096) for cell in ("tanh", "lstm")]
 
 
-@pytest.mark.parametrize("cell", ["tanh", "lstm"])
-def test_stretches_of_a_long_text_are_one_pass(cell: str) -> None:
-    check_stretches(predictor_of(Architecture(7, 8, 2, cell)), size=10_000, stretch=4096)
-
-
-def check_stretches(predictor: Predictor, size: int, stretch: int) -> None:
+@pytest.mark.parametrize(("shape", "with_counts", "size", "stretch"), CUT, ids=str)
+def test_stretches_are_one_pass(
+    shape: Architecture, with_counts: bool, size: int, stretch: int
+) -> None:
+    predictor = predictor_of(shape, with_counts)
     ids = np.random.default_rng(3).integers(1, 7, size).astype(np.uint8)
     ids[[40, 41, size // 2, size - 1]] = END
     cut, ranks = score_ids(predictor, ids, ranking=True, stretch=stretch)
