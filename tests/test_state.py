@@ -120,7 +120,7 @@ def test_the_shorter_the_list_the_fewer_and_smaller_are_the_steps(
     assert (typed.lr, typed.epochs) == (0.01, 7)
 
 
-@pytest.mark.parametrize(("until_best", "in_vain"), [(1, 4), (16, 4), (20, 5), (32, 8)])
+@pytest.mark.parametrize(("until_best", "in_vain"), [(1, 11), (10, 2), (16, 4), (19, 4), (32, 8)])
 def test_without_a_limit_a_run_ends_after_a_quarter_more_in_vain(
     until_best: int, in_vain: int
 ) -> None:

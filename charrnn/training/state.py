@@ -29,8 +29,7 @@ from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 MEASURED = 1 << 13  # symbols read to measure how likely new characters are
 ROUNDS = 4  # of such a measurement
-# Check-ups without a better loss that end a run of patience 0, also as a share of those before.
-FEWEST_IN_VAIN, SHARE_IN_VAIN = 4, 0.25
+FEWEST_CHECKUPS = 12  # before a run of patience 0 may end
 
 
 class Best(NamedTuple):
@@ -181,8 +180,9 @@ def ending(
         return "minutes"
     if config.patience is not None and best is not None:
         until_best = bisect_right(history, best[0], key=lambda row: row["step"])
-        patience = config.patience or max(FEWEST_IN_VAIN, SHARE_IN_VAIN * until_best)
-        return "patience" if len(history) - until_best >= patience else None
+        in_vain = len(history) - until_best
+        quarter = max(until_best // 4, FEWEST_CHECKUPS - until_best)
+        return "patience" if in_vain >= (config.patience or quarter) else None
     return None
 
 
