@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import select
 import stat
@@ -55,6 +54,10 @@ class Output:
     @property
     def is_terminal(self) -> bool:
         return self.stream.isatty()
+
+    def line(self, text: str) -> Visible:
+        """Return a text on one line: exact but for newlines, visible on a terminal."""
+        return visible_line(text) if self.is_terminal else Visible(text.replace("\n", "\\n"))
 
     @property
     def rich(self) -> RichConsole:
@@ -177,10 +180,9 @@ def clock(seconds: float) -> str:
     return f"{minutes}:{tail:02} min" if minutes < 60 else f"{minutes // 60:,}:{minutes % 60:02} h"
 
 
-def count(number: float, what: str, are: str = "") -> str:
-    """Return a number with its noun: 1 layer, 2,000 layers; with ``are="lines"``, 2 lines."""
-    word = are.removesuffix("s") or what
-    return f"{number:,.15g} {word}{'' if number == 1 else 's'}"
+def count(number: float, noun: str) -> str:
+    """Return a number with its noun: 1 layer, 2,000 layers."""
+    return f"{number:,.15g} {noun}{'' if number == 1 else 's'}"
 
 
 def show_version() -> None:
@@ -209,18 +211,8 @@ def json_line(name: str, fields: Mapping[str, object]) -> Visible:
     try:
         return visible_json(ENCODER.encode(record))
     except ValueError:  # NaN or infinity
-        return visible_json(ENCODER.encode(finite(record)))
-
-
-def finite(value: object) -> object:
-    """Return a value for JSON, with None for each number that is not finite."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(item) for item in value]
-    return value
+        finite = json.loads(json.dumps(record), parse_constant=lambda _: None)
+        return visible_json(ENCODER.encode(finite))
 
 
 def prepare() -> None:
@@ -308,5 +300,5 @@ def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
         what = option_for(name) + what.removeprefix(name)
     hint = error.hint_with(option_for)
     for note in getattr(error, "__notes__", ()):
-        hint = f"{hint[:1].upper()}{hint[1:].rstrip('.')}. {note}"
+        hint = f"{hint.rstrip('.')}. {note}"
     return what, hint

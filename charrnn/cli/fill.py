@@ -50,10 +50,9 @@ def run(options: Options, console: Console) -> None:
     from charrnn.filler import BLANK, GAP, fill
     from charrnn.model import load
 
-    config = FillConfig(**options.filling)
     console.note_if_waiting(options.texts)
     model = load(options.model)
-    predictor = model.predictor()
+    predictor, config = model.predictor(), FillConfig(**options.filling)
     output, number = console.out, 0
     for number, line in enumerate(lines_of(options.texts), 1):
         text = as_read(line, model, console, but=BLANK + GAP)
@@ -72,10 +71,8 @@ def run(options: Options, console: Console) -> None:
         if output.is_terminal:
             lines.append(output.paint(visible_line(text), CYAN))
         for place, filling in enumerate(filled.fillings):
-            shown = Visible(filling.text.replace("\n", "\\n"))
-            if output.is_terminal:
-                shown = visible_line(filling.text)
-                shown = output.paint(shown, BOLD) if place == 0 else shown
+            shown = output.line(filling.text)
+            shown = output.paint(shown, BOLD) if place == 0 else shown
             lines.append(Visible(f"{filling.probability:<8.2g}{shown}"))
         output.write_lines(lines)
         if filled.left_out >= LEAST:

@@ -89,7 +89,7 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
     baselines, _ = facts.pop("baselines"), facts.pop("known")
     facts |= facts.pop("reading") | {"symbols": symbols}
     yield "corpus", ", ".join(corpus.sources) or "texts passed from Python", {"corpus": facts}
-    examples = count(corpus.examples, "example", are=corpus.examples_are)
+    examples = count(corpus.examples, corpus.examples_are.removesuffix("s"))
     held_out = f"{corpus.held_out_examples:,} more are held out"
     yield "", f"{examples}, {corpus.characters:,} characters; {held_out}", {"baselines": baselines}
 

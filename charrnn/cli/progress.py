@@ -41,7 +41,7 @@ class Training:
     run: Checkpoint
     warnings: list[Warned]  # about the corpus
     speed: float  # characters a second, in a short trial
-    baselines: list[Baseline] = field(default_factory=list)  # none if the run is resumed
+    baselines: list[Baseline] = field(default_factory=list)  # none if nothing is held out
     stopped: Ending = "interrupted"
     scores: dict[str, Score] = field(default_factory=dict)  # on all held-out text, by part
     differences: dict[str, Difference | None] = field(default_factory=dict)  # from counting
@@ -100,7 +100,7 @@ class Training:
             "steps": state.step,
             "characters_seen": state.characters,
             "seconds": screen.seconds,
-            "characters_per_second": screen.characters_per_second,
+            "characters_per_second": screen.characters / screen.seconds if screen.seconds else 0.0,
             "best": {"step": None if state.best is None else state.best.step, **best},
             "parts": {name: score.loss() | json_of(apart[name]) for name, score in scores},
             "stopped": self.stopped,
@@ -123,18 +123,12 @@ class Progress:
         layout = f"{{percentage:3.0f}}%|{{bar}}| {{desc}}{rate}{{remaining}} left"
         how: dict[str, Any] = {"unit": " characters", "unit_scale": True, "bar_format": layout}
         self._bar = console.bar(initial=run.state.characters, miniters=0, **how)
-
-    def close(self) -> None:
-        self._bar.close()
+        self.close = self._bar.close
 
     @property
     def share(self) -> float:
         """Return the share of the run that is done."""
         return progress(self.run.state, self.run.config, self.symbols)
-
-    @property
-    def characters_per_second(self) -> float:
-        return self.characters / self.seconds if self.seconds else 0.0
 
     def show(self, event: Event) -> None:
         self.seconds = time.monotonic() - self._began
@@ -163,9 +157,8 @@ class Progress:
         row = f"{100 * share:5.0f} %{event.train_nats_per_character:8.3f}"
         if score is not None:
             head += "  held-out  "
-            is_best = event.step == (self.run.state.best and self.run.state.best.step)
-            cell = Visible(f"{score.nats_per_character:10.3f}{' *' if is_best else '  '}")
-            row += err.paint(cell, f"{BOLD};{GREEN}") if is_best else cell
+            cell = Visible(f"{score.nats_per_character:10.3f}{' *' if event.is_best else '  '}")
+            row += err.paint(cell, f"{BOLD};{GREEN}") if event.is_best else cell
         indent = len(head) + 3
         if not self._has_head:
             kind = self.run.corpus.examples_are.removesuffix("s")

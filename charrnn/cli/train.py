@@ -26,6 +26,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ from charrnn.cli.console import INDENT, Console, Entry, check_not_input, clock, 
 from charrnn.cli.options_from_settings import OUTPUT, CorpusOptions, File, flag, only_one
 from charrnn.control_characters import Visible
 from charrnn.default_settings import Whole, setting
-from charrnn.errors import SettingError
+from charrnn.errors import SettingError, in_words
 from charrnn.system import NAMES, available
 
 if TYPE_CHECKING:
@@ -65,9 +66,7 @@ class Options(CorpusOptions):
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")
     force: bool = flag("Replace an existing model file.")
     metrics: Path | None = setting(
-        File(),
-        "Append a JSON line to this file for each step and each check-up.",
-        panel=OUTPUT,
+        File(), "Append a JSON line to this file for each step and each check-up.", panel=OUTPUT
     )
     preview: int = setting(
         Whole(0, 100), "Show this many samples beside a check-up.", panel=OUTPUT, default=1
@@ -91,13 +90,11 @@ def run(options: Options, console: Console) -> None:
     check(options)
     saving.check_writable(options.model)
     may_replace = options.resume or options.force
-    with ExitStack() as stack:
-        if not options.dry_run:
-            stack.enter_context(model_file.locked(options.model, force=may_replace))
+    if options.dry_run:
+        show_dry_run(prepare(options, console), options, console)
+        return
+    with ExitStack() as stack, model_file.locked(options.model, force=may_replace):
         training = prepare(options, console)
-        if options.dry_run:
-            show_dry_run(training, options, console)
-            return
         run, metrics = training.run, None
         first_step = run.state.step
         saver = runs.Saver(options.model, run, is_saved=options.resume, alarm=console.warn)
@@ -161,7 +158,8 @@ def prepare(options: Options, console: Console) -> Training:
     start = None if options.start_from is None else model_file.load_trained(options.start_from)
     model = None if start is None else start.model
     if options.resume:
-        corpus, run = resume(options, console)
+        typed = {**options.learning, **options.cutting, **options.reading}
+        corpus, run = runs.reopen(options.model, partial(read_again, options, console), typed)
         config = run.config
     else:
         wanted = runs.configure(options.learning, model)
@@ -186,19 +184,13 @@ def prepare(options: Options, console: Console) -> Training:
     return training
 
 
-def resume(options: Options, console: Console) -> tuple[Corpus, Checkpoint]:
-    """Return the corpus and the run in the model file, with limits that may be raised."""
+def read_again(options: Options, console: Console, run: Checkpoint) -> Corpus:
+    """Return the corpus of a run in a file, whose texts may have other names now."""
     from charrnn.corpus import read_files
-    from charrnn.runs import reopen
 
-    def read_again(run: Checkpoint) -> Corpus:
-        sources, valid = options.sources or run.corpus.sources, options.valid or run.corpus.valid
-        console.note_if_waiting((*sources, *valid))
-        return read_files(sources, run.corpus.config, valid)
-
-    return reopen(
-        options.model, read_again, {**options.learning, **options.cutting, **options.reading}
-    )
+    sources, valid = options.sources or run.corpus.sources, options.valid or run.corpus.valid
+    console.note_if_waiting((*sources, *valid))
+    return read_files(sources, run.corpus.config, valid)
 
 
 def say(rows: Iterable[Entry], options: Options, console: Console) -> None:
@@ -212,9 +204,9 @@ def corpus_entries(
     corpus: Corpus, doubts: list[Warned], learned: Iterable[str], options: Options
 ) -> Iterator[Entry]:
     """Yield a line about the corpus, and warnings; ``learned`` are the files of --from."""
-    train, held_out, are = corpus.train, corpus.held_out, corpus.examples_are
+    train, held_out, example = corpus.train, corpus.held_out, corpus.examples_are.removesuffix("s")
     names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
-    size = f"{count(len(train), 'example', are=are)}, {count(train.characters, 'character')}"
+    size = f"{count(len(train), example)}, {count(train.characters, 'character')}"
     part = f"{len(held_out):,} held out" if len(held_out) else "nothing held out"
     files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
     yield "corpus", f"{names}   {size}; {part}{files}"
@@ -248,7 +240,6 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     from rich.filesize import decimal
     from tqdm.std import tqdm
 
-    from charrnn.errors import in_words
     from charrnn.settings_for_corpus import FOREVER, plan
 
     run, c, seconds = training.run, training.run.config, training.seconds_left
@@ -304,7 +295,7 @@ def show_summary(training: Training, screen: Progress, options: Options, console
     if len(name) >= INDENT:
         lines, name = [name, *lines], "model"
     console.say(Visible(""))
-    rows = zip([name, *[""] * len(lines)], lines, strict=False)
+    rows = [(name, lines[0]), *(("", line) for line in lines[1:])]
     console.out.write_lines(entries(rows, console.out))
 
 
@@ -322,7 +313,7 @@ def show_next(training: Training, options: Options, console: Console) -> None:
     if corpus.train.characters < SHORT * len(corpus.train):
         words = f"thirty good {corpus.examples_are}"
         lines = {options.line("sample", "-n", "30", "--best"): words}
-    stem = Path((*training.run.corpus.sources, "-")[0]).name.partition(".")[0]
+    stem = Path(corpus.sources[0]).name.partition(".")[0]
     page = f"{stem if stem.isidentifier() else options.model.stem}.html"
     lines[options.line("export", page)] = "a page for a friend"
     apart = training.differences.get("network")
@@ -334,7 +325,6 @@ def show_next(training: Training, options: Options, console: Console) -> None:
         lines[line] = "lower loss, with counting"
     width = max(map(len, lines)) + 2
     for line, about in lines.items():
-        shown = line if len(line) <= room else f"{line[: room - 3]}..."
-        shown = f"{shown:{width}}{about}" if width + ABOUT <= room else shown
+        shown = f"{line:{width}}{about}" if width + ABOUT <= room else line
         console.note(f"{label:{INDENT}}{shown}")
         label = ""
