@@ -31,6 +31,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from heapq import nlargest
 from itertools import groupby, tee
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -101,10 +102,6 @@ class Options(CommandOptions):
     scheduler: str | None = options.scheduler()
 
     @property
-    def shows_rows(self) -> bool:
-        return self.per_example or self.top is not None or self.per_char
-
-    @property
     def place_width(self) -> int:
         """The columns for the line of an example, and for its file if there are several."""
         return 8 if len(self.sources) < 2 else 8 + min(16, max(map(len, self.sources)))
@@ -120,6 +117,7 @@ def run(options: Options, console: Console) -> None:
     from charrnn.model import load
     from charrnn.surprisals import join, score_group
     from charrnn.texts import rebuild_corpus
+    from charrnn.workers import map_in_order, open_executor
 
     began = time.monotonic()
     models = {str(path): load(path) for path in options.models}
@@ -136,16 +134,15 @@ def run(options: Options, console: Console) -> None:
     middle = None if corpus is None or options.sources else len(corpus.held_out.ids) // 2
     groups = groups_to_score(model, corpus, options, console)
     cores = min(len(groups), cores_for(options.cores)) if isinstance(groups, list) else 1
-
-    from charrnn.workers import map_in_order, open_executor  # slow to import
+    has_rows = options.per_example or options.top is not None
+    if has_rows and console.out.is_terminal and not options.as_json:
+        head = f"{'line':>{options.place_width}}  bits/char  x oddest  text"
+        console.out.write_lines([console.out.paint(Visible(head), CYAN)])
 
     total, above_count = Score(), 0
     results: list[list[Scored]] = []
     best: list[Row] = []
-    if (options.per_example or options.top) and console.out.is_terminal and not options.as_json:
-        head = f"{'line':>{options.place_width}}  bits/char  x oddest  text"
-        console.out.write_lines([console.out.paint(Visible(head), CYAN)])
-    used = [first] if options.shows_rows else [*predictors.values()]
+    used = [first] if has_rows or options.per_char else [*predictors.values()]
     work = partial(score_group, ranking=options.per_char)
     groups, copies = tee(groups)
     texts = texts_of(copies, middle)
@@ -153,13 +150,13 @@ def run(options: Options, console: Console) -> None:
         for examples, scored in zip(groups, map_in_order(executor, work, texts), strict=True):
             total += score_of(scored[0])
             rows: list[Row] = []
-            if options.per_example or options.top or options.above:
+            if has_rows or options.above:
                 rows = rows_of(examples, scored[0], oddest, limit, options, console.out)
                 above_count += len(rows)
             if options.per_char:
                 write_characters(scored[0], options, console)
             elif options.top:
-                best = sorted([*best, *rows], key=itemgetter(0), reverse=True)[: options.top]
+                best = nlargest(options.top, [*best, *rows], key=itemgetter(0))
             elif options.per_example:
                 console.out.write_lines(line for _, line in rows)
             else:
@@ -170,13 +167,12 @@ def run(options: Options, console: Console) -> None:
         whole = {name: join([scored[i] for scored in results]) for i, name in enumerate(predictors)}
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
         facts |= {"above": options.above, "above_count": above_count} if options.above else {}
-        show_records(
-            [record | facts for record in records_of(whole, corpus, options)], options, console
-        )
-    elif total.ends and options.shows_rows:
+        records = [record | facts for record in records_of(whole, corpus, options)]
+        show_records(records, options, console)
+    elif total.ends and not results:
         size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
         console.note(f"{in_bits(total.nats_per_character)} bits per character, over {size}")
-    elif not (total.ends or options.shows_rows or options.above):
+    elif not (total.ends or has_rows or options.per_char or options.above):
         piped = "standard input is empty; --held-out scores the held-out text"
         what = piped if options.sources == ("-",) else f"{', '.join(options.sources)} is empty"
         raise CorpusError(what, "Name a text with a visible character.")
@@ -221,13 +217,11 @@ def check(options: Options) -> None:
 
 def limit_of(above: str | None, oddest: float | None) -> float:
     """Return --above in nats per character, of which the oddest held-out example has so many."""
-    from charrnn.losses import BITS
-
     if above is None:
         return -math.inf
     number = float(above.removesuffix("x"))
     if not above.endswith("x"):
-        return number / BITS
+        return number * math.log(2)
     if oddest is None:
         what = f"--above {above}: the oddest held-out example is not known"
         why = "That needs one model with 20 held-out examples, and texts cut as in training."
@@ -277,8 +271,7 @@ def rows_of(
             nats = scored.nats[scored.of_text(i)]
             text = excerpt(example.text, nats, output.window - width - 24)
         times = "-" if x_oddest is None else f"{x_oddest:.2f}"
-        figures = f"{in_bits(loss):>9}  {times:>8}"
-        line = f"{visible_line(place)[-width:]:>{width}}  {figures}  {text}"
+        line = f"{visible_line(place)[-width:]:>{width}}  {in_bits(loss):>9}  {times:>8}  {text}"
         rows.append((loss, Visible(line)))
     return rows
 

@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import math
 import os
-import secrets
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
@@ -113,6 +112,7 @@ def run(options: Options, console: Console) -> None:
     from charrnn.mixture import combine
     from charrnn.model import load
     from charrnn.sampler import Conditions, Sampler, choose, limit_length
+    from charrnn.workers import map_in_order, open_executor
 
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
     paths = options.models or (MODEL if os.path.lexists(MODEL) else USUAL,)
@@ -122,17 +122,13 @@ def run(options: Options, console: Console) -> None:
     models = [load(path) for path in paths]
     predictor = combine([model.predictor(options.use) for model in models])
     prime = as_read(options.prime, models[0], console)
-    config = SampleConfig(**{"seed": secrets.randbits(64), **options.sampling})
-    config = limit_length(config, prime, options.shortest, options.longest)
-    known = known_texts(models, options, console)
-    is_unique = options.unique or options.best
-    conditions = Conditions(known, is_unique, options.shortest, options.longest)
-    has_conditions = known or is_unique or options.shortest or options.longest
-    is_streamed = options.count == 1 and not (options.as_json or has_conditions)
+    shortest, longest = options.shortest, options.longest
+    config = limit_length(SampleConfig(**options.sampling), prime, shortest, longest)
+    known, is_unique = known_texts(models, options, console), options.unique or options.best
+    conditions = Conditions(known, is_unique, shortest, longest)
+    is_free = not (known or is_unique or shortest or longest)
     # For few samples, processes would take longer to start than to draw.
     cores = 1 if options.cores is None and options.count < MANY else cores_for(options.cores)
-    from charrnn.workers import map_in_order, open_executor  # slow to import
-
     between = "\n" if "\n" in predictor.vocabulary.characters or "\n" in prime else ""
     samples: list[Sample] = []
     temperatures = options.temperatures or (1.0,)
@@ -140,8 +136,8 @@ def run(options: Options, console: Console) -> None:
         if len(temperatures) > 1:
             console.note(f"temperature {temperature:g}")
         how = replace(config, temperature=temperature)
-        sampler = Sampler(predictor, how, prime, may_be_empty=options.shortest == 0)
-        if is_streamed:
+        sampler = Sampler(predictor, how, prime, may_be_empty=shortest == 0)
+        if is_free and options.count == 1 and not options.as_json:
             console.result(between if samples else "")
             samples.append(write_as_drawn(sampler, console))
             continue
