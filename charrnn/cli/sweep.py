@@ -48,6 +48,11 @@ if TYPE_CHECKING:
 FLAGS = {"yes": True, "no": False}
 MOST_SEEDS = 1 << 16
 SEE_HELP = "Try 'charrnn sweep --help'."
+KNOWN = settings_of(TrainConfig)
+CHOSEN = ("seed", "cores", "parts")  # by the sweep itself
+TRIED = {  # settings that can be tried, by the words that are typed for them
+    KNOWN[name].options(name)[-1].lstrip("-"): name for name in KNOWN if name not in CHOSEN
+}
 PANEL = "Sweep"
 
 
@@ -70,13 +75,6 @@ class Seeds(Values):
         return seeds[: MOST_SEEDS + 1]
 
 
-def words_to_try() -> dict[str, str]:
-    """Return the settings that a sweep can try, by the words that are typed for them."""
-    known = settings_of(TrainConfig)
-    fixed = ("seed", "cores", "parts")  # which a sweep chooses itself
-    return {known[name].options(name)[-1].lstrip("-"): name for name in known if name not in fixed}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
     FIRST = ("sources", "tried", "seeds", "output", "resume", "cores", "scheduler", "dry_run")
@@ -85,7 +83,7 @@ class Options(CorpusOptions):
         "CORPUS", "Files to train on, as for charrnn train.", is_required=True
     )
     tried: tuple[str, ...] = setting(
-        Text("NAME=VALUE,VALUE", names=[f"{word}=" for word in words_to_try()]),
+        Text("NAME=VALUE,VALUE", names=[f"{word}=" for word in TRIED]),
         "Try these values of an option of train, such as hidden=64,128. Repeatable: every"
         " combination is run.",
         names=("--try",),
@@ -103,7 +101,7 @@ class Options(CorpusOptions):
         default_in_words="sweep, or sweep-2 and so on if that exists",
     )
     resume: bool = flag("Make only the runs that are missing in the folder.", panel=PANEL)
-    learning: dict[str, Any] = group(TrainConfig, *words_to_try().values())
+    learning: dict[str, Any] = group(TrainConfig, *TRIED.values())
     cores: int | None = options.cores(about="Make this many runs at once.")
     scheduler: str | None = options.scheduler()
     dry_run: bool = flag("Show the runs and exit.")
@@ -116,15 +114,15 @@ def check(options: Options) -> dict[str, tuple[Any, ...]]:
     if not options.tried and not options.seeds:
         hint = "Name values, such as --try hidden=64,128, or seeds, such as --seeds 3."
         raise SettingError("--try NAME=VALUE,VALUE is missing", hint)
-    known, tried = words_to_try(), dict[str, tuple[Any, ...]]()
+    tried: dict[str, tuple[Any, ...]] = {}
     for text in options.tried:
         word, _, typed = text.partition("=")
         word = word.strip().lstrip("-").replace("_", "-")
-        if word not in known:
+        if word not in TRIED:
             size = ["hidden"] if word in ("size", "units") else []
-            hint = question(size or get_close_matches(word, known, 1)).rstrip() or SEE_HELP
+            hint = question(size or get_close_matches(word, TRIED, 1)).rstrip() or SEE_HELP
             raise SettingError(f"--try {word}: train has no such option that can be tried", hint)
-        name = known[word]
+        name = TRIED[word]
         only_one({f"--{word}": name in options.learning, f"--try {text}": True})
         values = [value_of(word, name, value.strip()) for value in typed.split(",")]
         tried[name] = tuple(dict.fromkeys([*tried.get(name, ()), *values]))
@@ -133,7 +131,7 @@ def check(options: Options) -> dict[str, tuple[Any, ...]]:
 
 def value_of(word: str, name: str, typed: str) -> Any:
     """Return the value of a setting that is typed. Raise SettingError if it is not allowed."""
-    values = settings_of(TrainConfig)[name].values
+    values = KNOWN[name].values
     is_flag = isinstance(values, Flag)
     with suppress(ValueError, KeyError):
         return FLAGS[typed] if is_flag else values.plain(values.read(typed))
