@@ -7,8 +7,6 @@
 The protocol is that of Chromium's developer tools: JSON messages, each followed by NUL.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select
@@ -91,7 +89,7 @@ class Browser:
         answer: dict[str, Any] = json.loads(message)
         return answer
 
-    def open(self, path: Path) -> Page:
+    def open(self, path: Path) -> "Page":
         """Open a page and wait until it is loaded."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)

@@ -1,7 +1,5 @@
 """Child processes of a test: their environment, their output, and their certain end."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -3,8 +3,6 @@
 BLAS has one thread, as in the program. Hypothesis has no deadlines, since a machine may be busy.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import signal

@@ -1,7 +1,5 @@
 """The description of a release: the README without its pictures and links to files."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ On one machine the files always have the same bytes. Each model learns from a co
 model ``latin`` learns from three of them, in more forms: see ``latin_lines``.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

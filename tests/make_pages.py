@@ -1,7 +1,5 @@
 """Write the pages of the guide that are made from the code: ``python -m tests.make_pages``."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Networks for tests: by hand, with known output and probabilities; and with random weights."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -13,8 +13,6 @@ stands for any lines. A block of ``python`` is executed. A comment above a block
     <!-- file names.txt -->   the block, of any language, is the content of this file
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re
@@ -53,7 +51,7 @@ class Block:
         found = [one for one in self.directions if one.split()[0].rstrip(":") == word]
         return found[0].partition(" ")[2] if found else None
 
-    def as_run(self, port: int) -> Block:
+    def as_run(self, port: int) -> "Block":
         """Return the block with what the test runs in place of what the page shows."""
         code = self.code
         for shown, run in re.findall(r"^read (.+) as (.+)$", "\n".join(self.directions), re.M):

@@ -1,7 +1,5 @@
 """The program ``charrnn`` in a folder of its own, as tests run it."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Inputs besides symbols: how many characters were read, and how many are to come."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Each section of the benchmarks can be imported, and is named in the help and in the guide."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 

@@ -3,8 +3,6 @@
 And what outputs that are fed back forget.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Help, wrong usage, version and completion, by Typer; and any command line."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Faults 21, 24, 27 and 28: what goes to stdout and stderr, and what a terminal obeys."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -1,7 +1,5 @@
 """``charrnn eval``: the loss of a text, rows of its examples, thresholds, several models."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """``charrnn fill``: what is missing, on the screen, in a pipe, for programs, and many at once."""
 
-from __future__ import annotations
-
 import subprocess
 
 import charrnn

@@ -1,7 +1,5 @@
 """``charrnn info``: a model file from all sides, for people and for programs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

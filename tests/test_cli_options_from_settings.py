@@ -4,8 +4,6 @@ A row holds the exit status, the command line, the start of the error, and a par
 No file changes.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.program import NAMES, SIZE, Program

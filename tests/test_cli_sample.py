@@ -1,7 +1,5 @@
 """``charrnn sample`` as a user meets it: in a pipe, in a terminal, with every option."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

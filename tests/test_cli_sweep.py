@@ -1,7 +1,5 @@
 """The command sweep: what it prints, what it refuses, and how it is interrupted."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """``charrnn train``: its options, its screen, its files, and runs that stop and go on."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """``charrnn unfold``: the table, the equations, the JSON, the picture and the page."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

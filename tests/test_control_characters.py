@@ -1,7 +1,5 @@
 """What would steer a terminal is shown; everything else comes out as it is."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Examples to ids, the held-out part, the fingerprint and warnings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

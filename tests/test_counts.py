@@ -1,7 +1,5 @@
 """Counts against the same model written out in dictionaries, and the baselines made of them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A setting is written once: how it checks itself, and how it becomes an option."""
 
-from __future__ import annotations
-
 import math
 import re
 import sys

@@ -1,7 +1,5 @@
 """Vectors of texts, against steps of the network; ``charrnn embed``, as JSON or as an array."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

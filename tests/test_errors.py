@@ -1,7 +1,5 @@
 """Every error has its status and its words: of Python in the library, typed in the commands."""
 
-from __future__ import annotations
-
 import ast
 import errno
 import re

@@ -1,7 +1,5 @@
 """Exported files draw the texts of the slim file, and hold nothing of the corpus."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """An exported page: what stands in it is ours, and nothing of the model is markup."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A model for torch: every number under torch's names, and torch's equations give its logits."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

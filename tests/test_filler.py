@@ -1,7 +1,5 @@
 """Fillings are those of brute force over all strings."""
 
-from __future__ import annotations
-
 import re
 from itertools import product
 from typing import Any

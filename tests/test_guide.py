@@ -1,7 +1,5 @@
 """``charrnn guide``, and the pages themselves: their commands run, their links lead somewhere."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import ExitStack

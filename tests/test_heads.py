@@ -1,7 +1,5 @@
 """Where a text ends: a unit that halts, and a length that is drawn before the first character."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fault 18: kill -9 at any moment, and a run that goes on to the same bytes."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A run from epoch to epoch; what a check-up looks at: an average, and all held out or a part."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sums of surprisals against sums that are known, differences, and the oddest."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from itertools import pairwise

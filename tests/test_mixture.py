@@ -1,7 +1,5 @@
 """Networks and counts mixed: by hand, in any order, and what cannot be mixed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Model files: what is saved is loaded, what is damaged is refused, and no kill loses a file."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The models that come along: their names, what they learned from, and which file is taken."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

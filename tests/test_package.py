@@ -1,7 +1,5 @@
 """Rules for imports: they go down the list, have no cycles, and keep packages apart."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from graphlib import TopologicalSorter

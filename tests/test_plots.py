@@ -1,7 +1,5 @@
 """Learning curves by matplotlib, and the coloured text of a notebook."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 from xml.etree import ElementTree as ET

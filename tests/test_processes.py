@@ -1,7 +1,5 @@
 """Lanes of a batch in several processes: the same bytes, and no process that is left over."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

@@ -1,7 +1,5 @@
 """How far gradients reach, against finite differences; ``charrnn reach``."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Names to examples: packing, encodings, columns and cuts, and words for what cannot be read."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """The README is one page, and names only what exists; its commands run in test_guide."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tomllib

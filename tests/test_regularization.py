@@ -1,7 +1,5 @@
 """What is hidden from a network while it learns, and inputs that it has drawn itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 An option that changes what a network is has a row in VARIED, and what contradicts it is REFUSED.
 """
 
-from __future__ import annotations
-
 import math
 import tempfile
 from itertools import islice, product

@@ -1,7 +1,5 @@
 """What is drawn is distributed as the model says, and is the same however it is drawn."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

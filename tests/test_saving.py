@@ -1,7 +1,5 @@
 """Faults 18, 19 and 23: a file is whole or not written, locked, and replaced only if it is ours."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import resource

@@ -1,7 +1,5 @@
 """What suits a corpus: sizes, passes and dropout that change smoothly with text, time and cell."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 from dataclasses import replace

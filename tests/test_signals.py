@@ -1,7 +1,5 @@
 """Faults 20 and 23: Ctrl-C and SIGTERM at any moment, and two runs into one file."""
 
-from __future__ import annotations
-
 import fcntl
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What a network takes over from a model: what both know is kept, what is new begins at zero."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

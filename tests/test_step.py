@@ -1,7 +1,5 @@
 """One symbol at a time computes the same as a network unfolded over a window."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A text has one score: alone or among others, whole or in stretches; and all texts sum to 1."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from functools import cache

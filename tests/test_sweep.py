@@ -1,7 +1,5 @@
 """Sweeps: the grid, the rows of runs, resuming, and the ranking."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

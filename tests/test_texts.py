@@ -1,7 +1,5 @@
 """A corpus is found again from any folder, and beside a model that has moved together with it."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 

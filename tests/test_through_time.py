@@ -1,7 +1,5 @@
 """Windows one after the other, and the fast ways of slopes, products and sums."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lists as people have them: mess goes, and nothing else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

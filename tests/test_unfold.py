@@ -1,7 +1,5 @@
 """The numbers of an unfolded text: those of scores, of the equations, and of other gradients."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Characters and their numbers."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 

@@ -7,8 +7,6 @@ python -m tests.benchmarks seconds --corpus FILE --against PYTHON   losses after
 python -m tests.benchmarks learning CORPUS [OPTIONS OF TRAIN]       medians of three seeds
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -7,8 +7,6 @@ python -m tests.benchmarks learning plays.txt --examples files --counts
 All options are those of charrnn train. The row is one for the table of the best results.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Timing on a busy machine: interleaved rounds, medians, ratios."""
 
-from __future__ import annotations
-
 import gc
 import statistics
 import time

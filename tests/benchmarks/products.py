@@ -6,8 +6,6 @@ their own.
     python -m tests.benchmarks.products 65 256 64 64 tanh  symbols, hidden, lanes, steps, cell
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

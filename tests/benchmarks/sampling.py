@@ -1,7 +1,5 @@
 """Speed of sampling: one stream, and a thousand in parallel."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Speed of scoring relative to training."""
 
-from __future__ import annotations
-
 import os
 import statistics
 from itertools import islice

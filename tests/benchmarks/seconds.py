@@ -4,8 +4,6 @@ Both learn the same examples on all cores, and are measured on the same held-out
 the sizes that charrnn chose for a minute, and its time begins after its imports.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """Start-up time of each command, relative to an empty Python."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess

@@ -1,7 +1,5 @@
 """Speed of one training step with clipping and Adam, compared with other libraries."""
 
-from __future__ import annotations
-
 import json
 import os
 import statistics
