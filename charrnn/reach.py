@@ -9,15 +9,15 @@ faster than the spectral radius of W implies, the units are saturated.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network import Array, Integers, States
+from charrnn.network import Array, Integers
 from charrnn.network.architecture import read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.network.through_time import Layer, Unfolded, Window
+from charrnn.network.through_time import Unfolded, Window
 from charrnn.vocabulary import END, Ids
 
 FAR: Final = 200  # steps back, at most
@@ -95,7 +95,7 @@ def norms_back(
 
     Both arrays are (T, B), from k = 0; the second is False before the beginning of an example.
     """
-    noted = [note_gradients(layer, len(window.x)) for layer in unfolded.layers]
+    noted = [layer.note_gradients(len(window.x)) for layer in unfolded.layers]
     idle = np.ones(window.x.shape, np.bool_)
     idle[-1] = False
     with np.errstate(over="ignore", invalid="ignore"):
@@ -107,27 +107,6 @@ def norms_back(
     if window.begins is not None:
         known[1:] = ~np.logical_or.accumulate(window.begins[:0:-1])
     return np.sqrt(squares)[::-1], known
-
-
-def note_gradients(layer: Layer, steps: int) -> list[Array]:
-    """Let a layer fill arrays (T, B, H) with its gradients on the next way back; return them.
-
-    The first is the part of dL/dh(t) from above; then come the whole dL/dh(t) and other states.
-    """
-    cell, steps_to_come = layer.cell, reversed(range(steps))
-    above, *of_states = [np.zeros_like(layer.d[:steps]) for _ in (layer.d, *layer.states)]
-
-    def backward(d_states: States, *factors: Any) -> None:
-        """Note the gradients at a step before the cell goes on; the last step comes first."""
-        t = next(steps_to_come)
-        if t == steps - 1:
-            above[...] = layer.d[:steps]
-        for noted, d in zip(of_states, d_states, strict=True):
-            noted[t] = d
-        cell.backward(d_states, *factors)
-
-    layer.cell = type("Noting", (cell,), {"backward": staticmethod(backward)})
-    return [above, *of_states]
 
 
 def spectral_radius(p: Parameters) -> float:

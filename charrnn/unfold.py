@@ -19,7 +19,7 @@ from charrnn.network import Array, Integers
 from charrnn.network.architecture import seen
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.through_time import Unfolded, Window
-from charrnn.reach import note_gradients, window_before
+from charrnn.reach import window_before
 from charrnn.surprisals import score_ids
 from charrnn.vocabulary import END, REPLACEMENT
 
@@ -140,7 +140,7 @@ def add_gradients(
 ) -> Parameters:
     """Add their gradients to the values of the layers; return that of the parameters."""
     gradient, of_plain = stored.like(), p.like()
-    noted = [note_gradients(layer, len(window.x)) for layer in unfolded.layers]
+    noted = [layer.note_gradients(len(window.x)) for layer in unfolded.layers]
     unfolded.nats_and_gradient(p, window, of_plain)
     stored.gradient_from(of_plain, gradient)
     for layer, part, (above, d_h, *_) in zip(unfolded.layers, layers, noted, strict=True):

@@ -134,6 +134,7 @@ class Layer:
         self._there = Product(gates, lanes, hidden, hidden, dtype)
         self._back = Product(gates, lanes, hidden, hidden, dtype)
         self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
+        self._noted: list[Array] = []
         at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
         d, h = list(self.d), [states[0] for states in at]
         # One object for one piece of memory: NumPy is slow with two that overlap.
@@ -162,6 +163,9 @@ class Layer:
         backward, reads_h, many = self.cell.backward, self.cell.reads_h, self._many
         product, d_before = self._back, self._d_before
         product.hold(W.reshape(self._square))
+        noted = self._noted
+        if noted:
+            noted[0][...] = self.d[: len(starts)]
         for d_state in d_before:
             d_state.fill(0)
         beside_h = d_before[1:]
@@ -182,8 +186,19 @@ class Layer:
                             d_state[lane] = 0
                     if reads_h:
                         np.add(d_h, d_before[0], d_h)
+                if noted:
+                    for of_steps, d_state in zip(noted[1:], (d_h, *beside_h), strict=True):
+                        of_steps[t] = d_state
                 backward((d_h, *beside_h), ux, tape, factor, d_before)
                 d_next, begun = d_wh, starts[t]
+
+    def note_gradients(self, steps: int) -> list[Array]:
+        """Return arrays (T, B, H) that the way back will fill from now on.
+
+        The first is the part of dL/dh(t) from above; then come the whole dL/dh(t) and other states.
+        """
+        self._noted = [np.zeros_like(self.d[:steps]) for _ in (self.d, *self.states)]
+        return self._noted
 
     def d_ux(self, steps: int) -> list[Array]:
         """Return dL/d(U x) after the way back: (T B, H) for each gate."""
