@@ -21,9 +21,8 @@ from charrnn.network.architecture import Architecture, architecture_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.system import cores_for
 from charrnn.training.batches import Epoch
-from charrnn.training.loop import Step, train, usual_checks
+from charrnn.training.loop import LEAST_SCORED, TRAINED_ON, Step, train
 from charrnn.training.optimizers import MOMENTS
-from charrnn.training.processes import usual_parts
 from charrnn.training.state import start
 
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
@@ -37,6 +36,10 @@ NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones be
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
 JUDGED = 1 << 17, 1 << 14  # symbols counted and predicted to see how predictable a text is
 FEWEST_JUDGED = 1000  # held-out symbols
+CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
+FEWEST_CHECKUPS = 8  # with fewer, each scores a part of the held-out text
+WORTHWHILE = 800_000  # units squared x lanes, from which two processes are faster than one
+FEWEST_LANES = 8  # of a part, where many are asked for
 FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr", "epochs")
 
 
@@ -161,6 +164,25 @@ def fit_settings(
     if config.epochs is None and chosen["epochs"] != FOREVER and len(corpus.held_out):
         fitted["patience"] = config.patience or 0
     return Fitted(**{name: chosen[name] for name in (*typed, *FITTED)} | fitted)
+
+
+def usual_checks(corpus: Corpus, targets: int, steps: int) -> int:
+    """Return the number of steps between check-ups, so many that check-ups cost little.
+
+    If few check-ups would remain in the whole run, each scores a part of the held-out text.
+    """
+    held_out = len(corpus.held_out.ids)
+    least = -(-TRAINED_ON * held_out // targets)
+    if least > steps // FEWEST_CHECKUPS:
+        least = -(-TRAINED_ON * min(held_out, LEAST_SCORED) // targets)
+    return max(1, steps // CHECKUPS, least)
+
+
+def usual_parts(hidden: int, lanes: int, cores: int | None) -> int:
+    """Return the number of parts for a network, on a number of cores if that was asked for."""
+    if cores is not None and cores > 2:
+        return max(1, min(cores, lanes // FEWEST_LANES))
+    return 2 if hidden**2 * lanes >= WORTHWHILE else 1
 
 
 @lru_cache(1)

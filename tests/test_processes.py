@@ -17,7 +17,7 @@ from charrnn.errors import CharrnnError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import initial
 from charrnn.network.through_time import Window
-from charrnn.training.processes import Lanes, usual_parts
+from charrnn.training.processes import Lanes
 from tests.child import NOTHING, Child, going, is_running, wait_until
 from tests.program import Program
 
@@ -161,11 +161,3 @@ def test_ctrl_c_saves_a_run_of_several_processes(program: Program) -> None:
         child.send(signal.SIGINT)
         assert child.end().status == 130
     assert charrnn.load("model.npz").config.parts == 3
-
-
-@pytest.mark.parametrize(
-    ("hidden", "lanes", "cores", "parts"),
-    [(160, 32, None, 2), (128, 48, 1, 1), (1024, 1, 2, 2), (9, 32, 3, 3), (9, 20, 8, 2)],
-)
-def test_parts_follow_from_sizes(hidden: int, lanes: int, cores: int | None, parts: int) -> None:
-    assert usual_parts(hidden, lanes, cores) == parts

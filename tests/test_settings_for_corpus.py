@@ -13,7 +13,14 @@ import charrnn
 from charrnn.corpus import Corpus, Examples, corpus_of
 from charrnn.default_settings import CorpusConfig, Fitted, TrainConfig
 from charrnn.network.cells import CELLS
-from charrnn.settings_for_corpus import FOREVER, fit_pace, fit_settings, memory_bytes, weights_of
+from charrnn.settings_for_corpus import (
+    FOREVER,
+    fit_pace,
+    fit_settings,
+    memory_bytes,
+    usual_parts,
+    weights_of,
+)
 from charrnn.training.loop import train
 from charrnn.training.state import start
 from charrnn.vocabulary import END
@@ -223,3 +230,11 @@ def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
         tracemalloc.stop()
     assert planned[0] - planned[1] == pytest.approx(taken[0] - taken[1], rel=0.15)
     assert math.isfinite(planned[0])
+
+
+@pytest.mark.parametrize(
+    ("hidden", "lanes", "cores", "parts"),
+    [(160, 32, None, 2), (128, 48, 1, 1), (1024, 1, 2, 2), (9, 32, 3, 3), (9, 20, 8, 2)],
+)
+def test_parts_follow_from_sizes(hidden: int, lanes: int, cores: int | None, parts: int) -> None:
+    assert usual_parts(hidden, lanes, cores) == parts

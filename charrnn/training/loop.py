@@ -35,8 +35,6 @@ from charrnn.training.processes import Lanes
 from charrnn.training.regularization import OwnInputs, Regularization
 from charrnn.training.state import Best, TrainState, find_ending, progress
 
-CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
-FEWEST = 8  # with fewer check-ups, each scores a part of the held-out text
 TRAINED_ON = 10  # symbols between two check-ups, for each symbol scored
 LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
 AT_ONCE = 1 << 16  # symbols that are scored in a moment
@@ -194,18 +192,6 @@ class Learner:
             lr = f"{min(self.config.lr / 5, USUAL_LR):.1g}"
             what = f"the loss diverged at step {self.state.step:,}"
             raise DivergedError(what, f"Try a smaller learning rate, such as [lr] {lr}.")
-
-
-def usual_checks(corpus: Corpus, targets: int, steps: int) -> int:
-    """Return the number of steps between check-ups, so many that check-ups cost little.
-
-    If few check-ups would remain in the whole run, each scores a part of the held-out text.
-    """
-    held_out = len(corpus.held_out.ids)
-    least = -(-TRAINED_ON * held_out // targets)
-    if least > steps // FEWEST:
-        least = -(-TRAINED_ON * min(held_out, LEAST_SCORED) // targets)
-    return max(1, steps // CHECKUPS, least)
 
 
 def is_due(state: TrainState, config: Fitted) -> bool:

@@ -29,16 +29,6 @@ from charrnn.network.parameters import Parameters
 from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.system import Child, end_children, start_child
 
-WORTHWHILE = 800_000  # units squared x lanes, from which two processes are faster than one
-FEWEST = 8  # lanes of a part, where many are asked for
-
-
-def usual_parts(hidden: int, lanes: int, cores: int | None) -> int:
-    """Return the number of parts for a network, on a number of cores if that was asked for."""
-    if cores is not None and cores > 2:
-        return max(1, min(cores, lanes // FEWEST))
-    return 2 if hidden**2 * lanes >= WORTHWHILE else 1
-
 
 class Part:
     """A part of the lanes, the network unfolded over them, and the memory of all parts."""

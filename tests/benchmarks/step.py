@@ -12,8 +12,9 @@ import numpy as np
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import initial
 from charrnn.network.through_time import Window
+from charrnn.settings_for_corpus import usual_parts
 from charrnn.training.optimizers import Optimizer, clip, initial_moments
-from charrnn.training.processes import Lanes, usual_parts
+from charrnn.training.processes import Lanes
 from tests.benchmarks.measuring import Work, in_turn
 
 Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps
