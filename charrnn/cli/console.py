@@ -41,23 +41,19 @@ class Output:
     """stdout or stderr, and its abilities."""
 
     def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
+        self.stream, self.is_terminal = stream, stream.isatty()
+        # True on a terminal that can neither draw nor colour
+        self.is_plain = os.environ.get("TERM", "") in ("", "dumb", "unknown") and os.name != "nt"
+        has_no_colour = self.is_plain or bool(os.environ.get("NO_COLOR"))
+        self.takes_colour = self.is_terminal and not has_no_colour
 
-    def write(self, *texts: Visible) -> None:
+    def write(self, text: Visible) -> None:
         """Write and flush, so that text appears as it is drawn and a closed pipe is noticed."""
-        self.stream.write(encodable("".join(texts)))
+        self.stream.write(encodable(text))
         self.stream.flush()
 
     def write_lines(self, lines: Iterable[Visible]) -> None:
-        self.write(*(Visible(line + "\n") for line in lines))
-
-    @property
-    def is_terminal(self) -> bool:
-        return self.stream.isatty()
-
-    def line(self, text: str) -> Visible:
-        """Return a text on one line: exact but for newlines, visible on a terminal."""
-        return visible_line(text) if self.is_terminal else Visible(text.replace("\n", "\\n"))
+        self.write(Visible("".join(f"{line}\n" for line in lines)))
 
     @property
     def rich(self) -> RichConsole:
@@ -68,16 +64,6 @@ class Output:
         return RichConsole(
             file=self.stream, width=size, height=size, highlight=False, markup=False, emoji=False
         )
-
-    @property
-    def takes_colour(self) -> bool:
-        """Return True on a terminal with colours, unless NO_COLOR is set."""
-        return self.is_terminal and not os.environ.get("NO_COLOR") and not self.is_plain
-
-    @property
-    def is_plain(self) -> bool:
-        """Return True on a terminal that can neither draw nor colour."""
-        return os.environ.get("TERM", "") in ("", "dumb", "unknown") and os.name != "nt"
 
     def paint(self, text: Visible, style: str) -> Visible:
         """Return the text in a style; unchanged where colours are off."""
@@ -144,12 +130,6 @@ class Console:
         if "-" in sources and sys.stdin.isatty():
             self.note("waiting for text from the keyboard; Ctrl-D ends it")
 
-    def save(self, path: Path, content: bytes, option: str, model: Path, *, force: bool) -> None:
-        """Write the file of an option, whole or not at all."""
-        check_output(path, option, model, force=force)
-        with saving.locked(path), saving.replaced(path) as file:
-            file.write(content)
-
     def bar(self, **how: Any) -> tqdm[NoReturn]:
         """Return a progress bar that disappears when closed; ``how`` goes to tqdm."""
         from tqdm import tqdm
@@ -196,6 +176,13 @@ def check_output(path: Path, option: str, *inputs: Path | str, force: bool) -> N
         hint = "Name another file, or add --force to replace it."
         raise SaveError(f"{path} already exists", hint)
     saving.check_writable(path)
+
+
+def save(path: Path, content: bytes, option: str, model: Path, *, force: bool) -> None:
+    """Write the file of an option, whole or not at all."""
+    check_output(path, option, model, force=force)
+    with saving.locked(path), saving.replaced(path) as file:
+        file.write(content)
 
 
 def check_not_input(path: Path, option: str, *inputs: Path | str) -> None:

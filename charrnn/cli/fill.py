@@ -71,7 +71,9 @@ def run(options: Options, console: Console) -> None:
         if output.is_terminal:
             lines.append(output.paint(visible_line(text), CYAN))
         for place, filling in enumerate(filled.fillings):
-            shown = output.line(filling.text)
+            shown = Visible(filling.text.replace("\n", "\\n"))
+            if output.is_terminal:
+                shown = visible_line(filling.text)
             shown = output.paint(shown, BOLD) if place == 0 else shown
             lines.append(Visible(f"{filling.probability:<8.2g}{shown}"))
         output.write_lines(lines)

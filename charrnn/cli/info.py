@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from rich.filesize import decimal
 
 from charrnn.cli import options_from_settings as options
-from charrnn.cli.console import Console, Output, count, entries
+from charrnn.cli.console import Console, Output, count, entries, save
 from charrnn.cli.options_from_settings import OUTPUT, CommandOptions, File, flag, option_for
 from charrnn.control_characters import Visible, visible_line
 from charrnn.default_settings import setting
@@ -61,7 +61,7 @@ def run(options: Options, console: Console) -> None:
         from charrnn.plots import figure
 
         picture = figure(options.plot.suffix[1:].lower(), model)
-        console.save(options.plot, picture, "--plot", options.model, force=options.force)
+        save(options.plot, picture, "--plot", options.model, force=options.force)
         console.note(f"figure saved to {options.plot}")
     rows = [*contents(options.model, model), *training(model)]
     if options.as_json:

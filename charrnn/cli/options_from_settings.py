@@ -48,7 +48,6 @@ TYPED_AS = {
     "path": "-m",
 }
 
-
 Source = partial(Text, names=NAMES)  # the name of a text: a file, a corpus of the package, or "-"
 
 

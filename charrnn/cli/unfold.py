@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from charrnn.cli import options_from_settings as options
-from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, count, entries
+from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, count, entries, save
 from charrnn.cli.options_from_settings import CommandOptions, File, flag, only_one
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
@@ -41,7 +41,6 @@ from charrnn.errors import SettingError
 
 if TYPE_CHECKING:
     from charrnn.unfold import Unfolding
-
 
 LEVELS, PLAIN = "▁▂▃▄▅▆▇", "_.-~+*#"  # cells, from the lowest to the highest
 STYLES = (*[BLUE] * 3, DIM, *[YELLOW] * 3)
@@ -82,7 +81,7 @@ def run(options: Options, console: Console) -> None:
         from charrnn.export.html import unfolded
 
         page = unfolded(unfolding)
-        console.save(options.output, page, "--output", options.model, force=options.force)
+        save(options.output, page, "--output", options.model, force=options.force)
         console.note(f"page saved to {options.output}")
     elif options.as_json:
         facts = unfolding.as_json() | {"text": encodable(text)}
