@@ -45,6 +45,13 @@ class Training:
     stopped: Ending = "interrupted"
     scores: dict[str, Score] = field(default_factory=dict)  # on all held-out text, by part
     differences: dict[str, Difference | None] = field(default_factory=dict)  # from counting
+    seconds: float = 0.0  # of this part of the run
+    characters: int = 0
+
+    @property
+    def share(self) -> float:
+        """The share of the run that is done."""
+        return progress(self.run.state, self.run.config, len(self.corpus.train.ids))
 
     @property
     def loss(self) -> float | None:
@@ -90,7 +97,7 @@ class Training:
             "tidy": dict(self.corpus.tidied.lines),
         }
 
-    def results(self, screen: Progress) -> dict[str, Any]:
+    def results(self) -> dict[str, Any]:
         """Return what is known after the training, for JSON."""
         state, apart = self.run.state, self.differences
         best = Mean(math.nan if self.loss is None else self.loss, 1).loss()
@@ -99,8 +106,8 @@ class Training:
             "epochs": state.epoch,
             "steps": state.step,
             "characters_seen": state.characters,
-            "seconds": screen.seconds,
-            "characters_per_second": screen.characters / screen.seconds if screen.seconds else 0.0,
+            "seconds": self.seconds,
+            "characters_per_second": self.characters / self.seconds if self.seconds else 0.0,
             "best": {"step": None if state.best is None else state.best.step, **best},
             "parts": {name: score.loss() | json_of(apart[name]) for name, score in scores},
             "stopped": self.stopped,
@@ -108,52 +115,47 @@ class Training:
 
 
 class Progress:
-    """The view of a training run, and its speed."""
+    """The view of a training run."""
 
-    def __init__(self, run: Checkpoint, corpus: Corpus, console: Console, samples: int) -> None:
+    def __init__(self, training: Training, console: Console, samples: int) -> None:
         """``samples`` are shown at each row."""
-        self.run, self.console, self.samples = run, console, samples
-        self.symbols = len(corpus.train.ids)  # of an epoch
-        self.seconds, self.characters = 0.0, 0  # of this part of the run
+        self.training, self.console, self.samples = training, console, samples
         self._began = time.monotonic()
-        self._next_row = self.share  # of the run that is done when the next row is shown
+        self._next_row = training.share  # of the run that is done when the next row is shown
         self._hidden: Checkup | None = None  # the last check-up, if it has no row
         self._has_head = False
         rate = "{rate_fmt}, " if console.err.window >= WIDE else ""
         layout = f"{{percentage:3.0f}}%|{{bar}}| {{desc}}{rate}{{remaining}} left"
         how: dict[str, Any] = {"unit": " characters", "unit_scale": True, "bar_format": layout}
-        self._bar = console.bar(initial=run.state.characters, miniters=0, **how)
+        self._bar = console.bar(initial=training.run.state.characters, miniters=0, **how)
         self.close = self._bar.close
 
-    @property
-    def share(self) -> float:
-        """Return the share of the run that is done."""
-        return progress(self.run.state, self.run.config, self.symbols)
-
     def show(self, event: Event) -> None:
-        self.seconds = time.monotonic() - self._began
+        training, run = self.training, self.training.run
+        training.seconds = time.monotonic() - self._began
         if isinstance(event, Checkup):
             self._hidden = event
-            if self.share >= self._next_row:
+            if training.share >= self._next_row:
                 self.finish()
         elif isinstance(event, Step):
-            self.characters += event.characters
-            loss, best = f"training {event.nats_per_character:.3f}, ", self.run.state.best
-            if best is not None and self.run.corpus.held_out_characters:
-                loss = f"held-out {best.nats_per_character:.3f} (best), "
-            self._bar.total = self.run.state.characters / self.share
+            training.characters += event.characters
+            loss = f"training {event.nats_per_character:.3f}, "
+            if run.state.best is not None and run.corpus.held_out_characters:
+                loss = f"held-out {run.state.best.nats_per_character:.3f} (best), "
+            self._bar.total = run.state.characters / training.share
             self._bar.set_description_str(loss, refresh=False)
             self._bar.update(event.characters)
 
     def finish(self) -> None:
         """Show the last check-up, if it has no row yet: its losses, and samples beside them."""
         event, self._hidden = self._hidden, None
-        self._next_row = (math.floor(ROWS * self.share) + 1) / ROWS
+        run, share = self.training.run, self.training.share
+        self._next_row = (math.floor(ROWS * share) + 1) / ROWS
         if event is None or self.console.quiet:
             return
         err, score = self.console.err, event.score
         head = "   done   train"
-        share = self.share * event.step / self.run.state.step  # a signal may come after some steps
+        share *= event.step / run.state.step  # a signal may come after some steps
         row = f"{100 * share:5.0f} %{event.train_nats_per_character:8.3f}"
         if score is not None:
             head += "  held-out  "
@@ -161,12 +163,12 @@ class Progress:
             row += err.paint(cell, f"{BOLD};{GREEN}") if event.is_best else cell
         indent = len(head) + 3
         if not self._has_head:
-            kind = self.run.corpus.examples_are.removesuffix("s")
+            kind = run.corpus.examples_are.removesuffix("s")
             head += f"   a new {kind}" if self.samples else ""
             self.console.say(Visible(""), err.paint(visible_line(head), CYAN))
             self._has_head = True
-        seed = (self.run.config.seed + event.step) % (1 << 64)
-        samples = list(preview(self.run.latest, self.samples, seed, err.width - indent))
+        seed = (run.config.seed + event.step) % (1 << 64)
+        samples = list(preview(run.latest, self.samples, seed, err.width - indent))
         for text in samples or [Visible("")]:
             self.console.say(Visible(f"{row}   {err.paint(text, DIM) if text else ''}".rstrip()))
             row = " " * (indent - 3)

@@ -39,7 +39,7 @@ from charrnn.errors import SettingError, in_words
 from charrnn.system import NAMES, available
 
 if TYPE_CHECKING:
-    from charrnn.cli.progress import Progress, Training
+    from charrnn.cli.progress import Training
     from charrnn.corpus import Corpus, Warned
     from charrnn.model_contents import Checkpoint
 
@@ -105,7 +105,7 @@ def run(options: Options, console: Console) -> None:
             stack.callback(metrics.close)
             saver.before = metrics.sync
         with watched(console.quiet) as stop:
-            screen = Progress(run, training.corpus, console, options.preview)
+            screen = Progress(training, console, options.preview)
             with saver.noted(), closing(screen):
                 for event in train(run.state, training.corpus, run.config):
                     if metrics is not None:
@@ -125,9 +125,9 @@ def run(options: Options, console: Console) -> None:
                 training.measure()
                 saver.save()
     if options.as_json:
-        console.json("train", {"model": str(options.model), **training.results(screen)})
+        console.json("train", {"model": str(options.model), **training.results()})
     elif not console.quiet:
-        show_summary(training, screen, options, console)
+        show_summary(training, options, console)
     if run.state.step == first_step and not stop.requested:
         console.note("already finished: nothing was left to do")
     show_next(training, options, console)
@@ -268,7 +268,7 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     say(rows, options, console)
 
 
-def show_summary(training: Training, screen: Progress, options: Options, console: Console) -> None:
+def show_summary(training: Training, options: Options, console: Console) -> None:
     """Show the loss of the best network, or of its mixture with counts, beside that of counting."""
     from charrnn.losses import in_bits
 
@@ -276,7 +276,7 @@ def show_summary(training: Training, screen: Progress, options: Options, console
     why = "there was no check-up" if training.corpus.held_out.ids.size else "nothing is held out"
     lines = [f"{why}, so the loss on new text is not known"]
     if loss is not None and state.best is not None:
-        share = 100 * screen.share * state.best.step / state.step  # of the whole run
+        share = 100 * training.share * state.best.step / state.step  # of the whole run
         part, network, where = "network", "", f"best at {share:.0f} %"
         if "both" in training.scores:
             part, network, where = "both", f"network {loss:.3f}, ", "with counts"
