@@ -200,6 +200,7 @@ def counting_loss(corpus: Corpus) -> float:
 def fit_network(config: TrainConfig, symbols: int, share: float, counting: float) -> dict[str, Any]:
     """Return sizes, passes and dropout. They suit each other and the settings that are given."""
     rule, minutes, cores = rule_of(config.cell), config.minutes, config.cores or USUAL_CORES
+    # How much a run computes, and the units that have time enough
     layers = config.layers or (1 if config.cell == "output" else 2)
     square = weights_of(1, layers, config.cell)
     largest, enough = rule.at(symbols, "hidden"), rule.at(symbols, "passes")
@@ -214,6 +215,7 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
     affordable = max(wide, (products / rule.readings / square**2) ** 0.25)
     usual = max(8, 8 * round(min(largest, affordable) / 8))
     hidden = config.hidden or usual
+    # How often it reads the text
     weights = square * hidden**2
     part = 1.0 if config.epochs else max(LEAST_PASSES, share)
     if minutes is None:
@@ -226,13 +228,15 @@ def fit_network(config: TrainConfig, symbols: int, share: float, counting: float
         passes = min(enough, products / ((weights + overhead) * symbols))
     is_endless = minutes is not None and passes < enough
     whole = passes / part  # the passes of such a run without a start
-    reuse = whole * weights / symbols
+    # How large its steps are
     small = targets / min(usual_targets, rule.targets)
     slower = math.sqrt(min(1.0, small, rule.work / (whole * symbols * hidden)))
     steps = whole * symbols / targets
     bears = (WIDE / min(WIDE, max(NARROW, hidden))) ** 0.75
     hurry = bears * rule.steps / steps * min(1.0, targets / rule.targets)
     lr = max(LEAST_LR, share) * slower * min(HIGHEST_LR, rule.lr * max(1.0, hurry))
+    # How much it drops
+    reuse = whole * weights / symbols
     settled = 1.0 if minutes is None else min(1.0, max(steps / SETTLED, passes / enough))
     return {
         "hidden": hidden,
