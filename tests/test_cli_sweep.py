@@ -65,6 +65,7 @@ def test_a_failed_run_does_not_stop_the_others(program: Program) -> None:
 def test_a_scheduler_that_is_not_there_is_an_error(program: Program) -> None:
     ended = program.run("sweep", "names.txt", "--seeds", "2", "--scheduler", "x")
     is_refusal(ended, "no Dask scheduler answers at x", "Give its address")
+    assert not (program / "sweep").exists()
 
 
 def rows_of(program: Program) -> list[str]:

@@ -39,7 +39,7 @@ from charrnn.default_settings import (
     setting,
     settings_of,
 )
-from charrnn.errors import CharrnnError, ClusterError, SettingError
+from charrnn.errors import CharrnnError, SettingError
 from charrnn.system import cores_for
 
 if TYPE_CHECKING:
@@ -159,13 +159,15 @@ def run(options: Options, console: Console) -> None:
             console.json("sweep.plan", {"folder": str(path), "runs": names, "at_once": at_once})
         return
     baselines = list(compute_baselines(corpus, material.record))
-    with open_folder(path, resume=options.resume) as folder:
+    with (
+        open_executor(material, at_once, options.scheduler) as executor,
+        open_folder(path, resume=options.resume) as folder,
+    ):
         folder.check(material, trials)
         missing = folder.missing(trials)
         try:
-            with open_executor(material, at_once, options.scheduler) as executor:
-                show_runs(folder.run(executor, material, missing), len(missing), console)
-        except (ClusterError, KeyboardInterrupt):
+            show_runs(folder.run(executor, material, missing), len(missing), console)
+        except (Exception, KeyboardInterrupt):
             again = shlex.join(["-o", str(path), "--resume"])
             console.note(f"runs done: {len(folder.rows):,}; to resume, add {again}")
             raise
