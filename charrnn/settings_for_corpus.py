@@ -112,7 +112,7 @@ class Rule:
 TANH = Rule()
 GRU = Rule(
     *(GATED_SIZES, 6e9, 8, 5),
-    dropout_from=(3.5, 100),
+    dropout_from=(4.5, 30),
     dropconnect_from=(17.5, 640),
     clear=(1.5, 1.6),
     easy=0.5,
