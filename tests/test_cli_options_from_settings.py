@@ -208,9 +208,6 @@ INFO: list[Row] = [
     (2, "names.txt", "unexpected argument: names.txt", "--help"),
     (1, "-m given-name", "there is no model given-name", "Did you mean given-names? Train one"),
     (2, "--plot curve.txt", "--plot: 'curve.txt' is not a file name", "--help"),
-    (1, "--plot bad.svg", "bad.svg already exists", REPLACE),
-    (1, "--plot nowhere/a.svg", "nowhere/a.svg cannot be saved", ""),
-    (1, "-m verses --plot a.svg", "a model has no learning curve", ""),
 ]
 
 EMBED: list[Row] = [
