@@ -58,7 +58,8 @@ def map_in_order(
     pending: list[Future[Any]] = []
     groups = iter(groups)
     while True:
-        room = ahead * executor.count_workers() - len(pending)
+        # One at least: the last worker of a scheduler may leave, and another come.
+        room = max(1, ahead * executor.count_workers()) - len(pending)
         pending += [executor.submit(function, group) for group in islice(groups, max(0, room))]
         if not pending:
             return

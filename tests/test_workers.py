@@ -101,6 +101,12 @@ def test_few_groups_are_sent_ahead(dask: str) -> None:
             assert 40 - most <= len(list(groups)) < 40
 
 
+def test_no_group_is_lost_while_there_is_no_worker() -> None:
+    with open_executor("s") as executor:
+        without = executor._replace(count_workers=lambda: 0)
+        assert list(map_in_order(without, work, GROUPS)) == results(work, GROUPS)
+
+
 def test_an_error_of_the_work_comes_back_whole(dask: str) -> None:
     for how in ({}, {"cores": 2}, {"scheduler": dask}):
         with pytest.raises(CorpusError, match="two") as error:
