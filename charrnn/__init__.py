@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from charrnn.errors import CharrnnError as CharrnnError
     from charrnn.filler import Filled as Filled
     from charrnn.filler import Filling as Filling
-    from charrnn.losses import Score as Score
     from charrnn.model import Model as Model
     from charrnn.model import Surprisal as Surprisal
     from charrnn.model import load as load
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from charrnn.runs import fit as fit
     from charrnn.runs import resume as resume
     from charrnn.runs import train as train
+    from charrnn.scores import Score as Score
     from charrnn.training.loop import Checkup as Checkup
     from charrnn.training.loop import Done as Done
     from charrnn.training.loop import Step as Step
@@ -47,7 +47,7 @@ _NAMES = {
     "default_settings": "SampleConfig TrainConfig",
     "errors": "CharrnnError",
     "filler": "Filled Filling",
-    "losses": "Score",
+    "scores": "Score",
     "model": "Model Surprisal load",
     "plots": "plot",
     "runs": "Run fit resume train",

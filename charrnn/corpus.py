@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,14 +15,28 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.counts import baselines
 from charrnn.default_settings import CorpusConfig, Kind
 from charrnn.errors import CorpusError, SettingError
-from charrnn.reading import SEPARATORS, choose_cut, cut, join, name_of, text_of, texts_of
-from charrnn.tidy import HEADINGS, Tidied, in_words, untidy
+from charrnn.reading import (
+    HEADINGS,
+    SEPARATORS,
+    Tidied,
+    choose_cut,
+    cut,
+    in_words,
+    join,
+    name_of,
+    text_of,
+    texts_of,
+    untidy,
+)
 from charrnn.vocabulary import END, END_CODE, Codes, Ids, Vocabulary, in_blocks
 
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files with examples
 
+JUDGED: Final = 1 << 17, 1 << 14  # symbols counted and predicted to see how predictable a text is
+FEWEST_JUDGED: Final = 1000  # held-out symbols
 STRATUM: Final = 1 << 16  # examples among which lots are drawn at once
 TEXT_ENDS, VALID_FOLLOWS = b"\xff", b"\xfe"  # not in UTF-8
 
@@ -88,6 +103,17 @@ class Corpus:
         """The loss of the symbol frequencies alone (a unigram model), in nats per character."""
         seen = self.log_frequencies[np.isfinite(self.log_frequencies)]
         return -float(np.sum(np.exp(seen) * seen))
+
+    @cached_property
+    def counting_loss(self) -> float:
+        """The held-out loss of counts of the text, or infinity if it is short.
+
+        For a long text it is an estimate.
+        """
+        if len(self.held_out.ids) < FEWEST_JUDGED:
+            return math.inf
+        by_order = baselines(self.train.ids, self.held_out.ids, self.vocabulary, *JUDGED)
+        return min(baseline.nats_per_character for baseline in by_order[1:])  # without uniform
 
 
 def read_files(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable
 
 # Exit statuses; 0 is success, and 128 + N a signal: 129 SIGHUP, 143 SIGTERM
 FAILURE = 1  # known, such as a missing file
@@ -74,24 +73,3 @@ def in_words(name: str, value: object) -> str:
         return f"no {name}"
     shown = f"{value:.12g}" if isinstance(value, float) else str(value)
     return name if value is True else f"{name} {shown}"
-
-
-def check_agreement(
-    holder: object,
-    had: Mapping[str, Any],
-    wanted: Mapping[str, Any],
-    hint: str,
-    *,
-    may_rise: Collection[str] = (),  # None is the highest
-    error: type[CharrnnError] = ResumeError,
-) -> None:
-    """Raise an error that names both values if a wanted setting is not what the holder has."""
-    for name, value in wanted.items():
-        old = had[name]
-        if value == old or (name in may_rise and old is not None and value > old):
-            continue
-        has = in_words(name, old).removeprefix(f"{name} ")
-        what = f"{in_words(name, value)} contradicts {holder}, which has {has}"
-        raise error(
-            what, f"[{name}] may be raised, not lowered." if name in may_rise else hint, name
-        )

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
-from charrnn import model_file
 from charrnn.corpus import Texts, check_texts, files_in
 from charrnn.counts import Ngrams
 from charrnn.default_settings import Fitted, OneOf, SampleConfig, Text, Whole, check
@@ -30,16 +29,16 @@ from charrnn.errors import (
 )
 from charrnn.export import ExportOptions, export_to
 from charrnn.filler import FillConfig, Filled, fill
-from charrnn.losses import Score, score_of, scores_of
 from charrnn.mixture import Predictor, Use
 from charrnn.model_contents import Checkpoint, CorpusRecord, Trained
+from charrnn.model_file import load_trained, locked, save_slim
+from charrnn.model_file import save as save_run
 from charrnn.network import Array64, Integers
-from charrnn.network.architecture import still_to_come
-from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network
 from charrnn.plots import heat_map, plot
 from charrnn.sampler import Conditions, Sampler, choose, folded, limit_length
-from charrnn.surprisals import groups_of, score_with
+from charrnn.scores import Score, groups_of, score_of, score_with, scores_of
 from charrnn.texts import texts_like, training_texts
 from charrnn.vocabulary import END, Vocabulary
 
@@ -273,15 +272,15 @@ class Model:
 
         Without a run, the file is slim and never replaces a file with a run.
         """
-        with model_file.locked(path, force=force):
+        with locked(path, force=force):
             if self.checkpoint is not None:
-                model_file.save(path, self.checkpoint)
+                save_run(path, self.checkpoint)
                 return
             with suppress(ModelFileError):
-                if os.path.exists(path) and not model_file.load_trained(path).slim:
+                if os.path.exists(path) and not load_trained(path).slim:
                     what = f"{os.fspath(path)} holds a run that can be resumed, a slim model none"
                     raise SaveError(what, "Name another file, or remove that one.")
-            model_file.save_slim(path, self.trained)
+            save_slim(path, self.trained)
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:
@@ -290,7 +289,7 @@ def load(path: str | PathLike[str] = "model.npz") -> Model:
     path: The name of the file, or one of the names dinosaurs, given-names, latin, reber and verses;
         default: model.npz.
     """
-    return Model(model_file.load_trained(path))
+    return Model(load_trained(path))
 
 
 def each_of(texts: Iterable[str]) -> list[str]:

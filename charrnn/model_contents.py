@@ -14,7 +14,7 @@ from charrnn.corpus import Corpus
 from charrnn.default_settings import CorpusConfig, Ending, Fitted, Reading
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.system import path_of
-from charrnn.training.state import Counters, TrainState, ending
+from charrnn.training.loop import Counters, TrainState, ending
 from charrnn.vocabulary import Ids, Vocabulary
 
 Row = dict[str, float]

@@ -7,38 +7,50 @@ counts. A slim file holds the best parameters alone, with matrices of 16-bit flo
 The file is what ``numpy.savez`` would write, with charrnn.json as its first member. A load
 unpickles nothing, and compares sizes and headers with the settings and the file before it
 allocates anything.
+
+At every moment a path refers to all of the old content or all of the new. A killed save leaves a
+temporary file, which the next one replaces, and a lock file, which stops no other run.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import stat
+import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass, replace
 from difflib import get_close_matches
 from io import BytesIO
+from itertools import count
+from pathlib import Path
 from types import UnionType
-from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
+from typing import IO, Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from charrnn import errors, saving
-from charrnn.control_characters import question
+from charrnn import errors
 from charrnn.default_settings import Fitted
+from charrnn.errors import SaveError
 from charrnn.model_contents import Checkpoint, Trained
-from charrnn.network.architecture import Architecture, architecture_of
-from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.system import MODELS, OURS, model_at
+from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
+from charrnn.system import MODELS, OURS, model_at, question
+from charrnn.training.loop import Best, TrainState
 from charrnn.training.optimizers import MOMENTS
-from charrnn.training.state import Best, TrainState
 from charrnn.vocabulary import Vocabulary
 
-Path = str | os.PathLike[str]
+try:
+    import fcntl
+except ImportError:  # Windows: two runs into one file are not noticed
+    fcntl = None  # type: ignore[assignment]
+
+Name = str | os.PathLike[str]
 Arrays = dict[str, NDArray[Any]]
 Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
@@ -46,6 +58,107 @@ FORMAT: Final = 4
 JSON_MEMBER: Final = "charrnn.json"
 MOST: Final = 1 << 62  # of all numbers in it
 TOO_LARGE: Final = 1e20  # a parameter that no training leads to; its square is finite
+
+
+# Files that are replaced whole
+
+
+@contextmanager
+def target_of(name: Name) -> Iterator[Path]:
+    """Yield the file that a name leads to; an OSError of the block becomes a SaveError."""
+    try:
+        target = Path(os.path.realpath(name))
+        if target.exists() and not target.is_file():
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        yield target
+    except OSError as error:
+        what = f"{os.fspath(name)} cannot be saved: {error.strerror or error}"
+        raise SaveError(what, remedy(error)) from error
+
+
+def remedy(error: object, another: str = "name another file") -> str:
+    """Return what to do after a failed save. ``another`` asks for another file or folder."""
+    first = {errno.ENOSPC: "Free some room, or ", errno.ENOENT: "Make the folder first, or "}
+    advice = first.get(getattr(error, "errno", 0) or 0, "") + another
+    return f"{advice[0].upper()}{advice[1:]}."
+
+
+@contextmanager
+def replaced(name: Name) -> Iterator[IO[bytes]]:
+    """Yield a new file that takes the place of the old one at the end, if all goes well.
+
+    The caller holds the lock. A file that a killed save has left is replaced, too.
+    """
+    with target_of(name) as target:
+        temporary = target.with_name(f".{target.name}.tmp")
+        temporary.unlink(missing_ok=True)
+        try:
+            with open(temporary, "xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(OSError):  # of a first save
+                shutil.copymode(target, temporary)
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        if os.name != "nt":  # Windows opens no folder
+            folder = os.open(target.parent, os.O_RDONLY)
+            os.fsync(folder)  # or a power cut could bring the old file back
+            os.close(folder)
+
+
+def check_writable(name: Name) -> None:
+    """Raise SaveError if a file could not be saved. Use it before long work."""
+    with target_of(name) as target, tempfile.TemporaryFile(dir=target.parent):
+        pass
+
+
+def keep_old(name: Name) -> str | None:
+    """Give a model a second name, model.1.npz or the next free number, and return that.
+
+    The first name stays until a save replaces it, so a kill in between loses neither.
+    """
+    with target_of(name) as target:
+        if not target.is_file():
+            return None
+        names = (target.with_name(f"{target.stem}.{i}{target.suffix}") for i in count(1))
+        old = next(path for path in names if not os.path.lexists(path) or path.samefile(target))
+        try:
+            os.link(target, old)
+        except FileExistsError:
+            pass  # a run was killed before it saved
+        except OSError:  # a filesystem without links
+            shutil.copyfile(target, old)
+        return os.path.join(os.path.dirname(name), old.name)
+
+
+@contextmanager
+def one_writer(name: Name) -> Iterator[None]:
+    """Keep all other runs out of this block for the same file, or raise SaveError."""
+    with target_of(name) as target:
+        lock = target.with_name(f".{target.name}.lock")
+        file = open(lock, "ab")  # noqa: SIM115
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The last run may have removed the file after it was opened and before it was locked.
+            is_alone = os.path.samestat(os.fstat(file.fileno()), os.stat(lock))
+        except (BlockingIOError, FileNotFoundError):
+            is_alone = False
+    with file:
+        if not is_alone:
+            what = f"{os.fspath(name)} is being written by another run"
+            hint = "Wait until that run has ended, or name another file with [path]."
+            raise SaveError(what, hint)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.unlink(lock)
+
+
+# Facts and arrays
 
 
 def built(kind: Any, value: Any) -> Any:
@@ -93,12 +206,12 @@ def layout(config: Fitted, architecture: Architecture, counted: int | None, slim
 # Load
 
 
-def load_trained(path: Path) -> Trained:
+def load_trained(path: Name) -> Trained:
     """Return the part of a file that sampling and scoring need."""
     return read(path)[0]
 
 
-def load(path: Path) -> Checkpoint:
+def load(path: Name) -> Checkpoint:
     """Return the run in a file."""
     trained, arrays = read(path)
     if trained.slim:
@@ -118,7 +231,7 @@ def load(path: Path) -> Checkpoint:
     return Checkpoint(vocabulary=model.vocabulary, state=state, **trained.shared())
 
 
-def read(path: Path) -> tuple[Trained, Arrays]:
+def read(path: Name) -> tuple[Trained, Arrays]:
     """Return what a file holds. Raise ModelFileError for a file that cannot be used."""
     name, file = os.fspath(path), model_at(path)
     try:
@@ -140,7 +253,7 @@ def read(path: Path) -> tuple[Trained, Arrays]:
         raise errors.ModelFileError(what, hint) from error
 
 
-def is_model(path: Path) -> bool:
+def is_model(path: Name) -> bool:
     """Return whether a file begins as a model does; to open a pipe would block."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         return False
@@ -202,7 +315,7 @@ def are_usable(array: NDArray[Any]) -> bool:
 # Save
 
 
-def save(path: Path, run: Checkpoint) -> None:
+def save(path: Name, run: Checkpoint) -> None:
     """Write the run whole, or raise SaveError and leave the old file."""
     state, p = run.state, run.state.parameters
     arrays: Arrays = {"last": p.flat, "average": state.average}
@@ -213,14 +326,14 @@ def save(path: Path, run: Checkpoint) -> None:
     write(path, replace(run.trained, corpus=record), arrays)
 
 
-def save_slim(path: Path, trained: Trained) -> None:
+def save_slim(path: Name, trained: Trained) -> None:
     """Write the model without its run, and without the folders of its corpus."""
     counters = replace(trained.counters, window=0, nats=0.0, since=0)
     record = trained.corpus.renamed(os.path.basename)
     write(path, replace(trained, counters=counters, corpus=record, history=[], slim=True), {})
 
 
-def write(path: Path, trained: Trained, arrays: Arrays) -> None:
+def write(path: Name, trained: Trained, arrays: Arrays) -> None:
     """Write a file. Equal content gives equal bytes: each member has the date 1980-01-01."""
     model, counted = trained.model, trained.counted
     size = None if counted is None else len(counted)
@@ -237,7 +350,7 @@ def write(path: Path, trained: Trained, arrays: Arrays) -> None:
     del facts["model"], facts["settings"]["cores"]  # any number of processes writes the same bytes
     document, compact = {"facts": facts, "format": FORMAT}, (",", ":")
     text = json.dumps(document, sort_keys=True, separators=compact, allow_nan=False, default=asdict)
-    with saving.replaced(path) as file, zipfile.ZipFile(file, "w") as archive:
+    with replaced(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr(zipfile.ZipInfo(JSON_MEMBER), text)
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
@@ -245,9 +358,9 @@ def write(path: Path, trained: Trained, arrays: Arrays) -> None:
 
 
 @contextmanager
-def locked(path: Path, *, force: bool) -> Iterator[None]:
+def locked(path: Name, *, force: bool) -> Iterator[None]:
     """Lock a model file. Raise SaveError for another file in its place, unless forced."""
-    with saving.locked(path):
+    with one_writer(path):
         if not force and os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
             what = f"{os.fspath(path)} already exists, and charrnn has not written it"
             raise errors.SaveError(what, "Name another file, or add [force] to replace it.")

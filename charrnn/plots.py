@@ -11,12 +11,11 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Protocol
 
-from charrnn.control_characters import visible
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.losses import BITS, Mean, band_of, in_bits
 from charrnn.model_contents import Checkpoint, Trained
-from charrnn.training.loop import Checkup, Event
-from charrnn.training.state import progress
+from charrnn.scores import BITS, Mean, band_of, in_bits
+from charrnn.system import visible
+from charrnn.training.loop import Checkup, Event, progress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

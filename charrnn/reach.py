@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network import Array, Integers
-from charrnn.network.architecture import read_before, still_to_come
-from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters, read_before, still_to_come
 from charrnn.network.through_time import Unfolded, Window
 from charrnn.vocabulary import END, Ids
 

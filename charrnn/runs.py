@@ -10,47 +10,61 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
 from hashlib import sha256
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from charrnn import model_file, saving
 from charrnn.corpus import Corpus, Texts, corpus_of
 from charrnn.counts import Baseline, Ngrams, baselines, sample_of
-from charrnn.default_settings import CorpusConfig, TrainConfig
+from charrnn.default_settings import CorpusConfig, Fitted, TrainConfig
 from charrnn.errors import (
     CharrnnError,
     DivergedError,
     ResumeError,
     SaveError,
     SettingError,
-    check_agreement,
 )
-from charrnn.losses import oddest
 from charrnn.mixture import Predictor, Use, fit_mixture
 from charrnn.model import Model
 from charrnn.model_contents import Checkpoint, CorpusRecord, copy_best, record_of
+from charrnn.model_file import keep_old, locked, remedy
+from charrnn.model_file import load as load_run
+from charrnn.model_file import save as save_run
 from charrnn.network import Array64
 from charrnn.network.parameters import LanguageModel
 from charrnn.plots import show_progress
-from charrnn.settings_for_corpus import FOREVER, characters_per_second, fit_pace, fit_settings
-from charrnn.signals import delayed
-from charrnn.surprisals import score_ids
-from charrnn.system import LineFile, parse_line, path_of
-from charrnn.training.loop import AT_ONCE, TRAINED_ON, Checkup, Done, Event, Step
+from charrnn.scores import oddest, score_ids
+from charrnn.settings_for_corpus import FOREVER, fit_pace, fit_settings
+from charrnn.system import LineFile, cores_for, delayed, parse_line, path_of
+from charrnn.training.loop import (
+    AT_ONCE,
+    TRAINED_ON,
+    Checkup,
+    Done,
+    Event,
+    Step,
+    check_agreement,
+    check_patience,
+    sizes_of,
+    start,
+    take_sizes,
+)
 from charrnn.training.loop import train as learn
-from charrnn.training.state import check_patience, sizes_of, start, take_sizes
 
 MAY_RISE = ("epochs", "minutes", "patience")
 OFTEN = 2.0  # seconds between two saves, at least
 COSTLY = 50  # times the duration of a save until the next: saving takes at most 2% of the time
 SELDOM = 60.0  # seconds after a save that failed
+TRIAL = 0.25  # seconds for measuring the speed of this machine
+SHARED = 0.85  # of the speed of a process, where several share a batch
 RUN, STEP, CHECKUP = "charrnn.run/2", "charrnn.step/2", "charrnn.checkup/2"
 BEGINNING = b'{"schema": "charrnn.'
 
@@ -85,8 +99,8 @@ class Run(Iterator[Event]):
         path: The name of the file, which ends in .npz.
         force: Replace a file that is no model.
         """
-        with model_file.locked(path, force=force), self._between_steps:
-            model_file.save(path, self.checkpoint)
+        with locked(path, force=force), self._between_steps:
+            save_run(path, self.checkpoint)
 
 
 def train(
@@ -137,14 +151,36 @@ def begin(
 
     ``speed`` in characters per second is measured if a time limit needs it.
     """
-    plan = fit_settings(config, corpus, start_from)
+    record, plan = record_of(corpus, cutting), fit_settings(config, corpus, start_from)
     if plan.minutes is not None:
         rate = characters_per_second(plan, corpus) if speed is None else speed
-        plan = fit_pace(plan, config, corpus, rate)
+        plan = fit_pace(plan, config, len(corpus.held_out.ids), rate)
     state = start(corpus, plan, start_from)
     counted = sample_of(corpus.train.ids) if plan.counts else None
-    facts: Any = {"config": plan, "corpus": record_of(corpus, cutting), "counted": counted}
-    return Checkpoint(vocabulary=corpus.vocabulary, state=state, **facts)
+    vocabulary = corpus.vocabulary
+    return Checkpoint(
+        config=plan, corpus=record, counted=counted, vocabulary=vocabulary, state=state
+    )
+
+
+def characters_per_second(config: Fitted, corpus: Corpus) -> float:
+    """Measure the speed of training by a few steps, as in the middle of the run."""
+    processes = min(config.parts, cores_for(config.cores))
+    config = replace(config, cores=1)  # others would take longer to start
+    state = start(corpus, config)
+    state.characters = config.epochs * len(corpus.train.ids) // 2
+    rates: list[float] = []
+    began = last = time.monotonic()
+    with suppress(DivergedError):  # the run itself reports it
+        for event in islice(learn(state, corpus, config), 1000):
+            seconds, last = time.monotonic() - last, time.monotonic()
+            if isinstance(event, Step):
+                rates += [event.characters / max(seconds, 1e-9)]
+            if last - began > TRIAL:
+                break
+    # The first step touches all memory for the first time, and another may be slow by chance.
+    rate = statistics.median(rates[1:] or rates or [0.0])
+    return rate * max(1.0, SHARED * processes)
 
 
 def compute_baselines(corpus: Corpus, record: CorpusRecord) -> list[Baseline]:
@@ -203,7 +239,7 @@ def reopen(
     Raise ResumeError if the corpus is another one, or if a setting of the corpus or of training
     has another value than before.
     """
-    run = model_file.load(path)
+    run = load_run(path)
     hint = "Leave it out to resume, or train into another file with [path]."
     record, had = run.corpus, asdict(run.config)
     cut = asdict(record.reading) | {"examples": record.examples_are, "holdout": record.holdout}
@@ -220,7 +256,7 @@ def reopen(
         run.corpus = replace(record, sources=corpus.sources, valid=corpus.valid)
     limits = had | ({"epochs": None} if run.config.epochs == FOREVER else {})
     raised = {name: typed[name] for name in MAY_RISE if name in typed}
-    check_patience(raised.get("patience"), corpus)
+    check_patience(raised.get("patience"), len(corpus.held_out))
     check_agreement(path, limits, raised, hint, may_rise=MAY_RISE)
     fixed = {name: typed[name] for name in had if name in typed and name not in raised}
     cores = fixed.pop("cores", None)  # may change: parts decide the numbers
@@ -285,10 +321,10 @@ class Saver:
         """Save, or raise SaveError."""
         began = time.monotonic()
         self.before()
-        if self.renamed is not None and (old := saving.keep_old(self.path)):
+        if self.renamed is not None and (old := keep_old(self.path)):
             self.renamed(old)
         self.renamed = None
-        model_file.save(self.path, self.run)
+        save_run(self.path, self.run)
         self.step = self.run.state.step
         seconds = time.monotonic() - began
         self._due = began + seconds + max(OFTEN, COSTLY * seconds)
@@ -371,6 +407,4 @@ class Metrics:
             yield
         except OSError as error:
             what = f"{self._path} cannot be written: {error.strerror or error}"
-            raise CharrnnError(
-                what, saving.remedy(error, "name another file with [metrics]")
-            ) from error
+            raise CharrnnError(what, remedy(error, "name another file with [metrics]")) from error

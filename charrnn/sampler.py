@@ -31,7 +31,7 @@ from charrnn.mixture import Predictor
 from charrnn.network import Array64, Integers
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import State
-from charrnn.surprisals import add_novelty
+from charrnn.scores import add_novelty
 from charrnn.vocabulary import END, UNKNOWN
 
 Words = NDArray[np.uint64]

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import math
-import statistics
-import time
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from charrnn.corpus import Corpus
-from charrnn.counts import COUNTED, baselines
+from charrnn.counts import COUNTED
 from charrnn.default_settings import LARGEST, Fitted, TrainConfig
-from charrnn.errors import CorpusError, DivergedError, SettingError
-from charrnn.network.architecture import Architecture, architecture_of
-from charrnn.network.parameters import LanguageModel
-from charrnn.system import cores_for
+from charrnn.errors import CorpusError, SettingError
+from charrnn.network.parameters import Architecture, LanguageModel, architecture_of
 from charrnn.training.batches import Epoch
-from charrnn.training.loop import LEAST_SCORED, TRAINED_ON, Step, train
+from charrnn.training.loop import LEAST_SCORED, TRAINED_ON
 from charrnn.training.optimizers import MOMENTS
-from charrnn.training.state import start
 
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
 # Products of a core in a second, and cores: assumed, so that plans do not depend on a machine.
@@ -34,8 +26,6 @@ NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones be
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
-JUDGED = 1 << 17, 1 << 14  # symbols counted and predicted to see how predictable a text is
-FEWEST_JUDGED = 1000  # held-out symbols
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST_CHECKUPS = 8  # with fewer, each scores a part of the held-out text
 WORTHWHILE = 800_000  # units squared x lanes, from which two processes are faster than one
@@ -147,16 +137,17 @@ def fit_settings(
         config = replace(config, bptt=longest)
     share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
     typed = {name: value for name, value in asdict(config).items() if value is not None}
-    network = fit_network(config, symbols, share, counting_loss(corpus))
+    network = fit_network(config, symbols, share, corpus.counting_loss)
     chosen = {**asdict(rule_of(config.cell).nearest(symbols)), **network, **typed}
     bptt = min(chosen["bptt"], symbols)
     batch = max(1, min(chosen["batch"], symbols // bptt))
     steps = -(-(int(chosen["passes"] * symbols) + 1) // (batch * bptt))
+    check_every = config.check_every or usual_checks(len(corpus.held_out.ids), batch * bptt, steps)
     parts = config.parts or usual_parts(chosen["hidden"], batch, config.cores)
     fitted = {
         "bptt": bptt,
         "batch": batch,
-        "check_every": config.check_every or usual_checks(corpus, batch * bptt, steps),
+        "check_every": check_every,
         "warmup": min(200, steps // 20) if config.warmup is None else config.warmup,
         "parts": min(parts, batch),
         "patience": config.patience,
@@ -166,12 +157,11 @@ def fit_settings(
     return Fitted(**{name: chosen[name] for name in (*typed, *FITTED)} | fitted)
 
 
-def usual_checks(corpus: Corpus, targets: int, steps: int) -> int:
-    """Return the number of steps between check-ups, so many that check-ups cost little.
+def usual_checks(held_out: int, targets: int, steps: int) -> int:
+    """Return the steps between check-ups, so many that to score so many symbols costs little.
 
     If few check-ups would remain in the whole run, each scores a part of the held-out text.
     """
-    held_out = len(corpus.held_out.ids)
     least = -(-TRAINED_ON * held_out // targets)
     if least > steps // FEWEST_CHECKUPS:
         least = -(-TRAINED_ON * min(held_out, LEAST_SCORED) // targets)
@@ -183,18 +173,6 @@ def usual_parts(hidden: int, lanes: int, cores: int | None) -> int:
     if cores is not None and cores > 2:
         return max(1, min(cores, lanes // FEWEST_LANES))
     return 2 if hidden**2 * lanes >= WORTHWHILE else 1
-
-
-@lru_cache(1)
-def counting_loss(corpus: Corpus) -> float:
-    """Return the nats per held-out symbol for counts of the text, or infinity if it is short.
-
-    For a long text it is an estimate.
-    """
-    if len(corpus.held_out.ids) < FEWEST_JUDGED:
-        return math.inf
-    by_order = baselines(corpus.train.ids, corpus.held_out.ids, corpus.vocabulary, *JUDGED)
-    return min(baseline.nats_per_character for baseline in by_order[1:])  # without uniform
 
 
 def fit_network(config: TrainConfig, symbols: int, share: float, counting: float) -> dict[str, Any]:
@@ -267,16 +245,16 @@ def fit_noise(
     return {"dropout": round(dropout, 2), "dropconnect": dropconnect, "blank": blank}
 
 
-def fit_pace(config: Fitted, typed: TrainConfig, corpus: Corpus, speed: float) -> Fitted:
+def fit_pace(config: Fitted, typed: TrainConfig, held_out: int, speed: float) -> Fitted:
     """Return the settings with check-ups and warm-up that suit a run with a time limit.
 
-    ``speed`` is in characters a second.
+    ``held_out`` counts symbols; ``speed`` is in characters a second.
     """
     if config.minutes is None:
         return config
     targets = config.batch * config.bptt
     steps = int(speed * 60 * config.minutes / targets)
-    usual = usual_checks(corpus, targets, steps)
+    usual = usual_checks(held_out, targets, steps)
     if config.epochs != FOREVER:
         usual = min(usual, config.check_every)
     check_every = usual if typed.check_every is None else typed.check_every
@@ -287,8 +265,6 @@ def fit_pace(config: Fitted, typed: TrainConfig, corpus: Corpus, speed: float) -
 BASE = 45 << 20  # bytes of Python and the packages
 COPIES = 6  # of the parameters: current, average, best, thinned, two work buffers
 COUNTING, ROWS = 50, 1 << 26  # bytes for the n-grams of each symbol, and for rows made of them
-TRIAL = 0.25  # seconds for measuring the speed of this machine
-SHARED = 0.85  # of the speed of a process, where several share a batch
 
 
 @dataclass(frozen=True)
@@ -321,26 +297,6 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes + 2 * corpus.train.starts.nbytes
     counting = ROWS + COUNTING * min(len(corpus.train.ids), COUNTED) if config.counts else 0
     return BASE + 4 * numbers + text + counting
-
-
-def characters_per_second(config: Fitted, corpus: Corpus) -> float:
-    """Measure the speed of training by a few steps, as in the middle of the run."""
-    processes = min(config.parts, cores_for(config.cores))
-    config = replace(config, cores=1)  # others would take longer to start
-    state = start(corpus, config)
-    state.characters = config.epochs * len(corpus.train.ids) // 2
-    rates: list[float] = []
-    began = last = time.monotonic()
-    with suppress(DivergedError):  # the run itself reports it
-        for event in islice(train(state, corpus, config), 1000):
-            seconds, last = time.monotonic() - last, time.monotonic()
-            if isinstance(event, Step):
-                rates.append(event.characters / max(seconds, 1e-9))
-            if last - began > TRIAL:
-                break
-    # The first step touches all memory for the first time, and another may be slow by chance.
-    rate = statistics.median(rates[1:] or rates or [0.0])
-    return rate * max(1.0, SHARED * processes)
 
 
 def check_memory(needed: int, available: int | None) -> None:

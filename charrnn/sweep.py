@@ -23,14 +23,13 @@ from numpy.typing import NDArray
 from charrnn.corpus import Corpus
 from charrnn.counts import Baseline
 from charrnn.default_settings import CorpusConfig, option_of
-from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, check_agreement
+from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError
 from charrnn.model_contents import Checkpoint, CorpusRecord
-from charrnn.model_file import save
+from charrnn.model_file import one_writer, remedy, save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import begin, configure, measure
-from charrnn.saving import locked, remedy
 from charrnn.system import LineFile, parse_line
-from charrnn.training.loop import Done, train
+from charrnn.training.loop import Done, check_agreement, train
 from charrnn.workers import Executor, map_in_order
 
 SCHEMA = "charrnn.sweep.run/2"
@@ -169,7 +168,7 @@ def open_folder(path: Path, *, resume: bool) -> Iterator[Folder]:
     if not resume and os.path.lexists(rows_file):
         raise SaveError(f"{path} holds a sweep", "Resume it, or name another folder.")
     path.mkdir(parents=True, exist_ok=True)
-    with locked(rows_file), closing(LineFile(rows_file)) as file:
+    with one_writer(rows_file), closing(LineFile(rows_file)) as file:
         file.cut_torn_line()
         folder = Folder(path, file, {})
         for number, line in enumerate(file.lines(), 1):

@@ -1,4 +1,4 @@
-"""The cores and the memory of this machine, files of JSON lines, and random streams.
+"""What lies around the program: cores, memory, child processes, signals, the terminal, JSON lines.
 
 Threads of NumPy's matrix library beside processes of charrnn would wait for each other, so the
 library gets one thread, by variables of the environment that are set before NumPy is imported.
@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, NewType, NoReturn
 
 if TYPE_CHECKING:
     import subprocess
@@ -161,3 +165,129 @@ class LineFile:
 
     def close(self) -> None:
         self._file.close()
+
+
+# Ctrl-C, SIGTERM and SIGHUP: the first requests a stop after the current step, the second stops.
+# Outside of ``watched`` each raises Stopped, so that files are closed and removed on the way out.
+# Signals that the parent process ignores (nohup, a shell's ``&``) stay ignored.
+
+
+SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal that ends the program at once."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.status = 128 + number
+
+
+class Stop:
+    """Whether a signal has requested a stop, and the exit status for it."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self.status = 0
+
+
+def raise_stopped(number: int, _frame: FrameType | None) -> NoReturn:
+    raise Stopped(number)
+
+
+@contextmanager
+def handled(handler: Callable[[int, FrameType | None], None] = raise_stopped) -> Iterator[None]:
+    """Give the signals to a handler; the handlers from before come back at the end."""
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.getsignal(number) for number in SIGNALS}
+        unchanged = (signal.SIG_IGN, None)  # None: not of Python
+        handlers = {number: old for number, old in handlers.items() if old not in unchanged}
+    try:
+        for number in handlers:
+            signal.signal(number, handler)
+        yield
+    finally:
+        for number, old in handlers.items():
+            signal.signal(number, old)
+
+
+@contextmanager
+def delayed() -> Iterator[None]:
+    """Delay signals to the end of the block."""
+    came: list[int] = []
+    try:
+        with handled(lambda number, _: came.append(number)):
+            yield
+    finally:
+        for number in came:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def watched(quiet: bool) -> Iterator[Stop]:
+    """Yield a Stop that the first signal sets; the second signal raises Stopped."""
+    stop = Stop()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.requested:
+            if number != getattr(signal, "SIGHUP", None):  # a closing terminal sends it twice
+                raise_stopped(number, frame)
+            return
+        stop.requested, stop.status = True, 128 + number
+        if not quiet:
+            line = b"charrnn: saving after this step; Ctrl-C stops at once\n"
+            with suppress(OSError):  # not through sys.stderr, which may be in use; below the bar
+                os.write(2, b"\n" + line if os.isatty(2) else line)
+
+    with handled(handle):
+        yield stop
+
+
+# Text made safe to show. All text from a corpus, a model, a path or the command line passes through
+# here on its way to a terminal: ``ESC`` is shown as ``\x1b``. Letters of every script, newline and
+# tab stay.
+
+
+Visible = NewType("Visible", str)  # safe: made by the functions below, coloured since, or for files
+
+# For a character class: C0 but tab and newline, DEL and C1; marks that change the writing
+# direction; the two separators that some programs take for a newline; lone surrogates, in which
+# Python holds bytes that are not UTF-8.
+STEERING: Final = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f"
+    "\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff"
+)
+
+
+def visible(text: str) -> Visible:
+    """Return the text with control characters shown; pieces of a stream may come one by one."""
+    return Visible(re.sub(f"[{STEERING}]", _shown, text))
+
+
+def visible_line(text: str) -> Visible:
+    """Return the text on one line: control characters, newline and tab are shown."""
+    return Visible(re.sub(f"[\t\n{STEERING}]", _shown, text))
+
+
+def visible_json(json_text: str) -> Visible:
+    """Return equivalent JSON with the control characters in its strings escaped."""
+    return Visible(re.sub(f"[{STEERING}]", lambda match: f"\\u{ord(match[0]):04x}", json_text))
+
+
+def encodable(text: str) -> str:
+    """Return the text with U+FFFD for lone surrogates, which UTF-8 cannot hold."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def _shown(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    short = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}.get(match[0])
+    return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def question(names: Collection[str]) -> str:
+    """Return the question whether one of these was meant; nothing without a name."""
+    return f"Did you mean {' or '.join(names)}? " if names else ""

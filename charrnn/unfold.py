@@ -16,11 +16,10 @@ import numpy as np
 from charrnn.errors import SettingError
 from charrnn.mixture import Predictor, softmax
 from charrnn.network import Array, Integers
-from charrnn.network.architecture import seen
-from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters, seen
 from charrnn.network.through_time import Unfolded, Window
 from charrnn.reach import window_before
-from charrnn.surprisals import score_ids
+from charrnn.scores import score_ids
 from charrnn.vocabulary import END, REPLACEMENT
 
 BACKWARD: Final = "dL/"  # begins the names of gradients

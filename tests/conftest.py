@@ -35,7 +35,7 @@ STDERR = pytest.StashKey[int]()  # the stream that pytest does not capture
 # Test files that other versions of Python and of the packages could break.
 QUICK = {
     *("test_cli_app", "test_cli_eval", "test_cli_info", "test_cli_sample", "test_cli_train"),
-    *("test_cli_options_from_settings", "test_errors", "test_package", "test_default_settings"),
+    *("test_errors", "test_package", "test_default_settings"),
     "test_step",
 }
 
@@ -114,7 +114,7 @@ def program(
     """The program in a folder with names.txt, which is the current folder of the test."""
     monkeypatch.chdir(tmp_path)
     # no trial steps for the forecast of time
-    monkeypatch.setattr("charrnn.settings_for_corpus.TRIAL", 0.0)
+    monkeypatch.setattr("charrnn.runs.TRIAL", 0.0)
     marker = request.node.get_closest_marker("child")
     made = Program(tmp_path, child=bool(marker and marker.args[0]))
     made.write("names.txt", NAMES)

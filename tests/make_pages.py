@@ -10,8 +10,7 @@ from inspect import Parameter, Signature, cleandoc, getsource, signature
 from typing import Any
 
 import charrnn
-from charrnn.cli.app import COMMANDS
-from charrnn.cli.options_from_settings import Option, options_of
+from charrnn.cli.app import COMMANDS, Option, options_of
 from charrnn.default_settings import Flag, OneOf, settings_of
 from tests.pages import GUIDE
 

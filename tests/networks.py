@@ -11,17 +11,15 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.default_settings import TrainConfig
-from charrnn.losses import Score, score_of
 from charrnn.mixture import Predictor
 from charrnn.model import Model
 from charrnn.network import Array, Array64, Integers
-from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
-from charrnn.network.heads import HEADS, Lengths
-from charrnn.network.parameters import LanguageModel, Parameters, initial
+from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
+from charrnn.network.readout import HEADS, Lengths
 from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.runs import train
-from charrnn.surprisals import score_ids, score_with
+from charrnn.scores import Score, score_ids, score_of, score_with
 from charrnn.vocabulary import END as END_ID
 from charrnn.vocabulary import Ids, Vocabulary
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from charrnn.network import Array, Array64
-from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS, Tanh
-from charrnn.network.parameters import LanguageModel, Parameters, initial
+from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
 from charrnn.network.step import Network
 from charrnn.network.through_time import Layer, State, Window
 from charrnn.vocabulary import END, Vocabulary

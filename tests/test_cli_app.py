@@ -1,4 +1,8 @@
-"""Help, wrong usage, version and completion, by Typer; and any command line."""
+"""Help, usage, version and completion, by Typer; any command line; and those that are refused.
+
+Refused command lines are a table for each command. A row holds the exit status, the command line,
+the start of the error, and a part of the hint. No file changes.
+"""
 
 import json
 import math
@@ -13,9 +17,9 @@ from hypothesis import strategies as st
 
 from charrnn import __version__
 from charrnn.cli import app
-from charrnn.cli import options_from_settings as options
+from charrnn.cli import app as options
 from tests.child import CHARRNN, HOME, Result
-from tests.program import Program
+from tests.program import NAMES, SIZE, Program
 
 
 def test_the_version_is_that_of_the_package(program: Program) -> None:
@@ -234,3 +238,297 @@ def test_any_prime_is_gone_on_from_or_refused(trained_once: Program, faults: int
                 is_finite(json.loads(row))
 
     check()
+
+
+Row = tuple[int, str, str, str]
+
+CHECK = "Check the name, and the folder you are in."
+ONE = "Leave one of them out."
+ANEW = "Leave it out to resume, or train into another file with -m."
+THRESHOLD = "is not a number of bits of at least 0, or a multiple such as 1.5x"
+STARTED = "contradicts the model to start from, which has "
+MIXED = "the models have different vocabularies"
+LATIN = "the model was trained on other texts than given-names-latin, dinosaurs, verses alone"
+REPLACE = "Name another file, or add --force to replace it."
+OUTPUT = "-m x --cell output"
+RADIUS = "--init-radius 2"
+METRICS = "Name another file with --metrics."
+
+TRAIN: list[Row] = [
+    # Out of range
+    *(
+        (2, f"names.txt -m x {option}={value}", f"{option}: '{value[:40]}", "--help")
+        for option, values in {
+            "--epochs": ["0", "-1", "1.5", "", "nan", "9" * 5000],
+            "--holdout": ["1", "-0.1", "nan", "inf"],
+            "--preview": ["-1", "101"],
+            "--seed": ["-1", str(2**64)],
+            "--optimizer": ["lion", ""],
+        }.items()
+        for value in values
+    ),
+    *(
+        (2, f"x --encoding={name} --errors {errors}", f"'{name}' is not an encoding", "utf-8")
+        for name in ("klingon", "hex", "idna", "")
+        for errors in ("strict", "replace")
+    ),
+    # What does not go together
+    (2, "", "CORPUS is missing", "Name a file, - or one of dinosaurs, "),
+    (2, "--lr 3", "CORPUS is missing", "see --help."),
+    (2, "x --resume --force", "--resume and --force exclude each other", ONE),
+    (2, "--resume --from old.npz", "--resume and --from exclude each other", ONE),
+    (2, "x --valid y --holdout 0.5", "--valid and --holdout exclude each other", ONE),
+    (2, "- --valid -", "standard input can be read only once", "Name one - at most."),
+    # What would be overwritten
+    (2, "names.txt -m ./names.txt", "-m would overwrite names.txt", "Name another file."),
+    (2, "names.txt -m names.txt --dry-run", "-m would overwrite names.txt", "Name another file."),
+    (2, "x --valid names.txt -m names.txt", "-m would overwrite names.txt", "Name another file."),
+    (2, "names.txt -m names.txt --resume", "-m would overwrite names.txt", "Name another file."),
+    (2, "verses -m verses", "-m would overwrite verses", "Name another file."),
+    (2, "verses -m a.npz --metrics a.npz", "--metrics would overwrite a.npz", "Name another file."),
+    (2, "names.txt -m x --metrics ./names.txt", "--metrics would overwrite names.txt", "Name"),
+    # Networks
+    (2, "names.txt --cell rnn", "--cell: 'rnn' is not one of tanh, gru, lstm", "--help"),
+    (2, "names.txt --teacher-forcing", "--teacher-forcing replaces outputs", "add --cell output"),
+    (2, f"names.txt {OUTPUT} --init-radius 2", f"{RADIUS} does not apply", "or use another cell"),
+    (
+        2,
+        f"names.txt --from gru.npz {RADIUS}",
+        f"{RADIUS} is for new weights",
+        "Leave it out, or train",
+    ),
+    (2, "names.txt -m x --init-radius 1001", "--init-radius: '1001' is not a number", "--help"),
+    (2, f"names.txt {OUTPUT} --layers 2", "--layers 2 is too many for the cell", "Use 1 layer"),
+    *(
+        (2, f"names.txt {OUTPUT} --teacher-forcing {option}", f"{option} contradicts", "Leave")
+        for option in ("--own-inputs 0.5", "--free-running 2")
+    ),
+    (2, "x --bptt 4 --free-running 5", "--free-running 5 is more than the 4 steps", "raise --bptt"),
+    # Files
+    (1, "bad.txt -m no/x.npz", "no/x.npz cannot be saved: No such file", "Make the folder"),
+    (1, "bad.txt -m .", ". cannot be saved: it is not a regular file", "Name another"),
+    (1, "names.txt -m no/x.npz", "no/x.npz cannot be saved: ", "or name another"),
+    (1, "names.txt -m no/x.npz --dry-run", "no/x.npz cannot be saved: ", "or name another"),
+    *(
+        (1, f"names.txt -m x --metrics {name}", f"{name} cannot be written: {reason}", hint)
+        for name, reason, hint in (
+            ("no/x", "No such file", "Make the folder first, or"),
+            (".", "Is a directory", "Name another file with --metrics"),
+            ("names.txt/x", "Not a directory", "Name another file"),
+        )
+    ),
+    (1, "nowhere.txt -m x", "nowhere.txt does not exist", CHECK),
+    (1, "names.txt -m bad.html", "bad.html already exists, and charrnn has not", REPLACE),
+    (1, "names.txt -m x --metrics bad.html", "bad.html holds lines that are not metrics", METRICS),
+    (1, "--resume -m none.npz", "there is no model none.npz", "Train one"),
+    # From another model
+    (1, "names.txt -m x --from bad.txt", "bad.txt is not a model of charrnn", ""),
+    (1, "names.txt -m x --from none.npz", "there is no model none.npz", ""),
+    *(
+        (2, f"names.txt -m x --from {name} {option}", f"{option} {STARTED}{has}", "Leave it out")
+        for name, option, has in (
+            ("gru.npz", "--hidden 7", "6"),
+            ("gru.npz", "--cell tanh", "gru"),
+            ("gru.npz", "--clock", "no clock"),
+            ("output.npz", "--teacher-forcing", "no teacher_forcing"),
+        )
+    ),
+    # Resumed otherwise than begun
+    *(
+        (1, f"--resume {option}", f"{option} contradicts model.npz, which has {has}", hint)
+        for option, has, hint in (
+            ("--hidden 7", "6", ANEW),
+            ("--layers 2", "1", ANEW),
+            ("--lr 0.5", "0.002", ANEW),
+            ("--seed 8", "0", ANEW),
+            ("--batch 3", "4", ANEW),
+            ("--cell lstm", "tanh", ANEW),
+            ("--clock", "no clock", ANEW),
+            ("--counts", "no counts", ANEW),
+            ("--own-inputs 0.5", "0", ANEW),
+            ("--optimizer sgd", "adam", ANEW),
+            ("--check-every 9", "20", ANEW),
+            ("--epochs 2", "3", "--epochs may be raised, not lowered."),
+            ("--minutes 9", "no minutes", "--minutes may be raised, not lowered."),
+            ("--patience 9", "no patience", "--patience may be raised, not lowered."),
+            ("--holdout 0.5", "0.1", ANEW),
+            ("--examples files", "lines", ANEW),
+            ("--encoding latin-1", "utf-8", ANEW),
+            ("--normalize NFC", "none", ANEW),
+        )
+    ),
+    (1, "--resume --bptt 0", "--bptt 7 contradicts model.npz, which has 6", ANEW),
+]
+
+EVAL: list[Row] = [
+    (2, "--per-example --per-char", "--per-char and --per-example exclude each other", ONE),
+    (2, "--per-char --baselines", "--per-char and --baselines exclude each other", ONE),
+    (2, "--top 3 --per-char", "--per-char and --top exclude each other", ONE),
+    (2, "--above 4 --per-char", "--per-char and --above exclude each other", ONE),
+    (2, "--held-out names.txt", "--held-out and TEXT exclude each other", ONE),
+    (2, "--held-out --encoding utf-8", "--encoding needs TEXT", "as in training"),
+    (2, "--held-out --examples lines", "--examples needs TEXT", "as in training"),
+    (2, "- -", "standard input can be read only once", "Name one - at most."),
+    (2, "--examples words names.txt", "--examples: 'words' is not one of auto, lines, para", "--h"),
+    *(
+        (2, f"names.txt --above {above}", f"--above: '{above}' {THRESHOLD}", "--help")
+        for above in ("4volts", "-1", "-1x", "x", "inf", "nan")
+    ),
+    *(
+        (1, f"names.txt -m model.npz -m numbers.npz {option}", MIXED, "the same vocabulary")
+        for option in ("--per-example", "--per-char", "--above=1")
+    ),
+    (1, "missing.txt", "missing.txt does not exist", CHECK),
+    (1, "Rex", "Rex does not exist", "echo Rex | charrnn eval"),
+    (1, "--held-out -m latin", LATIN, "name a text"),
+    (1, "folder", "folder cannot be read: Is a directory", CHECK),
+    (1, "-m no.npz names.txt", "there is no model no.npz", "or name another with -m: a file"),
+]
+
+LEAST = "a sample would need at least"
+
+SAMPLE: list[Row] = [
+    *(
+        (2, line, f"{LEAST} {least} characters", "raise --longest or --max-c")
+        for line, least in (("--longest 3 -p aaaa", 4), ("-p an --max-chars 3 --shortest 6", 6))
+    ),
+    (2, f"--top-k {'9' * 5000}", "--top-k: '9999", "--help"),
+    (2, "--top-p 0", "--top-p: '0' is not a number from 0 to 1, but not 0", "--help"),
+    (2, f"--seed {2**64}", "is not a whole number from 0 to 18,446,744,073,709,551,615", "--help"),
+    *(
+        (2, f"--temp={typed}", f"'{typed}' is not a number from 0 to 1,000,000", "--help")
+        for typed in ("-1", "0.5,1", "nan", "inf", ",", "1e7", "")
+    ),
+    (2, "--top-k 0", "--top-k: '0' is not a whole number from 1 to", "--help"),
+    (2, "--max-chars 0", "--max-chars: '0' is not a whole number from 1 to", "--help"),
+    (2, "--shortest 9 --longest 5", f"{LEAST} 9 characters, and may have at most 5", "Lower"),
+    (1, "-m model.npz -m numbers.npz", MIXED, "the same vocabulary"),
+    (1, "-m none.npz", "there is no model none.npz", "Train one first, or name another with -m: a"),
+    (1, "--not-in none.txt", "none.txt does not exist", CHECK),
+]
+
+FILL: list[Row] = [
+    (2, "a --max-gap -1", "--max-gap: '-1' is not a whole number", "--help"),
+    (2, "- -", "standard input can be read only once", "Name one - at most."),
+    (1, "-", "standard input has no text", "Write one text a line."),
+    (1, "a -m no.npz", "there is no model no.npz", "Train one first"),
+]
+
+REACH: list[Row] = [
+    (1, "-", "the text has no examples", "Name a text"),
+    (1, "no.txt", "no.txt does not exist", CHECK),
+    (1, "-m no.npz", "there is no model no.npz", "Train one first"),
+]
+
+UNFOLD: list[Row] = [
+    (2, "", "Missing argument 'TEXT'", "--help"),
+    (1, "anna -m no.npz", "there is no model no.npz", "Train one first"),
+    (2, "anna --step 6", "--step 6 is beyond the text", "It has 5 steps."),
+    (2, "anna --step 0", "--step: '0' is not a whole number", "--help"),
+    (2, "anna -o x.png", "-o or --output: 'x.png' is not a file name that ends in", "--help"),
+    (2, "anna -o x.html --step 1", "--step and --output exclude each other", "Leave one"),
+    (2, "anna -o x.html --json", "--output and --json exclude each other", "Leave one"),
+    (2, "anna --step 1 --json", "--step and --json exclude each other", "Leave one"),
+    (1, "anna -o bad.html", "bad.html already exists", REPLACE),
+    (2, "a" * 600, "the text has 600 characters, and at most 599 can be unfolded", "shorter"),
+]
+
+INFO: list[Row] = [
+    (1, "-m bad.txt", "bad.txt is not a model of charrnn", ""),
+    (1, "-m folder", "folder is not a model of charrnn", ""),
+    (1, "-m model.npz -m no.npz", "there is no model no.npz", "Train one first, or name another"),
+    (2, "names.txt", "unexpected argument: names.txt", "--help"),
+    (1, "-m given-name", "there is no model given-name", "Did you mean given-names? Train one"),
+    (2, "--plot curve.txt", "--plot: 'curve.txt' is not a file name", "--help"),
+]
+
+EMBED: list[Row] = [
+    (1, "-", "the text has no examples", "Name a text that is not empty."),
+    (1, "- -o x.npy", "the text has no examples", "Name a text"),
+    (2, "-o -", "--output: '-' is not a file name that ends in .npy", "--help"),
+    (2, "-o e.txt", "-o or --output: 'e.txt' is not a file name that ends in", "--help"),
+    (1, "no.txt", "no.txt does not exist", CHECK),
+    (1, "-o no/x.npy", "no/x.npy cannot be", "name another file"),
+    (1, "-m no.npz", "there is no model no.npz", "Train one first"),
+    (1, "names.txt -o bad.npy", "bad.npy already exists", REPLACE),
+]
+
+EXPORT: list[Row] = [
+    *(
+        (1, f"bad.{suffix}", f"bad.{suffix} already exists", "--force")
+        for suffix in ("html", "mjs", "h", "safetensors", "npz")
+    ),
+    (2, "a.pt", "unknown format: .pt", ".html"),
+    (2, "a.h --title A", "--title does not apply to .h", "Leave it out"),
+]
+
+GUIDE: list[Row] = [
+    (2, "samplng", "TOPIC: 'samplng' is not one of first-names, prepare-text, sampling", "--help")
+]
+
+SWEEP: list[Row] = [
+    (2, "names.txt", "--try NAME=VALUE,VALUE is missing", "--try hidden=64,128, or seeds"),
+    (2, "names.txt --try hiden=2,3", "--try hiden: train has no", "mean hidden?"),
+    (2, "names.txt --try hidden", "--try hidden: '' is not a whole number", "--help"),
+    (2, "names.txt --try hidden=2,x", "--try hidden: 'x' is not a whole number", "--help"),
+    (2, "names.txt --try counts=maybe", "--try counts: 'maybe' is not yes or no", "--help"),
+    (2, "names.txt --try hidden=2 --hidden 3", "--hidden and --try hidden=2 exclude", "Leave"),
+    (2, "names.txt --try size=3,4", "--try size: train has no such", "mean hidden?"),
+    (2, "names.txt --try holdout=0.1,0.2", "--try holdout: train has no such", "--help"),
+    (2, "names.txt --seeds 2 --holdout 0", "nothing is held out", "--holdout or --valid"),
+    (2, "x --seeds 2 --cores 2 --scheduler x", "--cores and --scheduler exclude", ONE),
+    (1, "names.txt --seeds 1 --resume", "sweep holds no sweep", "Begin one first"),
+    (2, f"names.txt --seeds {'9' * 20}", "--seeds", "--help"),
+    (1, "none.txt --seeds 1", "none.txt does not exist", CHECK),
+]
+
+TABLES = {
+    "train": TRAIN,
+    "eval": EVAL,
+    "sample": SAMPLE,
+    "fill": FILL,
+    "reach": REACH,
+    "unfold": UNFOLD,
+    "info": INFO,
+    "embed": EMBED,
+    "export": EXPORT,
+    "guide": GUIDE,
+    "sweep": SWEEP,
+}
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """A folder of texts and models, which no refused command changes."""
+    made = Program(tmp_path_factory.mktemp("refusals"))
+    made.write("names.txt", NAMES)
+    made.write("bad.txt", b"\xff")  # a fault that is found when it is read
+    for suffix in ("html", "svg", "npy", "mjs", "h", "safetensors", "npz"):
+        made.write(f"bad.{suffix}", "not by charrnn")
+    made.write("numbers.txt", "".join(f"{number}\n" for number in range(99)))
+    begun = (*SIZE, "--check-every", "20", "--epochs", "3", "--lr", "0.002")
+    made.run("train", "names.txt", *begun).says()
+    made.train("numbers.txt", "-m", "numbers.npz").says()
+    for cell in ("gru", "output"):
+        line = (*SIZE, "--cell", cell, "--epochs", "1", "-m", f"{cell}.npz")
+        made.run("train", "names.txt", *line).says()
+    (made / "folder").mkdir()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "line", "what", "hint"),
+    [(command, *row) for command, rows in TABLES.items() for row in rows],
+)
+def test_fault_14_refusals(
+    there: Program, command: str, status: int, line: str, what: str, hint: str
+) -> None:
+    refused = there.refuses(
+        *(command, *line.split()), what=f"error: {what}", hint=hint, status=status, stdin=b""
+    )
+    assert refused.out == ""
+
+
+def test_a_network_that_memory_cannot_hold_is_refused(there: Program) -> None:
+    line = ("train", "names.txt", "-m", "x", "--hidden", "1048576")
+    there.refuses(*line, what="GiB of memory", hint="Try a smaller --hidden")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import charrnn
-from charrnn import surprisals
-from charrnn.losses import BITS
+from charrnn import scores
+from charrnn.scores import BITS
 from tests.program import NAMES, SIZE, Program
 
 WORDS = [line for line in NAMES.split("\n") if line]
@@ -100,7 +100,7 @@ def test_held_out_text_is_scored_as_at_the_end_of_training(
     wanted = {part: figures["nats_per_character"] for part, figures in summary["parts"].items()}
     assert wanted["both"] < wanted["counts"]
     for most in (1 << 14, 7):
-        monkeypatch.setattr(surprisals, "MOST_TEXTS", most)
+        monkeypatch.setattr(scores, "MOST_TEXTS", most)
         (found,) = rows(made, "-m", "new.npz")
         for part, figures in found["parts"].items():
             assert figures["nats_per_character"] == pytest.approx(wanted[part], rel=1e-9)

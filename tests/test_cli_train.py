@@ -398,7 +398,7 @@ def test_fault_19_a_save_that_fails_is_told(
             raise errors.pop()
         save(path, run)
 
-    monkeypatch.setattr(model_file, "save", save_or_fail)
+    monkeypatch.setattr("charrnn.runs.save_run", save_or_fail)
     monkeypatch.setattr(runs, "OFTEN", 0)
     ran = program.run(*RUN)
     assert "charrnn: warning: the disk is full; training continues\n" in ran.err

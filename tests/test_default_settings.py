@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn import model_file
 from charrnn.cli import app
+from charrnn.cli.app import CommandOptions, File, group
 from charrnn.cli.console import Console
-from charrnn.cli.options_from_settings import CommandOptions, File, group
 from charrnn.default_settings import (
     NETWORK,
     CorpusConfig,

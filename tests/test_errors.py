@@ -12,8 +12,7 @@ import pytest
 import charrnn
 from charrnn import model_file
 from charrnn.cli import info
-from charrnn.cli.console import in_words_of_the_command_line
-from charrnn.cli.options_from_settings import option_for
+from charrnn.cli.console import in_words_of_the_command_line, option_for
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
 from tests.program import Program
 

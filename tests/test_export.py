@@ -16,7 +16,7 @@ from charrnn.export import ExportOptions, export
 from charrnn.export.c_header import prefix_for
 from charrnn.export.html import asset
 from charrnn.model import Model
-from charrnn.surprisals import score_with
+from charrnn.scores import score_with
 from tests.browser import ask, engine
 from tests.networks import IDS, MODELS, model_of
 from tests.program import Program

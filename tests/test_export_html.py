@@ -10,11 +10,11 @@ from itertools import product
 
 import pytest
 
-from charrnn.control_characters import STEERING
 from charrnn.export import ExportOptions, export
 from charrnn.export.html import asset
 from charrnn.model import load
 from charrnn.model_contents import Trained
+from charrnn.system import STEERING
 from tests.browser import Reading, ask
 from tests.networks import model_of
 from tests.program import Program

@@ -12,7 +12,7 @@ from charrnn.filler import FillConfig, Filled, fill
 from charrnn.mixture import Predictor
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
-from charrnn.surprisals import score_with
+from charrnn.scores import score_with
 from tests.networks import END, babbler, drawing_lengths, independent, markov, model_of
 
 GAP = 3  # characters, at most

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from charrnn.cli.app import COMMANDS
+from charrnn.cli.app import COMMANDS, options_of
 from charrnn.cli.guide import TOPICS
-from charrnn.cli.options_from_settings import options_of
 from tests.child import CHARRNN
 from tests.make_pages import notebook, options_page, python_page
 from tests.pages import GUIDE, PAGES, Block, blocks_of, commands_of, matches, run_command, run_page

@@ -10,10 +10,9 @@ from charrnn.default_settings import SampleConfig
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.mixture import EVEN, Predictor, Use, combine, fit_mixture, softmax
 from charrnn.network import Array64
-from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import LanguageModel, initial
+from charrnn.network.parameters import Architecture, LanguageModel, initial
 from charrnn.sampler import Sampler
-from charrnn.surprisals import join, score_ids, score_with
+from charrnn.scores import join, score_ids, score_with
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 from tests.networks import vocabulary_of
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from charrnn.default_settings import Rule
 from charrnn.network import Array
-from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Parameters
+from charrnn.network.parameters import Architecture, Parameters
 from charrnn.training.optimizers import Optimizer, clip, haste, initial_moments
 
 

@@ -14,8 +14,7 @@ import pytest
 import charrnn
 from charrnn.default_settings import TrainConfig
 from charrnn.errors import CharrnnError
-from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import initial
+from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
 from charrnn.training.processes import Lanes
 from tests.child import NOTHING, Child, going, is_running, wait_until

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from charrnn import reach
-from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import LanguageModel, Parameters, initial
+from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
 from charrnn.network.through_time import Window
 from charrnn.reach import Reach, norms_back, reach_of, spectral_radius, window_before
 from charrnn.vocabulary import END, Ids

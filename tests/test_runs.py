@@ -20,7 +20,7 @@ from charrnn.corpus import read_files
 from charrnn.default_settings import CorpusConfig
 from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
-from charrnn.network.heads import HEADS
+from charrnn.network.readout import HEADS
 from charrnn.sampler import SampleConfig, Sampler
 from charrnn.texts import rebuild_corpus
 from charrnn.training.loop import Step

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from charrnn.default_settings import SampleConfig
 from charrnn.mixture import Predictor
 from charrnn.model import load
-from charrnn.network.heads import Lengths
 from charrnn.network.parameters import LanguageModel
+from charrnn.network.readout import Lengths
 from charrnn.sampler import Conditions, LengthChoice, Sample, Sampler, choose, keys, uniform
-from charrnn.surprisals import score_with
+from charrnn.scores import score_with
 from tests.networks import (
     END,
     UNKNOWN,

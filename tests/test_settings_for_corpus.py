@@ -21,8 +21,7 @@ from charrnn.settings_for_corpus import (
     usual_parts,
     weights_of,
 )
-from charrnn.training.loop import train
-from charrnn.training.state import start
+from charrnn.training.loop import start, train
 from charrnn.vocabulary import END
 from tests.program import WORDS
 
@@ -206,11 +205,13 @@ def test_a_warm_up_and_check_ups_suit_the_run_that_the_clock_ends() -> None:
     corpus = corpus_of(["a line of some length"] * 2_000, CorpusConfig())
     asked = TrainConfig(minutes=0.5, hidden=4, layers=1, batch=10, bptt=10)
     guessed = fit_settings(asked, corpus)
-    quick, slow = (fit_pace(guessed, asked, corpus, rate) for rate in (1e6, 2000.0))
+    quick, slow = (
+        fit_pace(guessed, asked, len(corpus.held_out.ids), rate) for rate in (1e6, 2000.0)
+    )
     assert slow.warmup == int(2000 * 30 / 100) // 20 < quick.warmup == 200
     assert slow.check_every < quick.check_every
     asked = TrainConfig(**{**vars(asked), "warmup": 150, "check_every": 7})
-    given = fit_pace(fit_settings(asked, corpus), asked, corpus, 2000.0)
+    given = fit_pace(fit_settings(asked, corpus), asked, len(corpus.held_out.ids), 2000.0)
     assert (given.warmup, given.check_every) == (150, 7)
 
 

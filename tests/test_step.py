@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import Architecture
 from charrnn.network.step import Network
 from charrnn.network.through_time import Unfolded, Window
 from charrnn.vocabulary import END

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import Architecture
 from charrnn.network.through_time import Product, Unfolded, sum_by_symbol
 from tests.networks import (
     LANES,

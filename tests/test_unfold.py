@@ -8,8 +8,7 @@ import pytest
 
 from charrnn.model import Model
 from charrnn.network import Array
-from charrnn.network.architecture import read_before, still_to_come
-from charrnn.network.parameters import Parameters
+from charrnn.network.parameters import Parameters, read_before, still_to_come
 from charrnn.network.through_time import Unfolded, Window
 from charrnn.unfold import NAME, Part, Unfolding, unfold
 from charrnn.vocabulary import END

@@ -21,11 +21,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from charrnn import __version__, saving
-from charrnn.control_characters import Visible, encodable, visible, visible_json, visible_line
+from charrnn import __version__
 from charrnn.errors import FAILURE, INTERRUPTED, READER_LEFT, CharrnnError, SaveError, SettingError
-from charrnn.signals import handled
-from charrnn.system import model_at
+from charrnn.system import (
+    Visible,
+    encodable,
+    handled,
+    model_at,
+    visible,
+    visible_json,
+    visible_line,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
@@ -35,6 +41,13 @@ BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "3
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # json.dumps would make one a line
 INDENT = 11  # columns of the names of entries
 Entry = tuple[str, str]
+TYPED_AS = {  # settings whose option has another name
+    "temperature": "--temp",
+    "max_characters": "--max-chars",
+    "start_from": "--from",
+    "model": "-m",
+    "path": "-m",
+}
 
 
 class Output:
@@ -171,17 +184,21 @@ def show_version() -> None:
 
 def check_output(path: Path, option: str, *inputs: Path | str, force: bool) -> None:
     """Raise an error, before the work, if a file would replace an input or cannot be written."""
+    from charrnn.model_file import check_writable
+
     check_not_input(path, option, *inputs)
     if not force and os.path.lexists(path):
         hint = "Name another file, or add --force to replace it."
         raise SaveError(f"{path} already exists", hint)
-    saving.check_writable(path)
+    check_writable(path)
 
 
 def save(path: Path, content: bytes, option: str, model: Path, *, force: bool) -> None:
     """Write the file of an option, whole or not at all."""
+    from charrnn.model_file import one_writer, replaced
+
     check_output(path, option, model, force=force)
-    with saving.locked(path), saving.replaced(path) as file:
+    with one_writer(path), replaced(path) as file:
         file.write(content)
 
 
@@ -278,10 +295,13 @@ def explain(error: BaseException) -> tuple[int, str, str] | None:
     return None
 
 
+def option_for(name: str) -> str:
+    """Return the option that is typed for a setting."""
+    return TYPED_AS.get(name, "--" + name.replace("_", "-"))
+
+
 def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
     """Return the message and the hint, with options in place of the names of settings."""
-    from charrnn.cli.options_from_settings import option_for  # Typer is slow to import
-
     what, name = error.what, error.setting
     if name and what.startswith(f"{name} "):
         what = option_for(name) + what.removeprefix(name)

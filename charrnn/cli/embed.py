@@ -23,13 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn import saving
-from charrnn.cli import options_from_settings as options
+from charrnn.cli import app as options
+from charrnn.cli.app import CommandOptions, File, flag
 from charrnn.cli.console import Console, check_output, count
-from charrnn.cli.options_from_settings import CommandOptions, File, flag
-from charrnn.control_characters import encodable
 from charrnn.default_settings import CorpusConfig, setting
 from charrnn.errors import CorpusError
+from charrnn.system import encodable
 
 if TYPE_CHECKING:
     from charrnn.model import Model
@@ -54,6 +53,7 @@ def run(options: Options, console: Console) -> None:
     import numpy as np
 
     from charrnn.model import load
+    from charrnn.model_file import one_writer, replaced
 
     path, model = options.output, load(options.model)
     if path is not None:
@@ -66,7 +66,7 @@ def run(options: Options, console: Console) -> None:
         for text, vector in zip(texts, vectors, strict=True):
             console.json("embed", {"text": encodable(text), "vector": vector.tolist()})
         return
-    with saving.locked(path), saving.replaced(path) as file:
+    with one_writer(path), replaced(path) as file:
         np.save(file, vectors)
     console.note(f"{count(len(texts), 'vector')} of {model.config.hidden:,} numbers: {path}")
 

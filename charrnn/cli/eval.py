@@ -37,13 +37,12 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import options_from_settings as options
+from charrnn.cli import app as options
+from charrnn.cli.app import CommandOptions, flag, group, only_one
 from charrnn.cli.console import BOLD, CYAN, Console, Output, count, has_text, json_line
-from charrnn.cli.options_from_settings import CommandOptions, flag, group, only_one
-from charrnn.control_characters import Visible, visible, visible_line
 from charrnn.default_settings import COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
-from charrnn.system import NAMES, cores_for
+from charrnn.system import NAMES, Visible, cores_for, visible, visible_line
 
 if TYPE_CHECKING:
     from rich.text import Text as RichText
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from charrnn.corpus import Corpus
     from charrnn.mixture import Use
     from charrnn.model import Model
-    from charrnn.surprisals import Group, Scored
+    from charrnn.scores import Group, Scored
     from charrnn.texts import Example
 
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
@@ -112,10 +111,9 @@ def run(options: Options, console: Console) -> None:
     if not options.held_out and not options.sources and has_text(console):
         options = replace(options, sources=("-",))
     check(options)
-    from charrnn.losses import Score, in_bits, score_of
     from charrnn.mixture import combine
     from charrnn.model import load
-    from charrnn.surprisals import join, score_group
+    from charrnn.scores import Score, in_bits, join, score_group, score_of
     from charrnn.texts import rebuild_corpus
     from charrnn.workers import map_in_order, open_executor
 
@@ -185,7 +183,7 @@ def groups_to_score(
     model: Model, corpus: Corpus | None, options: Options, console: Console
 ) -> Iterable[list[Example]]:
     """Return the examples in groups: in a list, or as they come where rows of a pipe are shown."""
-    from charrnn.surprisals import groups_of
+    from charrnn.scores import groups_of
     from charrnn.texts import examples_in, held_out_examples
 
     console.note_if_waiting(options.sources)
@@ -246,7 +244,7 @@ def rows_of(
     output: Output,
 ) -> list[Row]:
     """Return a row for each example above the limit."""
-    from charrnn.losses import in_bits, scores_of
+    from charrnn.scores import in_bits, scores_of
 
     rows: list[Row] = []
     width = options.place_width
@@ -313,7 +311,7 @@ def coloured(characters: str, nats: list[float]) -> RichText:
     """Return characters in the colours of their surprisal; a NUL is an end."""
     from rich.text import Text
 
-    from charrnn.losses import band_of
+    from charrnn.scores import band_of
 
     text = Text()
     pairs = zip(map(band_of, nats), characters, strict=True)
@@ -328,7 +326,7 @@ def records_of(
 ) -> list[dict[str, Any]]:
     """Return the figures of each predictor, and how it differs from the first model."""
     from charrnn.counts import baselines
-    from charrnn.losses import Mean, difference_from, difference_of, json_of, score_of, tally
+    from charrnn.scores import Mean, difference_from, difference_of, json_of, score_of, tally
 
     reference = whole[str(options.models[0])]
     ids, counting, records = reference.ids, [], list[dict[str, Any]]()
@@ -356,7 +354,7 @@ def records_of(
 
 def show_records(records: list[dict[str, Any]], options: Options, console: Console) -> None:
     """Show the bits per character of each model, or of one model and its parts; or JSON."""
-    from charrnn.losses import BITS, Difference
+    from charrnn.scores import BITS, Difference
 
     if options.as_json:
         for record in records:

@@ -27,12 +27,12 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options_from_settings as options
+from charrnn.cli import app as options
+from charrnn.cli.app import CommandOptions, File, flag, group
 from charrnn.cli.console import Console, check_output
-from charrnn.cli.options_from_settings import CommandOptions, File, flag, group
-from charrnn.control_characters import visible_line
 from charrnn.default_settings import setting
 from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to
+from charrnn.system import visible_line
 
 NEXT_STEP = {
     ".html": "Open it in a browser.",

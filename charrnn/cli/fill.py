@@ -22,13 +22,13 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options_from_settings as options
+from charrnn.cli import app as options
+from charrnn.cli.app import CommandOptions, group
 from charrnn.cli.console import BOLD, CYAN, Console
-from charrnn.cli.options_from_settings import CommandOptions, group
 from charrnn.cli.sample import as_read
-from charrnn.control_characters import Visible, encodable, visible_line
 from charrnn.default_settings import FillConfig, Reading, Text, setting
 from charrnn.errors import CorpusError
+from charrnn.system import Visible, encodable, visible_line
 
 LEAST = 1e-6  # of the probability: less is not worth a note
 

@@ -20,10 +20,10 @@ import re
 from dataclasses import dataclass
 from importlib.resources import files
 
+from charrnn.cli.app import CommandOptions, flag
 from charrnn.cli.console import Console
-from charrnn.cli.options_from_settings import CommandOptions, flag
-from charrnn.control_characters import Visible
 from charrnn.default_settings import OneOf, setting
+from charrnn.system import Visible
 
 
 def page(name: str) -> str:

@@ -23,13 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.filesize import decimal
 
-from charrnn.cli import options_from_settings as options
-from charrnn.cli.console import Console, Output, count, entries, save
-from charrnn.cli.options_from_settings import OUTPUT, CommandOptions, File, flag, option_for
-from charrnn.control_characters import Visible, visible_line
+from charrnn.cli import app as options
+from charrnn.cli.app import OUTPUT, CommandOptions, File, flag
+from charrnn.cli.console import Console, Output, count, entries, option_for, save
 from charrnn.default_settings import setting
 from charrnn.errors import CorpusError
-from charrnn.system import model_at
+from charrnn.system import Visible, model_at, visible_line
 
 if TYPE_CHECKING:
     from charrnn.model import Model
@@ -96,7 +95,7 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
 
 def training(model: Model) -> Iterator[Row]:
     """Yield rows about the settings, the losses, and whether the training can be resumed."""
-    from charrnn.losses import Mean, in_bits
+    from charrnn.scores import Mean, in_bits
     from charrnn.settings_for_corpus import FOREVER
 
     trained, counters, baselines = model.trained, model.trained.counters, model.corpus.baselines

@@ -16,17 +16,16 @@ from typing import Any
 from rich.cells import cell_len, set_cell_size
 
 from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, Console
-from charrnn.control_characters import Visible, visible_line
 from charrnn.corpus import Corpus, Warned
 from charrnn.counts import Baseline
 from charrnn.default_settings import Ending
-from charrnn.losses import Difference, Mean, Score, difference_from, json_of, tally
 from charrnn.model_contents import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import measure
 from charrnn.sampler import SampleConfig, Sampler
-from charrnn.training.loop import Checkup, Event, Step
-from charrnn.training.state import progress
+from charrnn.scores import Difference, Mean, Score, difference_from, json_of, tally
+from charrnn.system import Visible, visible_line
+from charrnn.training.loop import Checkup, Event, Step, progress
 
 ROWS = 10  # in a run, and one more for its end
 LONGEST = 60  # columns of a sample: a Chinese character takes two

@@ -21,12 +21,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from charrnn.cli import options_from_settings as options
+from charrnn.cli import app as options
+from charrnn.cli.app import CommandOptions, sources
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.embed import texts_to_read
-from charrnn.cli.options_from_settings import CommandOptions, sources
-from charrnn.control_characters import Visible
 from charrnn.default_settings import COUNT, setting
+from charrnn.system import Visible
 
 LABELS = 22  # columns of the row labels
 

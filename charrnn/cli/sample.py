@@ -37,13 +37,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import options_from_settings as options
+from charrnn.cli import app as options
+from charrnn.cli.app import MODEL, CommandOptions, Source, flag, group, only_one
 from charrnn.cli.console import Console
-from charrnn.cli.options_from_settings import MODEL, CommandOptions, Source, flag, group, only_one
-from charrnn.control_characters import encodable
 from charrnn.default_settings import COUNT, TEMPERATURE, SampleConfig, Text, Whole, setting
 from charrnn.errors import CharrnnError, CorpusError
-from charrnn.system import cores_for, path_of
+from charrnn.system import cores_for, encodable, path_of
 
 if TYPE_CHECKING:
     from charrnn.model import Model

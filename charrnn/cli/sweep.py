@@ -25,10 +25,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import options_from_settings as options
+from charrnn.cli import app as options
+from charrnn.cli.app import CorpusOptions, File, flag, group, not_one_of, only_one
 from charrnn.cli.console import BOLD, CYAN, Console, clock
-from charrnn.cli.options_from_settings import CorpusOptions, File, flag, group, not_one_of, only_one
-from charrnn.control_characters import Visible, question, visible_line
 from charrnn.default_settings import (
     SEED,
     Flag,
@@ -40,7 +39,7 @@ from charrnn.default_settings import (
     settings_of,
 )
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.system import cores_for
+from charrnn.system import Visible, cores_for, question, visible_line
 
 if TYPE_CHECKING:
     from charrnn.sweep import Material, Row

@@ -30,13 +30,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from charrnn.cli import options_from_settings as shared
-from charrnn.cli.console import INDENT, Console, Entry, check_not_input, clock, count, entries
-from charrnn.cli.options_from_settings import OUTPUT, CorpusOptions, File, flag, only_one
-from charrnn.control_characters import Visible
+from charrnn.cli import app as shared
+from charrnn.cli.app import OUTPUT, CorpusOptions, File, flag, only_one
+from charrnn.cli.console import (
+    INDENT,
+    Console,
+    Entry,
+    check_not_input,
+    clock,
+    count,
+    entries,
+    option_for,
+)
 from charrnn.default_settings import Whole, setting
 from charrnn.errors import SettingError, in_words
-from charrnn.system import NAMES, available
+from charrnn.system import NAMES, Visible, available
 
 if TYPE_CHECKING:
     from charrnn.cli.progress import Training
@@ -82,26 +90,27 @@ class Options(CorpusOptions):
 
 def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
-    from charrnn import model_file, runs, saving
     from charrnn.cli.progress import Progress
-    from charrnn.signals import watched
+    from charrnn.model_file import check_writable, locked
+    from charrnn.runs import Metrics, Saver
+    from charrnn.system import watched
     from charrnn.training.loop import Done, train
 
     check(options)
-    saving.check_writable(options.model)
+    check_writable(options.model)
     may_replace = options.resume or options.force
     if options.dry_run:
         show_dry_run(prepare(options, console), options, console)
         return
-    with ExitStack() as stack, model_file.locked(options.model, force=may_replace):
+    with ExitStack() as stack, locked(options.model, force=may_replace):
         training = prepare(options, console)
         run, metrics = training.run, None
         first_step = run.state.step
-        saver = runs.Saver(options.model, run, is_saved=options.resume, alarm=console.warn)
+        saver = Saver(options.model, run, is_saved=options.resume, alarm=console.warn)
         if not may_replace:
             saver.renamed = lambda old: console.note(f"the old model is {old} now")
         if options.metrics is not None:
-            metrics = runs.Metrics(options.metrics, run, is_resumed=options.resume)
+            metrics = Metrics(options.metrics, run, is_resumed=options.resume)
             stack.callback(metrics.close)
             saver.before = metrics.sync
         with watched(console.quiet) as stop:
@@ -153,7 +162,7 @@ def prepare(options: Options, console: Console) -> Training:
     from charrnn import corpus as corpora
     from charrnn import model_file, runs
     from charrnn.cli.progress import Training
-    from charrnn.settings_for_corpus import characters_per_second, check_memory, fit_settings, plan
+    from charrnn.settings_for_corpus import check_memory, fit_settings, plan
 
     start = None if options.start_from is None else model_file.load_trained(options.start_from)
     model = None if start is None else start.model
@@ -171,7 +180,7 @@ def prepare(options: Options, console: Console) -> Training:
     learned = () if start is None else start.corpus.sources
     say(corpus_entries(corpus, warnings, learned, options), options, console)
     check_memory(plan(config, corpus).memory_bytes, available())
-    speed = characters_per_second(config, corpus)
+    speed = runs.characters_per_second(config, corpus)
     if not options.resume:
         run = runs.begin(corpus, cutting, wanted, model, speed)
     training = Training(corpus, run, warnings, speed)
@@ -258,7 +267,7 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     shown = [item for item in settings.items() if item[1] is not None and item[1] is not False]
     losses = sorted(run.corpus.baselines.items(), key=lambda item: -item[1])
     rows = [
-        ("settings", " ".join(in_words(shared.option_for(name), value) for name, value in shown)),
+        ("settings", " ".join(in_words(option_for(name), value) for name, value in shown)),
         ("symbols", f"{run.vocabulary.symbols:,}, with the end and the unknown character"),
         ("memory", f"about {decimal(planned.memory_bytes)}"),
         ("steps", f"{planned.steps_per_epoch:,} an epoch, of {c.batch} x {c.bptt} characters"),
@@ -270,7 +279,7 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
 
 def show_summary(training: Training, options: Options, console: Console) -> None:
     """Show the loss of the best network, or of its mixture with counts, beside that of counting."""
-    from charrnn.losses import in_bits
+    from charrnn.scores import in_bits
 
     state, loss, baselines = training.run.state, training.loss, training.run.corpus.baselines
     why = "there was no check-up" if training.corpus.held_out.ids.size else "nothing is held out"

@@ -30,14 +30,14 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from charrnn.cli import options_from_settings as options
+from charrnn.cli import app as options
+from charrnn.cli.app import CommandOptions, File, flag, only_one
 from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, count, entries, save
-from charrnn.cli.options_from_settings import CommandOptions, File, flag, only_one
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
-from charrnn.control_characters import Visible, encodable, visible_line
 from charrnn.default_settings import COUNT, Text, setting
 from charrnn.errors import SettingError
+from charrnn.system import Visible, encodable, visible_line
 
 if TYPE_CHECKING:
     from charrnn.unfold import Unfolding

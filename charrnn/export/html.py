@@ -16,10 +16,10 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
-from charrnn.control_characters import STEERING, visible
-from charrnn.losses import BOUNDS, band_names, in_bits
 from charrnn.model_contents import Trained
 from charrnn.network.parameters import Parameters
+from charrnn.scores import BOUNDS, band_names, in_bits
+from charrnn.system import STEERING, visible
 from charrnn.unfold import Unfolding
 
 SEVERAL: Final = 10  # texts shown at first, if they are short

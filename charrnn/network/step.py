@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network import Array64, Integers
-from charrnn.network.architecture import seen
-from charrnn.network.parameters import Parameters
+from charrnn.network.parameters import Parameters, seen
 
 State = list[NDArray[Any]]  # the first axis is the lane
 Count = int | Integers

@@ -26,9 +26,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network import Array, Integers
-from charrnn.network.architecture import Architecture, seen
 from charrnn.network.cells import Cell
-from charrnn.network.parameters import Parameters
+from charrnn.network.parameters import Architecture, Parameters, seen
 from charrnn.network.readout import Readout
 from charrnn.vocabulary import END
 
@@ -246,7 +245,7 @@ class Unfolded:
             for _ in range(architecture.layers)
         ]
         self.states = [state for layer in self.layers for state in layer.states]
-        self.readout = Readout(architecture, steps * lanes, dtype)
+        self.readout = Readout(architecture.head, architecture.symbols, steps * lanes, dtype)
         self.ones: Array = np.ones(steps * lanes, dtype)
         self.room: Array = np.empty((steps * lanes, architecture.hidden), dtype)
         self.comes_apart = architecture.cell.comes_apart

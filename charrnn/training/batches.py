@@ -1,22 +1,28 @@
-"""Encoded examples cut into windows of T steps and B lanes, without padding.
+"""Encoded examples cut into windows of T steps and B lanes, without padding, and what hides them.
 
     lane 0   . a n n a . b o b . c l a
     lane 1   . e v e . f r i t z . g u       . is END: it ends a name and precedes the next
 
 A window is T rows of the lanes: the inputs x, and the targets y, which stand one place further on.
+In training, some characters, units and weights are hidden at random; see below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus import Examples
-from charrnn.network.through_time import Window
-from charrnn.system import ORDER
-from charrnn.vocabulary import END, Ids
+from charrnn.default_settings import Fitted
+from charrnn.network import Array, Integers
+from charrnn.network.parameters import Architecture, Parameters
+from charrnn.network.through_time import Masks, State, Unfolded, Window
+from charrnn.system import ORDER, OWN_INPUTS, REGULARIZATION
+from charrnn.vocabulary import END, UNKNOWN, Ids
 
 CHUNK = 1 << 16  # symbols gathered at a time, to need little memory
 SLACK = 16  # a lane may be a sixteenth longer or shorter, to begin with an example
@@ -100,3 +106,117 @@ class Epoch:
         which = np.searchsorted(self.stops, places, side="right")
         ahead = self.stops[which] - places
         return self.sizes[which] - ahead, ahead
+
+
+# The noise of a step
+#
+#     dropout       units of each lane, on the way up from a layer; the same for a whole window
+#     dropconnect   weights of W, on the way from step to step
+#     blank         input characters, which become UNKNOWN, so that UNKNOWN gets a meaning
+#
+# The rest is scaled up, so that sums are the same on average. In the second half of a run the
+# shares fall to nothing, so that the last steps are those of the whole network. The noise of a step
+# follows from the seed and the step number: a resume needs no state.
+
+
+class Regularization:
+    """The noise of one training step after another: shares of units, weights and characters."""
+
+    def __init__(self, p: Parameters, config: Fitted) -> None:
+        self.config, self.architecture = config, p.architecture
+        self.is_on = any((config.dropout, config.dropconnect, config.blank))
+        self.names = [name for name in p if name.startswith("W")] if config.dropconnect else []
+        self.factors: dict[str, Array] = {}  # of weights: 0 if hidden
+        self._rng, self._strength = np.random.default_rng(), 1.0
+
+    def begin(self, step: int, done: float) -> None:
+        """Begin a step; ``done`` is the share of the run so far."""
+        self._strength = min(1.0, 2 * (1 - done))
+        if self.is_on:  # a generator costs 4% of a step of 64 units
+            numbers = np.random.SFC64([self.config.seed, REGULARIZATION, step])
+            self._rng = np.random.Generator(numbers)
+
+    def units(self) -> Masks | None:
+        """Return the factor of each unit of each lane, (1, B, H) for each layer."""
+        if not self.config.dropout:
+            return None
+        shape = (self.architecture.layers, 1, self.config.batch, self.architecture.hidden)
+        return list(self._draw_factors(shape, self.config.dropout))
+
+    def hide_weights(self, p: Parameters) -> None:
+        """Hide some weights, in place."""
+        for name in self.names:
+            self.factors[name] = self._draw_factors(p[name].shape, self.config.dropconnect)
+            p[name][...] *= self.factors[name]
+
+    def through_weights(self, gradient: Parameters) -> None:
+        """Turn the gradient of the thinned parameters into that of all parameters, in place."""
+        for name in self.names:
+            gradient[name][...] *= self.factors[name]
+
+    def characters(self, window: Window) -> Window:
+        """Return the window with some inputs hidden, and all targets."""
+        if not self.config.blank:
+            return window
+        share = self.config.blank * self._strength
+        is_blank = self._rng.random(window.x.shape, np.float32) < share
+        return replace(window, x=np.where(is_blank & (window.x != END), UNKNOWN, window.x))
+
+    def _draw_factors(self, shape: tuple[int, ...], share: float) -> Array:
+        """Return factors with mean 1: 0 for about this share of places, and equal for the rest."""
+        shown = min(255, max(1, round(256 * (1 - share * self._strength))))  # places of 256
+        draws = self._rng.integers(0, 256, shape, np.uint8)
+        return np.multiply(draws < shown, np.float32(256 / shown), dtype=np.float32)
+
+
+class OwnInputs:
+    """A network of one step that samples inputs, without dropout, ahead of the one that trains."""
+
+    def __init__(self, architecture: Architecture, config: Fitted) -> None:
+        self.config = config
+        self.is_on = config.own_inputs > 0 or config.free_running > 0
+        if self.is_on:
+            self._reader = Unfolded(architecture.plain, 1, config.batch)
+
+    def read(self, p: Parameters, window: Window, state: State, step: int, done: float) -> Window:
+        """Return the window with some inputs sampled; ``done`` is the share of the run so far."""
+        if not self.is_on:
+            return window
+        rng = np.random.Generator(np.random.SFC64([self.config.seed, OWN_INPUTS, step]))
+        sampled = self.places(rng, window, done)
+        chances = rng.random(sampled.shape, np.float32)
+        x, reader, plain = window.x.copy(), self._reader, p.plain()
+        for states, h in zip(reader.states, state, strict=True):
+            states[0] = h
+        arrays: list[Any] = [x, window.y, window.begins, None, window.clock, window.left]
+        last = np.flatnonzero(sampled.any(1)).max(initial=-1)  # step with a sampled input
+        for t in range(last + 1):
+            lanes = np.flatnonzero(sampled[t])
+            if len(lanes):
+                h = reader.layers[-1].h[0, lanes]
+                x[t, lanes] = sample_characters(plain, h, chances[t, lanes])
+            step_t: list[Any] = [None if array is None else array[t : t + 1] for array in arrays]
+            reader.read(plain, Window(*step_t))
+        return replace(window, x=x)
+
+    def places(self, rng: np.random.Generator, window: Window, done: float) -> NDArray[np.bool_]:
+        """Return which inputs are sampled, (T, B)."""
+        steps, lanes = window.x.shape
+        sampled = rng.random(window.x.shape) < self.config.own_inputs * done
+        length = min(self.config.free_running, steps)
+        first = rng.integers(0, steps - length + 1, lanes)  # (B,) of a free-running stretch
+        t = np.arange(steps)[:, None]
+        sampled |= (t >= first) & (t < first + length)
+        return sampled & (window.x > UNKNOWN)
+
+
+def sample_characters(p: Parameters, h: Array, chances: Array) -> Integers:
+    """Sample a character after each state (R, H), END and UNKNOWN left out."""
+    o = h @ p["V"].T + p["c"]  # (10.10)
+    p.architecture.head.logits(o)
+    characters = o[:, UNKNOWN + 1 :]
+    characters -= characters.max(1, keepdims=True)
+    np.exp(characters, characters)
+    sums = chances * np.add.reduce(characters, 1)
+    sampled: Integers = np.argmax(np.add.accumulate(characters, 1) > sums[:, None], axis=1)
+    return sampled + UNKNOWN + 1

@@ -1,9 +1,12 @@
-"""Truncated back-propagation through time, as a generator of small events.
+"""Truncated back-propagation through time, as a generator of small events, and the state of a run.
 
     for each epoch:                          the examples in a new order, end to end in B lanes
         for each window of T steps:          the state crosses windows, the gradient does not
             gradient -> clip -> optimiser -> average of the last parameters
             now and then: a check-up         held-out loss; the best average so far is kept
+
+A new network predicts each symbol by its frequency in the corpus, whatever came before. A network
+that starts from a model has the model's sizes and predicts as the model does.
 
 The average has the last steps, up to 0.4 of all so far, and fewer as the rate falls: it learns as
 the network does, without the noise of single steps. A check-up measures its held-out loss, on a
@@ -14,26 +17,175 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus import Corpus, Examples
-from charrnn.default_settings import Ending, Fitted
-from charrnn.errors import DivergedError, ResumeError
-from charrnn.losses import Score, tally
-from charrnn.mixture import Predictor
-from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.network.through_time import Window
-from charrnn.surprisals import score_ids
-from charrnn.system import cores_for
-from charrnn.training.batches import Epoch
-from charrnn.training.optimizers import Optimizer, clip, haste, rate
+from charrnn.default_settings import Ending, Fitted, TrainConfig
+from charrnn.errors import CharrnnError, DivergedError, ResumeError, SettingError, in_words
+from charrnn.mixture import Predictor, check_mixable
+from charrnn.network import Array
+from charrnn.network.parameters import LanguageModel, Parameters, architecture_of, initial
+from charrnn.network.through_time import State, Window
+from charrnn.scores import Score, score_ids, tally
+from charrnn.system import WEIGHTS, cores_for
+from charrnn.training.batches import Epoch, OwnInputs, Regularization
+from charrnn.training.optimizers import Moments, Optimizer, clip, haste, initial_moments, rate
 from charrnn.training.processes import Lanes
-from charrnn.training.regularization import OwnInputs, Regularization
-from charrnn.training.state import Best, TrainState, find_ending, progress
+
+MEASURED = 1 << 13  # symbols read to measure how likely new characters are
+ROUNDS = 4  # of such a measurement
+FEWEST_CHECKUPS = 12  # before a run of patience 0 may end
+
+
+class Best(NamedTuple):
+    """The parameters with the lowest held-out loss so far; the last ones if nothing is held out."""
+
+    step: int
+    nats_per_character: float
+    flat: Array
+
+
+@dataclass(kw_only=True)
+class Counters:
+    """The progress of a run."""
+
+    step: int = 0
+    epoch: int = 0
+    window: int = 0  # of the epoch: how many have been read
+    characters: int = 0  # targets seen, ENDs included
+    nats: float = 0.0  # of the targets since the last check-up
+    since: int = 0  # the number of those targets
+    minutes: float = 0.0  # used so far; counted only if minutes limit the run
+
+
+@dataclass
+class TrainState(Counters):
+    """Everything that changes in a run. It belongs to ``train`` while that is running."""
+
+    parameters: Parameters
+    moments: Moments
+    average: Array  # of the parameters, which check-ups measure: see loop
+    lanes: State  # (B, H) for each state: where the next window starts from
+    best: Best | None = None
+    history: list[dict[str, float]] = field(default_factory=list)  # a row a check-up
+
+
+def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) -> TrainState:
+    """Return the state before the first step, with the parameters of a model if there is one."""
+    if config.counts:
+        check_mixable(config.ends)
+    check_patience(config.patience, len(corpus.held_out))
+    architecture = architecture_of(config, corpus.vocabulary.symbols)
+    if model is not None:
+        size = len(corpus.train.ids)
+        softened = (np.exp(corpus.log_frequencies) * size + 1) / (size + architecture.symbols)
+        p = model.parameters_for(corpus.vocabulary, softened)
+    else:
+        rng = np.random.default_rng([config.seed, WEIGHTS])
+        p = initial(architecture, corpus.log_frequencies, rng, radius=config.init_radius)
+        if architecture.head.lengths is not None:
+            starts = corpus.train.starts.astype(np.int64)
+            architecture.head.lengths.begin(p, np.diff(starts) - 1)
+    shape = config.batch, config.hidden
+    lanes: State = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
+    return TrainState(p, initial_moments(config.optimizer, p), p.flat.copy(), lanes)
+
+
+def check_patience(patience: int | None, held_out: int) -> None:
+    """Raise SettingError if patience would wait for a held-out loss, and nothing is held out."""
+    if patience is not None and not held_out:
+        what = f"patience {patience} needs held-out text, and nothing is held out"
+        hint = "Leave it out, or hold out some text with [holdout] or [valid]."
+        raise SettingError(what, hint, "patience")
+
+
+def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:
+    """Return the settings that the parameters of a model decide."""
+    a = model.architecture
+    sizes: dict[str, int | str | bool]
+    sizes = {"hidden": a.hidden, "layers": a.layers, "cell": a.cell_name, "ends": a.head_name}
+    return sizes | {"clock": "clock" in a.requested, "teacher_forcing": a.forced}
+
+
+def take_sizes(
+    config: TrainConfig, model: LanguageModel, typed: Collection[str] | None = None
+) -> TrainConfig:
+    """Return the settings with the sizes of the model; SettingError if other sizes were typed.
+
+    Without ``typed``, each setting that differs from its default counts as typed.
+    """
+    sizes = sizes_of(model)
+    hint = "Leave it out, or train without that model."
+    if config.init_radius != TrainConfig.init_radius:
+        what = f"init_radius {config.init_radius:g} is for new weights, and the model has its own"
+        raise SettingError(what, hint, "init_radius")
+    if typed is None:
+        typed = {f.name for f in fields(config) if getattr(config, f.name) != f.default}
+    wanted = {name: getattr(config, name) for name in sizes if name in typed}
+    check_agreement("the model to start from", sizes, wanted, hint, error=SettingError)
+    return replace(config, **sizes)  # type: ignore[arg-type]
+
+
+def check_agreement(
+    holder: object,
+    had: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    hint: str,
+    *,
+    may_rise: Collection[str] = (),  # None is the highest
+    error: type[CharrnnError] = ResumeError,
+) -> None:
+    """Raise an error that names both values if a wanted setting is not what the holder has."""
+    for name, value in wanted.items():
+        old = had[name]
+        if value == old or (name in may_rise and old is not None and value > old):
+            continue
+        has = in_words(name, old).removeprefix(f"{name} ")
+        what = f"{in_words(name, value)} contradicts {holder}, which has {has}"
+        raise error(
+            what, f"[{name}] may be raised, not lowered." if name in may_rise else hint, name
+        )
+
+
+def find_ending(state: TrainState, config: Fitted) -> Ending | None:
+    return ending(config, state.epoch, state.minutes, state.best, state.history)
+
+
+def ending(
+    config: Fitted,
+    epochs: int,
+    minutes: float,
+    best: tuple[Any, ...] | None,  # its step comes first
+    history: Sequence[Mapping[str, float]],
+) -> Ending | None:
+    """Return why a run has ended that is this far, or None if it has not."""
+    if epochs >= config.epochs:
+        return "epochs"
+    if config.minutes is not None and minutes >= config.minutes:
+        return "minutes"
+    if config.patience is not None and best is not None:
+        until_best = bisect_right(history, best[0], key=lambda row: row["step"])
+        in_vain = len(history) - until_best
+        quarter = max(until_best // 4, FEWEST_CHECKUPS - until_best)
+        return "patience" if in_vain >= (config.patience or quarter) else None
+    return None
+
+
+def progress(state: TrainState, config: Fitted, symbols: int) -> float:
+    """Return the share of the run that is done, by symbols seen or by time, from 0 to 1."""
+    seen = state.characters / (config.epochs * symbols)
+    used = 0.0 if config.minutes is None else state.minutes / config.minutes
+    return min(1.0, max(seen, used))
+
+
+# Steps and check-ups
+
 
 TRAINED_ON = 10  # symbols between two check-ups, for each symbol scored
 LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out

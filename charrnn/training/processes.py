@@ -24,8 +24,7 @@ from typing import IO, Any
 import numpy as np
 
 from charrnn.errors import CharrnnError
-from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Parameters
+from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.system import Child, end_children, start_child
 

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import Architecture
 from tests.benchmarks.measuring import Work, in_turn
 
 

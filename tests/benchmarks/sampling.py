@@ -7,8 +7,7 @@ from itertools import count, islice
 
 import numpy as np
 
-from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import LanguageModel, initial
+from charrnn.network.parameters import Architecture, LanguageModel, initial
 from charrnn.sampler import SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
 

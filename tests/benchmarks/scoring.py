@@ -10,8 +10,7 @@ from charrnn.default_settings import CorpusConfig, TrainConfig
 from charrnn.network.parameters import LanguageModel
 from charrnn.settings_for_corpus import fit_settings
 from charrnn.system import path_of
-from charrnn.training.loop import part_of, train
-from charrnn.training.state import start
+from charrnn.training.loop import part_of, start, train
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 from tests.networks import nats_of
 

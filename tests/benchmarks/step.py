@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import initial
+from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
 from charrnn.settings_for_corpus import usual_parts
 from charrnn.training.optimizers import Optimizer, clip, initial_moments

@@ -1,6 +1,6 @@
 /* A model in plain JavaScript: numbers, cells, heads, draws and scores.
 
-   K symbols, H units, L layers. See network/step.py, network/cells.py, network/heads.py and
+   K symbols, H units, L layers. See network/step.py, network/cells.py, network/readout.py and
    sampler.py: the same arithmetic in doubles draws the same texts. */
 "use strict";
 const charrnn = (() => {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.network.architecture import KNOWN, read_before, seen, still_to_come
+from charrnn.network.parameters import KNOWN, read_before, seen, still_to_come
 from charrnn.vocabulary import END
 from tests.program import Program
 

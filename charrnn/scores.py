@@ -1,4 +1,4 @@
-"""The surprisal of each symbol of some texts (10.32, 10.33), many lanes side by side.
+"""The surprisal of each symbol of some texts (10.32, 10.33), its sums, and their differences.
 
     a short text    |-----------|                             a lane
     a long text     |-------------------|                     a lane
@@ -8,18 +8,29 @@ The stretches of a long text are read at once: the state after the warm-up is th
 but for some 1e-10, if the network forgets. ``reber`` remembers one symbol up to END, so a long text
 without an END scores differently. Lanes are sorted by length, so those that have ended come last.
 Texts are scored in groups that depend on the texts alone: a score is the same on any cores.
+
+The difference of two losses on the same text:
+
+    d = sum D / sum n        standard error = sqrt(m / (m - 1) * sum (D - d n)^2) / sum n
+
+D are the nats of one predictor less those of the other, and n the symbols, of each of m units. The
+units are examples; if these are few, the long ones are cut into blocks of symbols. A pair cancels
+the part of the surprisal that both predictors share.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.counts import Baseline, places
 from charrnn.mixture import Predictor, Use
 from charrnn.network import Array64, Integers
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
@@ -236,3 +247,191 @@ def add_novelty(
     if unknown.any():
         log_novelty = math.log(novelty) if novelty else -math.inf
         nats[unknown] = vocabulary.unseen_nats - np.logaddexp(-nats[unknown], log_novelty)
+
+
+# Sums
+
+
+BITS: Final = 1 / math.log(2)  # in a nat
+LARGEST: Final = 709.0  # nats whose perplexity is still a float
+BLOCK: Final = 256  # symbols, at most, of the units of long examples
+FEW: Final = 30  # examples: with fewer, long ones are cut
+ENOUGH: Final = 20  # held-out examples from which the oddest is known
+CLEAR: Final = 2.0  # standard errors
+BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band of colour begins
+
+
+def in_bits(nats: float) -> str:
+    """Return a loss in bits as screens and pages show it."""
+    return f"{nats * BITS:.3f}"
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Nats and the number of symbols that they are spread over; means are NaN for no symbols."""
+
+    nats: float = 0.0
+    count: int = 0
+
+    @property
+    def nats_per_character(self) -> float:
+        """The loss: the mean surprisal of a character or END, in nats."""
+        return self.nats / self.count if self.count else math.nan
+
+    @property
+    def bits_per_character(self) -> float:
+        """The loss in bits."""
+        return self.nats_per_character * BITS
+
+    @property
+    def perplexity(self) -> float:
+        """The number of equally likely symbols with the same surprisal."""
+        return math.exp(min(self.nats_per_character, LARGEST))
+
+    def per_character(self) -> dict[str, float]:
+        """Return the loss in both units."""
+        nats, bits = self.nats_per_character, self.bits_per_character
+        return {"nats_per_character": nats, "bits_per_character": bits}
+
+    def loss(self) -> dict[str, float]:
+        """Return the loss in all units."""
+        return self.per_character() | {"perplexity": self.perplexity}
+
+
+@dataclass(frozen=True, repr=False)
+class Score(Mean):
+    """The surprisal of a text. Scores can be added."""
+
+    ends: int = 0
+    unknown: int = 0  # characters that the model has never seen
+    nats_of_ends: float = 0.0
+    bytes: int = 0  # of the characters in UTF-8; 0 if only their ids are known
+
+    def __add__(self, other: Score) -> Score:
+        return Score(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __repr__(self) -> str:
+        ends = f"{self.ends:,} end{'' if self.ends == 1 else 's'}"
+        size = f"{self.characters:,} character{'' if self.characters == 1 else 's'} and {ends}"
+        mean = f"{self.nats_per_character:.4f} nats per character"
+        return f"<charrnn.Score: {mean}, {self.nats:.1f} nats for {size}>"
+
+    @property
+    def characters(self) -> int:
+        """Symbols without ENDs."""
+        return self.count - self.ends
+
+    @property
+    def without_end(self) -> Mean:
+        """The mean over the characters alone."""
+        return Mean(self.nats - self.nats_of_ends, self.characters)
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Bits of the whole text for each UTF-8 byte of its characters."""
+        return self.nats * BITS / self.bytes if self.bytes else math.nan
+
+    def figures(self) -> dict[str, object]:
+        """Return all figures by name, as JSON has them."""
+        return {
+            "characters": self.characters,
+            "ends": self.ends,
+            "unknown": self.unknown,
+            "bytes": self.bytes,
+            "nats": self.nats,
+            **self.loss(),
+            "without_end": {"nats": self.without_end.nats, **self.without_end.loss()},
+            "bits_per_byte": self.bits_per_byte,
+        }
+
+
+def tally(ids: Ids, nats: NDArray[np.floating]) -> Score:
+    """Return the sums over symbols with these nats."""
+    is_end = ids == END
+    ends, unknown = int(np.count_nonzero(is_end)), int(np.count_nonzero(ids == UNKNOWN))
+    total, of_ends = nats.sum(dtype=np.float64), nats[is_end].sum(dtype=np.float64)
+    return Score(float(total), len(ids), ends, unknown, float(of_ends))
+
+
+def score_of(group: Scored) -> Score:
+    """Return the sums over a group of texts."""
+    size = len("".join(group.texts).encode("utf-8", "replace"))
+    return tally(group.ids, group.nats) + Score(bytes=size)
+
+
+def scores_of(group: Scored) -> list[Score]:
+    """Return the score of each text of a group."""
+    is_end, is_unknown = (group.ids == END).astype(int), (group.ids == UNKNOWN).astype(int)
+    of_symbols = [group.nats, np.ones(len(group.ids), int), is_end, is_unknown, group.nats * is_end]
+    totals = [group.totals(column).tolist() for column in of_symbols]
+    sizes = [len(text.encode("utf-8", "replace")) for text in group.texts]
+    return [Score(*row) for row in zip(*totals, sizes, strict=True)]
+
+
+def band_of(nats: float) -> int:
+    """Return the number of the band of colour of a surprisal, from 0."""
+    return bisect_right(BOUNDS, nats * BITS)
+
+
+def band_names() -> list[str]:
+    """Return the legend of each band, in bits."""
+    inner = [f"{low:g}-{high:g}" for low, high in pairwise(BOUNDS)]
+    return [f"<{BOUNDS[0]:g}", *inner, f">{BOUNDS[-1]:g}"]
+
+
+class Difference(NamedTuple):
+    """The nats per character of one predictor less those of another."""
+
+    nats_per_character: float
+    standard_error: float  # NaN for fewer than two units
+
+    @property
+    def may_be_chance(self) -> bool:
+        """Return False if the standard error is known and the difference is clear."""
+        return not abs(self.nats_per_character) > CLEAR * self.standard_error
+
+
+def json_of(difference: Difference | None) -> dict[str, float]:
+    """Return a difference for JSON; nothing for None."""
+    if difference is None:
+        return {}
+    return {"difference": difference[0], "standard_error": difference[1]}
+
+
+def difference_of(
+    ids: Ids, nats: NDArray[np.float64], reference: NDArray[np.float64]
+) -> Difference:
+    """Return the difference of two predictors on the same symbols."""
+    if not len(ids):
+        return Difference(math.nan, math.nan)
+    is_last = ids == END  # of a unit
+    if np.count_nonzero(is_last) < FEW:
+        is_last = is_last | (np.arange(len(ids)) % BLOCK == BLOCK - 1)
+    is_last[-1:] = True
+    stops = np.flatnonzero(is_last) + 1
+    starts = np.append(0, stops[:-1])
+    D, n = np.add.reduceat(nats - reference, starts), stops - starts
+    d, m = float(D.sum() / n.sum()), len(D)
+    if m < 2:
+        return Difference(d, math.nan)
+    residuals = D - d * n
+    return Difference(d, math.sqrt(m / (m - 1) * float(residuals @ residuals)) / float(n.sum()))
+
+
+def difference_from(baseline: Baseline, ids: Ids, nats: NDArray[np.float64]) -> Difference | None:
+    """Return how the loss of a predictor of a text differs from that of a baseline, if known."""
+    if baseline.nats is None:
+        return None
+    at = places(ids)
+    return difference_of(ids[at], nats[at], baseline.nats)
+
+
+def oddest(ids: Ids, costs: Mapping[Use, NDArray[np.float64]]) -> dict[str, float | None]:
+    """Return the most nats per character of an example by part; None for few examples."""
+    most: dict[str, float | None] = {"network": None, "counts": None, "both": None}
+    stops = np.flatnonzero(ids == END) + 1
+    if len(stops) >= ENOUGH:
+        starts = np.append(0, stops[:-1])
+        for part, nats in costs.items():
+            most[part] = float((np.add.reduceat(nats, starts) / (stops - starts)).max())
+    return most

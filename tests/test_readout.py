@@ -12,11 +12,10 @@ import charrnn
 from charrnn.default_settings import Reading
 from charrnn.mixture import Predictor
 from charrnn.network import Array
-from charrnn.network.architecture import Architecture
-from charrnn.network.heads import PARTS, Lengths
-from charrnn.network.parameters import Parameters
+from charrnn.network.parameters import Architecture, Parameters
+from charrnn.network.readout import PARTS, Lengths
 from charrnn.reading import text_of
-from charrnn.surprisals import score_ids
+from charrnn.scores import score_ids
 from charrnn.system import path_of
 from charrnn.vocabulary import END
 from tests.networks import disagreement, drawing_lengths, parameters_of, score_texts, slopes
