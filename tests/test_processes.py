@@ -107,7 +107,7 @@ def test_the_gradient_is_the_sum_over_the_parts(cores: int) -> None:
     x, y = rng.integers(0, 7, (2, 6, 9))
     gradients, losses = [], []
     for parts in (1, 3):
-        lanes, states = Lanes(size, [6, 9, parts], cores), [np.zeros((9, 5), np.float32)]
+        lanes, states = Lanes(size, [6, 9, parts, 0], cores), [np.zeros((9, 5), np.float32)]
         lanes.p.flat[...] = initial(size, np.zeros(7), np.random.default_rng(1)).flat
         losses.append(lanes.nats_and_gradient(Window(x, y), states, None))
         gradients.append(lanes.gradient.flat.copy())

@@ -254,7 +254,7 @@ class Learner:
     def __init__(self, state: TrainState, corpus: Corpus, config: Fitted) -> None:
         p = state.parameters
         self.state, self.corpus, self.config = state, corpus, config
-        sizes = [config.bptt, config.batch, config.parts]
+        sizes = [config.bptt, config.batch, config.parts, int(config.dropout > 0)]
         self.lanes = Lanes(p.architecture, sizes, cores_for(config.cores))
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
         self.regularization = Regularization(p, config)

@@ -1,10 +1,9 @@
-"""The lanes of a batch in parts, computed by this process and others.
+"""The lanes of a batch in parts, computed by this process and others that share its memory.
 
     this process                             another, which serves
-    parameters, into shared memory
-    a message to each other process  ---->   the gradient of its parts, each into its own row
-    the gradient of its own parts
-    a message from each              <----   losses and states
+    p, window and states, into the memory
+    the number of steps, to each     ---->   the gradient of its parts, each into its own row
+    the gradient of its own parts    <----   done
     the sum of the rows, in order
 
 So the bits depend on the number of parts, not on that of processes. The memory is a file without a
@@ -18,110 +17,113 @@ import os
 import tempfile
 import weakref
 from contextlib import suppress
-from math import prod
+from dataclasses import fields as fields_of
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
 import numpy as np
 
 from charrnn.errors import CharrnnError
-from charrnn.network import Array
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.system import Child, end_children, start_child
 
-Cut = tuple[Window, State, Masks | None]  # of the lanes of a part
-
 
 class Part:
-    """A part of the lanes, and the network unfolded over them."""
+    """A part of the lanes, the network unfolded over them, and the memory of all parts."""
 
-    def __init__(self, size: Architecture, sizes: list[int], number: int, memory: Array) -> None:
-        steps, lanes, parts = sizes
+    def __init__(self, size: Architecture, sizes: list[int], number: int, memory: Any) -> None:
+        steps, lanes, parts, _ = sizes
+        self.number, self.memory = number, memory
         self.lanes = slice(lanes * number // parts, lanes * (number + 1) // parts)
         self.unfolded = Unfolded(size, steps, self.lanes.stop - self.lanes.start)
+        self.states = [state[0] for state in self.unfolded.states]
         self.scale = 1 / (steps * lanes)  # the mean loss over a full window
-        self.p, self.gradient = Parameters(size, memory[0]), Parameters(size, memory[1 + number])
+        self.p = Parameters(size, memory["p"])
+        self.gradient = Parameters(size, memory["gradients"][number])
 
-    def cut(self, window: Window, states: State, masks: Masks | None) -> Cut:
-        """Return what these lanes need."""
-        lanes = self.lanes
-        arrays: list[Any] = [a if a is None else a[:, lanes] for a in vars(window).values()]
-        of_layers = None if masks is None else [mask[:, lanes] for mask in masks]
-        return Window(*arrays), [state[lanes] for state in states], of_layers
-
-    def nats_and_states(self, cut: Cut) -> tuple[float, State]:
-        """Return the loss and the states after the window, and leave the gradient in its row."""
-        window, states, masks = cut
-        for state, before in zip(self.unfolded.states, states, strict=True):
-            state[0] = before
+    def nats(self, window: Window, states: State, masks: Masks | None) -> float:
+        """Return the loss, leave its gradient in the memory, and move the states on."""
+        copy(states, self.states)
         nats = self.unfolded.nats_and_gradient(self.p, window, self.gradient, self.scale, masks)
-        return nats, [state[0] for state in self.unfolded.states]
+        copy(self.states, states)
+        return nats
+
+    def work(self, steps: int) -> None:
+        """Compute what the memory has for these lanes, and leave the loss there, too."""
+        memory, lanes = self.memory, self.lanes
+        x, y, begins, idle, *counts = np.ascontiguousarray(memory["window"][:, :steps, lanes])
+        window = Window(x, y, begins > 0, idle > 0 if idle.any() else None, *counts)
+        masks = list(memory["masks"][:, :, lanes]) or None
+        memory["nats"][self.number] = self.nats(window, memory["states"][:, lanes], masks)
 
 
 class Lanes:
-    """All lanes of a batch. The sizes are steps, lanes and parts."""
+    """All lanes of a batch. The sizes are steps, lanes, parts, and whether there is dropout."""
 
     def __init__(self, size: Architecture, sizes: list[int], cores: int = 1) -> None:
-        parts = sizes[2]
-        processes = min(cores, parts)
-        shape = 1 + parts, size.parameter_count  # p, and the gradient of each part
-        memory: Array = np.zeros(shape, np.float32)
+        processes = min(cores, sizes[2])
+        self.memory = memory_of(size, sizes)
         self.children: list[Child] = []
         self.are_ready = False
         try:
             if processes > 1:
                 with open_file() as file:
-                    file.write(bytes(memory.nbytes))  # holes could end a process later
+                    file.write(bytes(self.memory.nbytes))  # holes could end a process later
                     file.flush()
-                    shared = array_in(file.fileno(), shape)
+                    shared, function = memory_of(size, sizes, file.fileno()), f"{__name__}:serve"
                     for first in range(1, processes):
-                        self.children.append(
-                            start_child("charrnn.training.processes:serve", file.fileno())
-                        )
+                        self.children.append(start_child(function, file.fileno()))
                         self.children[-1][1].send((size, sizes, first, processes))
-                memory = shared
+                self.memory = shared
         except (OSError, ValueError, TypeError):  # no file or no process
             end_children(self.children)
         self.close = weakref.finalize(self, end_children, self.children)
-        self.parts = [Part(size, sizes, number, memory) for number in range(parts)]
+        self.parts = [Part(size, sizes, number, self.memory) for number in range(sizes[2])]
         self.p, self.gradient = self.parts[0].p, self.parts[0].gradient
 
     def nats_and_gradient(self, window: Window, states: State, masks: Masks | None) -> float:
         """Return the loss at the parameters ``p``. Leave its gradient, and move the states on."""
-        parts, pipes = self.parts, self.pipes_of_others()
-        processes = 1 + len(pipes)
-        cuts = [part.cut(window, states, masks) for part in parts]
-        results: list[tuple[float, State]] = [(0.0, [])] * len(parts)
+        if len(self.parts) == 1:
+            return self.parts[0].nats(window, states, masks)
+        memory, steps = self.memory, len(window.x)
+        copy(vars(window).values(), memory["window"][:, :steps])
+        copy(masks or [], memory["masks"])
+        copy(states, memory["states"])
+        pipes = self.pipes_of_others()
         try:
-            for first, pipe in enumerate(pipes, 1):
-                pipe.send(cuts[first::processes])
-            for number in range(0, len(parts), processes):
-                results[number] = parts[number].nats_and_states(cuts[number])
-            for first, pipe in enumerate(pipes, 1):
-                results[first::processes] = pipe.recv()
+            for pipe in pipes:
+                pipe.send_bytes(b"%d" % steps)
+            for part in self.parts[:: len(pipes) + 1]:
+                part.work(steps)
+            for pipe in pipes:
+                pipe.recv_bytes()
         except (EOFError, OSError):
             self.close()
             what = "a process of this training has ended, perhaps for lack of memory"
             hint = "Resume the run, with [cores] 1 if that happens again."
             raise CharrnnError(what, hint) from None
-        for part, (_, after) in zip(parts, results, strict=True):
-            for state, rows in zip(states, after, strict=True):
-                state[part.lanes] = rows
-        for part in parts[1:]:
+        for part in self.parts[1:]:
             self.gradient.flat += part.gradient.flat
-        return sum(nats for nats, _ in results)
+        copy(memory["states"], states)
+        return float(sum(memory["nats"].tolist()))
 
     def pipes_of_others(self) -> list[Connection]:
         """Return the pipes to the other processes once all are ready; until then, none."""
         if not self.are_ready and all(pipe.poll() for _, pipe in self.children):
             try:
                 for _, pipe in self.children:
-                    pipe.recv()
+                    pipe.recv_bytes()
             except (EOFError, OSError):
                 self.close()  # one could not start
             self.are_ready = True
         return [pipe for _, pipe in self.children] if self.are_ready else []
+
+
+def copy(arrays: Any, places: Any) -> None:
+    """Copy arrays, zeros for None."""
+    for array, place in zip(arrays, places, strict=False):
+        place[...] = 0 if array is None else array
 
 
 def open_file() -> IO[bytes]:
@@ -131,9 +133,21 @@ def open_file() -> IO[bytes]:
     return tempfile.TemporaryFile()
 
 
-def array_in(file: int, shape: tuple[int, ...]) -> Array:
-    """Return an array in a file that processes share."""
-    return np.frombuffer(mmap.mmap(file, 4 * prod(shape)), np.float32).reshape(shape)
+def memory_of(size: Architecture, sizes: list[int], file: int | None = None) -> Any:
+    """Return named arrays in a file that processes share, or in the memory of this one."""
+    steps, lanes, parts, dropout = sizes
+    fields: list[Any] = [
+        ("nats", "f8", (parts,)),
+        ("window", "i8", (len(fields_of(Window)), steps, lanes)),
+        ("states", "f4", (len(size.state_names), lanes, size.hidden)),
+        ("masks", "f4", (size.layers * dropout, 1, lanes, size.hidden)),
+        ("p", "f4", (size.parameter_count,)),
+        ("gradients", "f4", (parts, size.parameter_count)),
+    ]
+    kind = np.dtype(fields)
+    if file is None:
+        return np.zeros((), kind)
+    return np.frombuffer(mmap.mmap(file, kind.itemsize), kind).reshape(())
 
 
 @np.errstate(all="ignore")  # overflow shows in the loss
@@ -142,9 +156,10 @@ def serve(pipe_file: int, memory_file: int) -> None:
     pipe = Connection(pipe_file)
     with suppress(EOFError, OSError):
         size, sizes, first, processes = pipe.recv()
-        memory = array_in(memory_file, (1 + sizes[2], size.parameter_count))
+        memory = memory_of(size, sizes, memory_file)
         parts = [Part(size, sizes, number, memory) for number in range(first, sizes[2], processes)]
-        pipe.send("ready")
         while True:
-            cuts = pipe.recv()
-            pipe.send([part.nats_and_states(cut) for part, cut in zip(parts, cuts, strict=True)])
+            pipe.send_bytes(b".")  # ready, or done
+            steps = int(pipe.recv_bytes())
+            for part in parts:
+                part.work(steps)

@@ -38,7 +38,7 @@ def step(shape: Shape, cores: int, cell: str = "tanh", *, forced: bool = False) 
     moments, states = initial_moments("adam", p), [np.zeros((lanes, hidden), np.float32)]
     states *= len(size.state_names)
     parts = min(usual_parts(hidden, lanes, None), cores)
-    everything = Lanes(size, [steps, lanes, parts], cores)
+    everything = Lanes(size, [steps, lanes, parts, 0], cores)
     optimizer = Optimizer("adam", p)
     x, y = rng.integers(0, symbols, (2, steps, lanes))
     window = Window(x, y, np.zeros(x.shape, np.bool_))
