@@ -19,7 +19,7 @@ the gradient crosses from one example to another.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,6 +112,7 @@ class Layer:
     ) -> None:
         self.cell = cell
         one_gate = cell.gates == 1
+        self._in_place = nullcontext if one_gate else in_place
         gates = () if one_gate else (cell.gates,)
         self._square = (*gates, hidden, hidden)
         self.states = [np.zeros((steps + 1, lanes, hidden), dtype) for _ in cell.states]
@@ -148,7 +149,7 @@ class Layer:
         forward, product = self.cell.forward, self._there
         product.hold(W.reshape(self._square).swapaxes(-1, -2))
         steps = zip(self._forth, starts, strict=False)
-        with in_place():
+        with self._in_place():
             for (h, ux, before, after, tape), beginning in steps:
                 wh = product(h, beginning)
                 if own_bias is not None:
@@ -171,7 +172,7 @@ class Layer:
         from_itself = d_before if reads_h else beside_h
         d_next: Array | None = None
         begun: Sequence[int] = ()
-        with in_place():
+        with self._in_place():
             for t in range(len(starts) - 1, -1, -1):
                 if d_next is None or t % many == many - 1:
                     self._find_slopes(t - t % many, starts[t - t % many : t + 1])
