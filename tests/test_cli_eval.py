@@ -191,6 +191,10 @@ def test_characters_with_their_nats_and_ranks(made: Program) -> None:
     assert [line.split("\t")[0] for line in out] == [*"anna", "END"]
     _, seen = made.terminal("eval", "few.txt", "--per-char", env={"TERM": "xterm-256color"})
     assert "\x1b[" in seen
+    made.write("nul.txt", "a\0b\n")
+    _, seen = made.terminal("eval", "nul.txt", "--per-char", env={"TERM": "xterm-256color"})
+    assert seen.count("$") == 1, "a NUL does not look like an end"
+    assert "\\x00" in seen
 
 
 @pytest.mark.parametrize("model", ["host", "second"])

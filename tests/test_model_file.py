@@ -190,11 +190,8 @@ def test_files_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.Mon
     next(charrnn.resume("m.npz"))
 
 
-TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
-
-
 @pytest.fixture
-def untrained(tmp_path: Path) -> Path:
+def stored(tmp_path: Path) -> Path:
     run = charrnn.train(TEXTS, hidden=5, layers=1, batch=3, bptt=4, epochs=3)
     for _ in range(20):
         next(run)
@@ -234,28 +231,28 @@ def full(_: object) -> None:
 
 
 def test_fault_19_a_failed_save_leaves_the_old_file_and_nothing_else(
-    untrained: Path, monkeypatch: pytest.MonkeyPatch
+    stored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, run = untrained.read_bytes(), charrnn.resume(untrained, TEXTS)
+    before, run = stored.read_bytes(), charrnn.resume(stored, TEXTS)
     next(run)
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(errors.SaveError, match="cannot be saved: No space left") as failed:
-        run.save(untrained)
+        run.save(stored)
     assert failed.value.hint.startswith("Free some room")
-    assert untrained.read_bytes() == before
-    assert os.listdir(untrained.parent) == [untrained.name]
+    assert stored.read_bytes() == before
+    assert os.listdir(stored.parent) == [stored.name]
     with pytest.raises(errors.SaveError, match="it is not a regular file"):
         run.save("/dev/null")
 
 
 def test_a_save_outlasts_a_power_cut_and_leaves_the_rights_of_the_file(
-    untrained: Path, disk_calls: list[str]
+    stored: Path, disk_calls: list[str]
 ) -> None:
-    untrained.chmod(0o640)
-    charrnn.resume(untrained, TEXTS).save(untrained)
+    stored.chmod(0o640)
+    charrnn.resume(stored, TEXTS).save(stored)
     assert disk_calls == ["fsync", "replace", "fsync"]  # the file, its name, the folder
-    assert stat.S_IMODE(untrained.stat().st_mode) == 0o640
+    assert stat.S_IMODE(stored.stat().st_mode) == 0o640
 
 
 def test_fault_19_a_line_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -325,7 +322,7 @@ def test_fault_23_a_lock_that_its_holder_removes_meanwhile_keeps_nobody_out(
 
 @pytest.mark.parametrize("links", [True, False])
 def test_an_old_model_gets_the_next_free_name(
-    untrained: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+    stored: Path, monkeypatch: pytest.MonkeyPatch, links: bool
 ) -> None:
     if not links:
 
@@ -333,12 +330,12 @@ def test_an_old_model_gets_the_next_free_name(
             raise PermissionError
 
         monkeypatch.setattr(os, "link", refuse)
-    before = untrained.read_bytes()
-    (untrained.parent / "m.1.npz").write_text("of somebody else")
-    assert model_file.keep_old(untrained) == str(untrained.parent / "m.2.npz")
-    assert (untrained.parent / "m.2.npz").read_bytes() == before == untrained.read_bytes()
+    before = stored.read_bytes()
+    (stored.parent / "m.1.npz").write_text("of somebody else")
+    assert model_file.keep_old(stored) == str(stored.parent / "m.2.npz")
+    assert (stored.parent / "m.2.npz").read_bytes() == before == stored.read_bytes()
     if links:
-        assert model_file.keep_old(untrained) == str(
-            untrained.parent / "m.2.npz"
+        assert model_file.keep_old(stored) == str(
+            stored.parent / "m.2.npz"
         )  # of a run that was killed
-    assert model_file.keep_old(untrained.parent / "other.npz") is None
+    assert model_file.keep_old(stored.parent / "other.npz") is None

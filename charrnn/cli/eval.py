@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nlargest
@@ -290,25 +290,22 @@ def excerpt(text: str, nats: Any, room: int) -> Visible:
 
 def write_characters(scored: Scored, options: Options, console: Console) -> None:
     """Write coloured text, or a row for each character with its nats and rank."""
-    from charrnn.vocabulary import END
-
-    characters, nats = "\0".join([*scored.texts, ""]), scored.nats.tolist()
+    characters = [character for text in scored.texts for character in (*text, None)]  # None: END
+    nats = scored.nats.tolist()
     if console.out.takes_colour and not options.as_json:
         console.out.rich.print(coloured(characters, nats), end="", soft_wrap=True)
         return
     assert scored.ranks is not None
     lines: list[Visible] = []
-    columns = zip(characters, scored.ids.tolist(), nats, scored.ranks.tolist(), strict=True)
-    for character, symbol, cost, rank in columns:
-        shown = None if symbol == END else character
-        row = {"character": shown, "nats": cost, "rank": rank}
-        line = Visible(f"{visible_line(shown or 'END')}\t{cost:.3f}\t{rank}")
+    for character, cost, rank in zip(characters, nats, scored.ranks.tolist(), strict=True):
+        row = {"character": character, "nats": cost, "rank": rank}
+        line = Visible(f"{visible_line(character or 'END')}\t{cost:.3f}\t{rank}")
         lines.append(json_line("eval.character", row) if options.as_json else line)
     console.out.write_lines(lines)
 
 
-def coloured(characters: str, nats: list[float]) -> RichText:
-    """Return characters in the colours of their surprisal; a NUL is an end."""
+def coloured(characters: Sequence[str | None], nats: list[float]) -> RichText:
+    """Return characters in the colours of their surprisal; None is an end."""
     from rich.text import Text
 
     from charrnn.scores import band_of
@@ -316,8 +313,8 @@ def coloured(characters: str, nats: list[float]) -> RichText:
     text = Text()
     pairs = zip(map(band_of, nats), characters, strict=True)
     for band, stretch in groupby(pairs, itemgetter(0)):
-        piece = "".join(character for _, character in stretch)
-        text.append(visible(piece.replace("\0", "$\n")), STYLES[band])
+        shown = ["$\n" if character is None else visible(character) for _, character in stretch]
+        text.append("".join(shown), STYLES[band])
     return text
 
 

@@ -27,7 +27,7 @@ from charrnn.cli import app as options
 from charrnn.cli.app import OUTPUT, CommandOptions, File, flag
 from charrnn.cli.console import Console, Output, count, entries, option_for, save
 from charrnn.default_settings import setting
-from charrnn.errors import CorpusError
+from charrnn.errors import CorpusError, in_words
 from charrnn.system import Visible, model_at, visible_line
 
 if TYPE_CHECKING:
@@ -106,9 +106,9 @@ def training(model: Model) -> Iterator[Row]:
     del settings["cores"]  # which no result depends on
     settings |= {"epochs": None} if settings["epochs"] == FOREVER else {}
     typed = [
-        f"{option_for(name)} {value}".removesuffix(" True")
+        in_words(option_for(name), value)
         for name, value in settings.items()
-        if name not in IN_NETWORK and value not in (None, False)
+        if name not in IN_NETWORK and value is not None and value is not False
     ]
     yield "settings", " ".join(typed), {"settings": settings}
     steps, epochs, seen = counters.step, counters.epoch, counters.characters

@@ -10,7 +10,7 @@ A network of K symbols, H units and L layers of a cell with G gates has
     U1.name (G H, F)  from an input besides symbols
     V  (K, H)    from the top layer to the output
     c  (K,)
-    tau.name     of the distribution over lengths: see heads
+    tau.name     of the distribution over lengths: see readout
 
 Inputs besides symbols are counts of characters:
 
@@ -116,7 +116,7 @@ class Architecture:
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of the parameters, in the order in which they are stored: see parameters."""
+        """The shapes of the parameters, in the order in which they are stored."""
         columns = self.cell.gates * self.hidden
         shapes: dict[str, tuple[int, ...]] = {}
         fed_back = self.symbols if self.cell.feeds_back else self.hidden

@@ -109,7 +109,7 @@ def _log_sigmoid(a: Array64) -> Array64:
 class Head:
     """The way from outputs to logits and back."""
 
-    inputs: ClassVar[tuple[str, ...]] = ()  # that the head needs besides symbols: see architecture
+    inputs: ClassVar[tuple[str, ...]] = ()  # that the head needs besides symbols: see parameters
     lengths: ClassVar[type[Lengths] | None] = None  # set if the length comes first
     equations: ClassVar[Mapping[str, str]] = {}  # value -> its equation: see cells
 

@@ -51,7 +51,7 @@ class Window:
     begins: NDArray[np.bool_] | None = None  # (T, B) whether the state before is zero
     idle: NDArray[np.bool_] | None = None  # (T, B) whether the loss is left out
     clock: Integers | None = None  # (T, B) characters of the example read so far
-    left: Integers | None = None  # (T, B) characters to come: see inputs
+    left: Integers | None = None  # (T, B) characters to come: see parameters
 
     @property
     def count(self) -> int:

@@ -70,7 +70,7 @@ class TrainState(Counters):
 
     parameters: Parameters
     moments: Moments
-    average: Array  # of the parameters, which check-ups measure: see loop
+    average: Array  # of the parameters, which check-ups measure
     lanes: State  # (B, H) for each state: where the next window starts from
     best: Best | None = None
     history: list[dict[str, float]] = field(default_factory=list)  # a row a check-up
