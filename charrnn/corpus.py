@@ -24,8 +24,8 @@ from charrnn.reading import (
     Tidied,
     choose_cut,
     cut,
-    in_words,
     join,
+    mess_in_words,
     name_of,
     text_of,
     texts_of,
@@ -242,7 +242,7 @@ def warnings(corpus: Corpus) -> list[Warned]:
         doubts += table_in([*lines[:1], *unseen[:1]], lines)
         counts = untidy(lines)
         if counts:
-            doubts.append(Warned("untidy", counts.total(), len(lines), in_words(counts)))
+            doubts.append(Warned("untidy", counts.total(), len(lines), mess_in_words(counts)))
     return doubts
 
 

@@ -120,10 +120,10 @@ class Tidied:
         return "".join(tidied)
 
     def in_words(self) -> str:
-        return in_words(self.lines)
+        return mess_in_words(self.lines)
 
 
-def in_words(lines: Counter[str]) -> str:
+def mess_in_words(lines: Counter[str]) -> str:
     """Say how many lines each rule changed or dropped."""
     counted = [(lines[rule], words) for rule, words in RULES.items() if lines[rule]]
     return ", ".join(f"{count:,} {words[count > 1]}" for count, words in counted)

@@ -131,8 +131,8 @@ class Layer:
         self._factors, self._spare, self._begun = (
             np.empty((self._many * lanes, hidden), dtype) for _ in range(3)
         )
-        self._there = Product(gates, lanes, hidden, hidden, dtype)
-        self._back = Product(gates, lanes, hidden, hidden, dtype)
+        self._product_forward = Product(gates, lanes, hidden, hidden, dtype)
+        self._product_back = Product(gates, lanes, hidden, hidden, dtype)
         self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
         self._noted: list[Array] = []
         at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
@@ -141,14 +141,14 @@ class Layer:
         ux = h[1:] if one_gate else [self.ux[:, t] for t in range(steps)]
         d_wh = d if one_gate else [of[:, None] for of in ux]  # with an axis for panels
         factors = [self._factors[t % self._many * lanes :][:lanes] for t in range(steps)]
-        self._forth = list(zip(h, ux, at, at[1:], self.tape, strict=False))
-        self._back_again = list(zip(d, ux, d_wh, self.tape, factors, strict=True))
+        self._steps_forward = list(zip(h, ux, at, at[1:], self.tape, strict=False))
+        self._steps_back = list(zip(d, ux, d_wh, self.tape, factors, strict=True))
 
     def forward(self, starts: Starts, W: Array, own_bias: Array | None = None) -> None:
         """Fill the states after each step from ux and the states before the first step."""
-        forward, product = self.cell.forward, self._there
+        forward, product = self.cell.forward, self._product_forward
         product.hold(W.reshape(self._square).swapaxes(-1, -2))
-        steps = zip(self._forth, starts, strict=False)
+        steps = zip(self._steps_forward, starts, strict=False)
         with self._in_place():
             for (h, ux, before, after, tape), beginning in steps:
                 wh = product(h, beginning)
@@ -161,7 +161,7 @@ class Layer:
     def backward(self, starts: Starts, W: Array) -> None:
         """Turn d[t], the part of dL/dh(t) from above, into dL/d(U x) and dL/d(W h)."""
         backward, reads_h, many = self.cell.backward, self.cell.reads_h, self._many
-        product, d_before = self._back, self._d_before
+        product, d_before = self._product_back, self._d_before
         product.hold(W.reshape(self._square))
         noted = self._noted
         if noted:
@@ -176,7 +176,7 @@ class Layer:
             for t in range(len(starts) - 1, -1, -1):
                 if d_next is None or t % many == many - 1:
                     self._find_slopes(t - t % many, starts[t - t % many : t + 1])
-                d_h, ux, d_wh, tape, factor = self._back_again[t]
+                d_h, ux, d_wh, tape, factor = self._steps_back[t]
                 if d_next is not None:  # the last step has no step after it
                     back = product(d_next, begun)  # (10.21)
                     for part in back if back.ndim > 2 else (back,):
