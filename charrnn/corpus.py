@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,31 +14,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts import baselines
+from charrnn.counts import estimated_loss
 from charrnn.default_settings import CorpusConfig, Kind
 from charrnn.errors import CorpusError, SettingError
-from charrnn.reading import (
-    HEADINGS,
-    SEPARATORS,
-    Tidied,
-    choose_cut,
-    cut,
-    join,
-    mess_in_words,
-    name_of,
-    text_of,
-    texts_of,
-    untidy,
-)
+from charrnn.reading import SEPARATORS, choose_cut, cut, join, name_of, text_of, texts_of
+from charrnn.tidy import HEADINGS, Tidied, mess_in_words, untidy
 from charrnn.vocabulary import END, END_CODE, Codes, Ids, Vocabulary, in_blocks
 
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files with examples
 
-JUDGED: Final = 1 << 17, 1 << 14  # symbols counted and predicted to see how predictable a text is
-FEWEST_JUDGED: Final = 1000  # held-out symbols
 STRATUM: Final = 1 << 16  # examples among which lots are drawn at once
 TEXT_ENDS, VALID_FOLLOWS = b"\xff", b"\xfe"  # not in UTF-8
-
 LOOKED_THROUGH: Final = 1 << 24  # symbols: a warning must not delay the start
 LINES: Final = 1 << 10  # that may show a table
 ENOUGH: Final = 10  # lines that show what all lines have in common
@@ -106,14 +91,8 @@ class Corpus:
 
     @cached_property
     def counting_loss(self) -> float:
-        """The held-out loss of counts of the text, or infinity if it is short.
-
-        For a long text it is an estimate.
-        """
-        if len(self.held_out.ids) < FEWEST_JUDGED:
-            return math.inf
-        by_order = baselines(self.train.ids, self.held_out.ids, self.vocabulary, *JUDGED)
-        return min(baseline.nats_per_character for baseline in by_order[1:])  # without uniform
+        """An estimate of the held-out loss of n-gram counts."""
+        return estimated_loss(self.train.ids, self.held_out.ids, self.vocabulary)
 
 
 def read_files(
@@ -234,14 +213,12 @@ def warnings(corpus: Corpus) -> list[Warned]:
     if len(train) < 2 and corpus.examples_are != "files":  # one does not show how examples end
         doubts.append(Warned("few examples", len(train), len(train) + len(held_out)))
     known = set(learned)
-    count = sum(text in known for text in unseen)
-    if count:
+    if count := sum(text in known for text in unseen):
         doubts.append(Warned("repeated", count, len(unseen)))
     if corpus.examples_are == "lines":
         lines = learned[:LINES]
         doubts += table_in([*lines[:1], *unseen[:1]], lines)
-        counts = untidy(lines)
-        if counts:
+        if counts := untidy(lines):
             doubts.append(Warned("untidy", counts.total(), len(lines), mess_in_words(counts)))
     return doubts
 

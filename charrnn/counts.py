@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import log
+from math import inf, log
 from typing import Any, Final
 
 import numpy as np
@@ -41,6 +41,8 @@ WORD: Final = 64  # bits
 
 COUNTED: Final = 10_000_000  # symbols of a text that are counted, at most
 SCORED: Final = 1 << 17  # symbols that baselines predict, at most
+JUDGED: Final = 1 << 17, 1 << 14  # symbols counted and predicted to estimate the loss of a text
+FEWEST_JUDGED: Final = 1000  # held-out symbols
 PIECES: Final = 64  # of a longer text, evenly spaced, since it may be sorted
 
 
@@ -268,3 +270,11 @@ def places(ids: Ids, most: int = SCORED) -> NDArray[np.int64]:
         first, stop = (ends[0] + 1, ends[-1] + 1) if len(ends) > 1 else (0, len(part))
         pieces.append(np.arange(start + first, start + stop))
     return np.concatenate(pieces)
+
+
+def estimated_loss(train: Ids, held_out: Ids, vocabulary: Vocabulary) -> float:
+    """Estimate the loss of the best baseline by a part of the text; infinity for a short one."""
+    if len(held_out) < FEWEST_JUDGED:
+        return inf
+    by_order = baselines(train, held_out, vocabulary, *JUDGED)
+    return min(baseline.nats_per_character for baseline in by_order[1:])  # without uniform

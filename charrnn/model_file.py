@@ -41,8 +41,7 @@ from charrnn.errors import SaveError
 from charrnn.model_contents import Checkpoint, Trained
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
 from charrnn.system import MODELS, OURS, model_at, question
-from charrnn.training.loop import Best, TrainState
-from charrnn.training.optimizers import MOMENTS
+from charrnn.training.loop import MOMENTS, Best, TrainState
 from charrnn.vocabulary import Vocabulary
 
 try:

@@ -1,18 +1,10 @@
-"""Names to examples: unpack, decode, take a column, clean, cut. A text is in memory as a whole.
+"""Names to examples: unpack, decode, take a column, cut. Each text is in memory as a whole.
 
     lines        ab⏎⏎cd⏎ef    ->  ab■cd■ef■
     paragraphs   ab⏎cd⏎⏎⏎ef⏎  ->  ab⏎cd■ef■
     files        ab⏎cd⏎       ->  ab⏎cd⏎■
 
-Examples are an array of code points with END_CODE (■) after each. Blank lines are dropped. Clean
-lines have no bullets, numbers, quotes, commas and comments, and a clean list no heading or repeats:
-
-    Towns:              (dropped)
-    1. Paris,           Paris
-    (2) "New York";     New York
-    - [ ] Wien          Wien
-    # more to come      (dropped)
-    Paris               (dropped)
+Examples are an array of code points with END_CODE (■) after each. Blank lines are dropped.
 """
 
 from __future__ import annotations
@@ -27,10 +19,8 @@ import re
 import sys
 import unicodedata
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import dropwhile, groupby, pairwise
 from typing import Any, Final, Literal
@@ -41,115 +31,8 @@ from numpy.typing import NDArray
 from charrnn.default_settings import Kind, Reading
 from charrnn.errors import CorpusError
 from charrnn.system import NAMES, path_of, question
+from charrnn.tidy import Tidied, clean, clean_lines
 from charrnn.vocabulary import END_CODE, Codes, codes_of
-
-BULLET: Final = re.compile(r"(?:[-*+•‣◦▪●·–—]\s+(?:\[[ xX]\]\s+)?|[•‣◦▪●])(?=\S)")
-NUMBER: Final = re.compile(r"(?:\d{1,9}[.)]|\(\d{1,9}\))\s+(?=\S)")
-MARKS: Final = re.compile(r"(?<=\S)\s*[,;]+$")
-EMPTY: Final = re.compile(r"(?:[-*+•‣◦▪●·–—,;]|\d{1,9}[.)]|\(\d{1,9}\))+")
-COMMENT: Final = re.compile(r"#(?:[\s#!]|$)|//")
-QUOTES: Final = ('""', "''", "“”", "„“", "„”", "‘’", "«»", "»«", "‹›", "``", "「」")
-HEADINGS: Final = {  # of columns and lists
-    *("name", "names", "first name", "firstname", "given name", "last name", "surname"),
-    *("title", "word", "words", "text", "label", "term", "sentence", "line", "string", "id"),
-}
-SHOWN: Final = 3  # examples of changed lines
-SHORT: Final = 3  # words of a line in a list
-RULES: Final = {  # in words, for one line and for several
-    "bullet": ("begins with a bullet", "begin with a bullet"),
-    "number": ("begins with a number", "begin with a number"),
-    "mark": ("ends in a comma or semicolon", "end in a comma or semicolon"),
-    "quotes": ("stands in quotes", "stand in quotes"),
-    "comment": ("is a comment", "are comments"),
-    "heading": ("is a heading", "are headings"),
-    "empty": ("is empty but for marks", "are empty but for marks"),
-    "repeat": ("is a repeat", "are repeats"),
-}
-
-
-def clean(line: str) -> tuple[str, list[str]]:
-    """Return the line without mess, and the rules that changed it; outer spaces do not count."""
-    text, rules = line.strip(), []
-    if EMPTY.fullmatch(text):
-        return "", ["empty"]
-    for rule, pattern in (("bullet", BULLET), ("number", NUMBER), ("bullet", BULLET)):
-        match = pattern.match(text)
-        if match:
-            text = text[match.end() :]
-            rules += [rule] if rule not in rules else []
-    bare = MARKS.sub("", text)
-    if bare != text:
-        rules.append("mark")
-    for first, last in QUOTES:
-        inner = bare[1:-1]
-        if bare[:1] == first and bare[-1:] == last and inner.strip():
-            if first not in inner and last not in inner:
-                bare = inner
-                rules.append("quotes")
-            break
-    return bare.strip(), rules
-
-
-@dataclass
-class Tidied:
-    """Counts of what was cleaned, and examples; repeats are looked for in all texts."""
-
-    lines: Counter[str] = field(default_factory=Counter)  # rule -> lines
-    examples: list[tuple[str, str]] = field(default_factory=list)  # a line before and after
-    seen: set[str] = field(default_factory=set)
-
-    def tidy(self, text: str) -> str:
-        """Return the lines of a text without mess; comments, a heading and repeats are dropped."""
-        lines = [line for line in text.split("\n") if line.strip()]
-        tidied: list[str] = []
-        for number, line in enumerate(lines):
-            bare, rules = clean(line)
-            is_heading = bare.endswith(":") or (bare.casefold() in HEADINGS and len(lines) > 1)
-            if COMMENT.match(line.strip()):
-                bare, rules = "", ["comment"]
-            elif number == 0 and is_heading:
-                bare, rules = "", ["heading"]
-            elif bare in self.seen:
-                bare, rules = "", ["repeat"]
-            self.lines.update(rules)
-            if bare and rules and len(self.examples) < SHOWN:
-                self.examples.append((line, bare))
-            if bare:
-                self.seen.add(bare)
-                tidied.append(bare + "\n")
-        return "".join(tidied)
-
-    def in_words(self) -> str:
-        return mess_in_words(self.lines)
-
-
-def mess_in_words(lines: Counter[str]) -> str:
-    """Say how many lines each rule changed or dropped."""
-    counted = [(lines[rule], words) for rule, words in RULES.items() if lines[rule]]
-    return ", ".join(f"{count:,} {words[count > 1]}" for count, words in counted)
-
-
-def clean_lines(text: str) -> str:
-    """Return a text with each line cleaned, and none dropped: a text to score."""
-    return "\n".join(clean(line)[0] for line in text.split("\n"))
-
-
-def untidy(lines: Sequence[str]) -> Counter[str]:
-    """Return how many lines of a list each rule would change; nothing if few would change.
-
-    A list has lines of a few words. In plays and poems most lines are longer.
-    """
-    counts: Counter[str] = Counter()
-    changed = short = 0
-    for line in lines:
-        bare, rules = clean(line)
-        if len(bare.split()) <= SHORT:
-            short += 1
-            changed += bool(rules)
-            counts.update(rules)
-    is_list = 2 * short >= len(lines)
-    return counts if is_list and 10 * changed >= short > 0 else Counter()
-
 
 SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}  # of tables
 UNPACKERS: Final[dict[str, Callable[[], Any]]] = {  # by the suffix of a file
@@ -157,7 +40,6 @@ UNPACKERS: Final[dict[str, Callable[[], Any]]] = {  # by the suffix of a file
     ".xz": lzma.LZMADecompressor,
     ".bz2": bz2.BZ2Decompressor,
 }
-
 LONE: Final = "\udfff"  # a lone surrogate, which no text has: it marks the gaps between paragraphs
 LOOK: Final = 1 << 16  # characters that show how to cut a text
 

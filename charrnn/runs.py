@@ -42,7 +42,14 @@ from charrnn.network import Array64
 from charrnn.network.parameters import LanguageModel
 from charrnn.plots import show_progress
 from charrnn.scores import oddest, score_ids
-from charrnn.settings_for_corpus import FOREVER, fit_pace, fit_settings
+from charrnn.settings_for_corpus import (
+    FOREVER,
+    check_agreement,
+    fit_pace,
+    fit_settings,
+    sizes_of,
+    take_sizes,
+)
 from charrnn.system import LineFile, cores_for, delayed, parse_line, path_of
 from charrnn.training.loop import (
     AT_ONCE,
@@ -51,11 +58,8 @@ from charrnn.training.loop import (
     Done,
     Event,
     Step,
-    check_agreement,
     check_patience,
-    sizes_of,
     start,
-    take_sizes,
 )
 from charrnn.training.loop import train as learn
 

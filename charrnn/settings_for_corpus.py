@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,10 @@ import numpy as np
 from charrnn.corpus import Corpus
 from charrnn.counts import COUNTED
 from charrnn.default_settings import LARGEST, Fitted, TrainConfig
-from charrnn.errors import CorpusError, SettingError
+from charrnn.errors import CharrnnError, CorpusError, ResumeError, SettingError, in_words
 from charrnn.network.parameters import Architecture, LanguageModel, architecture_of
 from charrnn.training.batches import Epoch
-from charrnn.training.loop import LEAST_SCORED, TRAINED_ON
-from charrnn.training.optimizers import MOMENTS
+from charrnn.training.loop import LEAST_SCORED, MOMENTS, TRAINED_ON
 
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
 # Products of a core in a second, and cores: assumed, so that plans do not depend on a machine.
@@ -305,3 +305,51 @@ def check_memory(needed: int, available: int | None) -> None:
         needs, free = f"{needed / 2**30:.1f} GiB of memory", f"{available / 2**30:.1f} GiB are free"
         hint = "Try a smaller [hidden], [batch] or [bptt], or a part of the corpus."
         raise CorpusError(f"this run needs about {needs}, and {free}", hint)
+
+
+def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:
+    """Return the settings that the parameters of a model decide."""
+    a = model.architecture
+    sizes: dict[str, int | str | bool]
+    sizes = {"hidden": a.hidden, "layers": a.layers, "cell": a.cell_name, "ends": a.head_name}
+    return sizes | {"clock": "clock" in a.requested, "teacher_forcing": a.forced}
+
+
+def take_sizes(
+    config: TrainConfig, model: LanguageModel, typed: Collection[str] | None = None
+) -> TrainConfig:
+    """Return the settings with the sizes of the model; SettingError if other sizes were typed.
+
+    Without ``typed``, each setting that differs from its default counts as typed.
+    """
+    sizes = sizes_of(model)
+    hint = "Leave it out, or train without that model."
+    if config.init_radius != TrainConfig.init_radius:
+        what = f"init_radius {config.init_radius:g} is for new weights, and the model has its own"
+        raise SettingError(what, hint, "init_radius")
+    if typed is None:
+        typed = {f.name for f in fields(config) if getattr(config, f.name) != f.default}
+    wanted = {name: getattr(config, name) for name in sizes if name in typed}
+    check_agreement("the model to start from", sizes, wanted, hint, error=SettingError)
+    return replace(config, **sizes)  # type: ignore[arg-type]
+
+
+def check_agreement(
+    holder: object,
+    had: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    hint: str,
+    *,
+    may_rise: Collection[str] = (),  # None is the highest
+    error: type[CharrnnError] = ResumeError,
+) -> None:
+    """Raise an error that names both values if a wanted setting is not what the holder has."""
+    for name, value in wanted.items():
+        old = had[name]
+        if value == old or (name in may_rise and old is not None and value > old):
+            continue
+        has = in_words(name, old).removeprefix(f"{name} ")
+        what = f"{in_words(name, value)} contradicts {holder}, which has {has}"
+        raise error(
+            what, f"[{name}] may be raised, not lowered." if name in may_rise else hint, name
+        )

@@ -28,8 +28,9 @@ from charrnn.model_contents import Checkpoint, CorpusRecord
 from charrnn.model_file import one_writer, remedy, save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import begin, configure, measure
+from charrnn.settings_for_corpus import check_agreement
 from charrnn.system import LineFile, parse_line
-from charrnn.training.loop import Done, check_agreement, train
+from charrnn.training.loop import Done, train
 from charrnn.workers import Executor, map_in_order
 
 SCHEMA = "charrnn.sweep.run/2"

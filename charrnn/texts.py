@@ -18,9 +18,7 @@ from charrnn.default_settings import Kind
 from charrnn.errors import CorpusError
 from charrnn.model_contents import CorpusRecord, Trained
 from charrnn.reading import (
-    Tidied,
     choose_cut,
-    clean_lines,
     column_of,
     cut,
     line_numbers,
@@ -30,6 +28,7 @@ from charrnn.reading import (
     texts_of,
 )
 from charrnn.system import path_of
+from charrnn.tidy import Tidied, clean_lines
 from charrnn.vocabulary import END, Vocabulary
 
 NAME_A_TEXT: Final = "Without the corpus, name a text."

@@ -18,7 +18,7 @@ HOUSE = Path(charrnn.__file__).parent
 LAYERS = """
     errors vocabulary default_settings system
     network
-    reading corpus counts
+    tidy reading corpus counts
     mixture scores
     training
     settings_for_corpus model_contents texts

@@ -18,16 +18,16 @@ from __future__ import annotations
 import math
 import time
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus import Corpus, Examples
-from charrnn.default_settings import Ending, Fitted, TrainConfig
-from charrnn.errors import CharrnnError, DivergedError, ResumeError, SettingError, in_words
+from charrnn.default_settings import Ending, Fitted, Rule, Schedule
+from charrnn.errors import DivergedError, ResumeError, SettingError
 from charrnn.mixture import Predictor, check_mixable
 from charrnn.network import Array
 from charrnn.network.parameters import LanguageModel, Parameters, architecture_of, initial
@@ -35,8 +35,123 @@ from charrnn.network.through_time import State, Window
 from charrnn.scores import Score, score_ids, tally
 from charrnn.system import WEIGHTS, cores_for
 from charrnn.training.batches import Epoch, OwnInputs, Regularization
-from charrnn.training.optimizers import Moments, Optimizer, clip, haste, initial_moments, rate
 from charrnn.training.processes import Lanes
+
+# The optimisers: m and v are their moments
+#
+#     sgd       m = 0.9 m + g;                                       p -= lr m
+#     adagrad   v = v + g^2;                                         p -= lr g / (sqrt v + e)
+#     rmsprop   v = 0.99 v + 0.01 g^2;                               p -= lr g / (sqrt v + e)
+#     adam      m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;     p -= lr m^ / (sqrt v^ + e)
+#
+# where m^ = m / (1 - b1^step) and v^ = v / (1 - b2^step). Weight decay shrinks the matrices by lr
+# times the decay, apart from the moments.
+
+
+MOMENTS: dict[Rule, str] = {"adam": "mv", "rmsprop": "v", "adagrad": "v", "sgd": "m"}
+Moments = dict[str, Array]
+
+BETA1, BETA2 = 0.9, 0.999  # Adam's memory of past gradients and squares
+FORGET = 0.99  # RMSprop's memory of past squares
+MOMENTUM = 0.9
+TINY = 1e-8
+FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
+ENOUGH_STEPS, MOST_HASTE = 3000, 3.0
+
+
+def initial_moments(rule: Rule, p: Parameters) -> Moments:
+    return {name: np.zeros_like(p.flat) for name in MOMENTS[rule]}
+
+
+def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
+    """Return the factor of the learning rate at a step, counted from 0: a rise, then a fall."""
+    rising = min(1.0, (step + 1) / (warmup + 1))
+    remaining = 1.0 - progress
+    if schedule == "constant":
+        return rising
+    falling = remaining if schedule == "linear" else (1 - math.cos(math.pi * remaining)) / 2
+    return rising * (FLOOR + (1 - FLOOR) * falling)
+
+
+def clip(gradient: Array, longest: float) -> float:
+    """Shorten the gradient to ``longest`` unless that is 0, and return its norm before that."""
+    length = math.sqrt(float(np.dot(gradient, gradient)))
+    if 0 < longest < length:
+        gradient *= longest / length
+    return length
+
+
+def haste(steps: float) -> float:
+    """Return the factor of the rate of U1 and V: above 1 in a run of few steps.
+
+    Their rows are those of symbols, and the rare ones are seen too seldom to learn at the rate
+    of W. In many steps that rate is enough, and a higher one learns small texts by heart.
+    """
+    return min(MOST_HASTE, max(1.0, ENOUGH_STEPS / steps))
+
+
+class Optimizer:
+    """A rule, and its memory for a step."""
+
+    def __init__(self, rule: Rule, p: Parameters, weight_decay: float = 0.0) -> None:
+        self.rule = rule
+        change = p.like()
+        self._change, self._room = change.flat, np.empty_like(p.flat)
+        self._of_symbols = change["U1"], change["V"]
+        self._decay = p.matrices() * weight_decay if weight_decay else None
+
+    def update(
+        self, p: Array, g: Array, moments: Moments, step: int, lr: float, faster: float = 1.0
+    ) -> None:
+        """Update p and the moments in place with the gradient of a step, counted from 1.
+
+        The rate of U1 and V is ``faster`` times lr.
+        """
+        if self._decay is not None:
+            np.multiply(self._decay, p, out=self._room)
+            self._room *= lr
+            p -= self._room
+        if self.rule == "sgd":
+            m = moments["m"]
+            m *= MOMENTUM
+            m += g
+            np.multiply(m, lr, out=self._change)
+        elif self.rule == "adam":
+            self._adam(g, moments["m"], moments["v"], step, lr)
+        else:
+            self._divide_by_root(g, moments["v"], lr)
+        if faster != 1:
+            for matrix in self._of_symbols:
+                matrix *= faster
+        p -= self._change
+
+    def _adam(self, g: Array, m: Array, v: Array, step: int, lr: float) -> None:
+        change, room = self._change, self._room
+        m *= BETA1
+        np.multiply(g, 1 - BETA1, out=room)
+        m += room
+        v *= BETA2
+        np.multiply(g, g, out=room)
+        room *= 1 - BETA2
+        v += room
+        np.sqrt(v, out=room)
+        room += TINY * math.sqrt(1 - BETA2**step)
+        np.divide(m, room, out=change)
+        change *= lr * math.sqrt(1 - BETA2**step) / (1 - BETA1**step)
+
+    def _divide_by_root(self, g: Array, v: Array, lr: float) -> None:
+        """Make a step of adagrad, or of rmsprop, which forgets."""
+        change = self._change
+        np.multiply(g, g, out=change)
+        if self.rule == "rmsprop":
+            v *= FORGET
+            change *= 1 - FORGET
+        v += change
+        np.sqrt(v, out=change)
+        change += TINY
+        np.divide(g, change, out=change)
+        change *= lr
+
 
 MEASURED = 1 << 13  # symbols read to measure how likely new characters are
 ROUNDS = 4  # of such a measurement
@@ -103,54 +218,6 @@ def check_patience(patience: int | None, held_out: int) -> None:
         what = f"patience {patience} needs held-out text, and nothing is held out"
         hint = "Leave it out, or hold out some text with [holdout] or [valid]."
         raise SettingError(what, hint, "patience")
-
-
-def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:
-    """Return the settings that the parameters of a model decide."""
-    a = model.architecture
-    sizes: dict[str, int | str | bool]
-    sizes = {"hidden": a.hidden, "layers": a.layers, "cell": a.cell_name, "ends": a.head_name}
-    return sizes | {"clock": "clock" in a.requested, "teacher_forcing": a.forced}
-
-
-def take_sizes(
-    config: TrainConfig, model: LanguageModel, typed: Collection[str] | None = None
-) -> TrainConfig:
-    """Return the settings with the sizes of the model; SettingError if other sizes were typed.
-
-    Without ``typed``, each setting that differs from its default counts as typed.
-    """
-    sizes = sizes_of(model)
-    hint = "Leave it out, or train without that model."
-    if config.init_radius != TrainConfig.init_radius:
-        what = f"init_radius {config.init_radius:g} is for new weights, and the model has its own"
-        raise SettingError(what, hint, "init_radius")
-    if typed is None:
-        typed = {f.name for f in fields(config) if getattr(config, f.name) != f.default}
-    wanted = {name: getattr(config, name) for name in sizes if name in typed}
-    check_agreement("the model to start from", sizes, wanted, hint, error=SettingError)
-    return replace(config, **sizes)  # type: ignore[arg-type]
-
-
-def check_agreement(
-    holder: object,
-    had: Mapping[str, Any],
-    wanted: Mapping[str, Any],
-    hint: str,
-    *,
-    may_rise: Collection[str] = (),  # None is the highest
-    error: type[CharrnnError] = ResumeError,
-) -> None:
-    """Raise an error that names both values if a wanted setting is not what the holder has."""
-    for name, value in wanted.items():
-        old = had[name]
-        if value == old or (name in may_rise and old is not None and value > old):
-            continue
-        has = in_words(name, old).removeprefix(f"{name} ")
-        what = f"{in_words(name, value)} contradicts {holder}, which has {has}"
-        raise error(
-            what, f"[{name}] may be raised, not lowered." if name in may_rise else hint, name
-        )
 
 
 def find_ending(state: TrainState, config: Fitted) -> Ending | None:

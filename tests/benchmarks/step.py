@@ -12,7 +12,7 @@ import numpy as np
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
 from charrnn.settings_for_corpus import usual_parts
-from charrnn.training.optimizers import Optimizer, clip, initial_moments
+from charrnn.training.loop import Optimizer, clip, initial_moments
 from charrnn.training.processes import Lanes
 from tests.benchmarks.measuring import Work, in_turn
 

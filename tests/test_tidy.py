@@ -1,0 +1,83 @@
+"""Lists as people have them: mess goes, and nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from charrnn.corpus import read_files, warnings
+from charrnn.default_settings import CorpusConfig, Reading
+from charrnn.errors import SettingError
+from charrnn.tidy import Tidied, clean, untidy
+from tests.program import Program
+
+LISTS = {
+    "numbered": ("1. Anna\n2. Bob\n10. Carl-Heinz\n", "Anna\nBob\nCarl-Heinz\n"),
+    "in brackets": ("(1) Anna\n2) Bob\n", "Anna\nBob\n"),
+    "bullets": ("- Anna\n* Bob\n• Carl\n– Dora\n+ Eva\n", "Anna\nBob\nCarl\nDora\nEva\n"),
+    "tasks": ("- [ ] milk\n- [x] eggs\n", "milk\neggs\n"),
+    "quotes": ("\"Anna\",\n'Bob';\n“Carl”\n„Dora“,\n«Eva»\n", "Anna\nBob\nCarl\nDora\nEva\n"),
+    "commas": ("Anna,\nBob ;\nCarl,,\n", "Anna\nBob\nCarl\n"),
+    "comments": ("# towns\nBonn\n// more\n#\nKöln\n", "Bonn\nKöln\n"),
+    "heading": ("\nMy towns:\nBonn\nNote:\n", "Bonn\nNote:\n"),
+    "heading of a column": ("Name,\nAnna,\nName,\n", "Anna\nName\n"),
+    "a word that is no heading": ("Bonn\nTitle\n", "Bonn\nTitle\n"),
+    "a single word": ("Name\n", "Name\n"),
+    "repeats": ("Bonn\n1. Bonn\nBonn,\nKöln\n", "Bonn\nKöln\n"),
+    "spaces": ("  Bonn \t\n\n\u00a0Köln\n", "Bonn\nKöln\n"),
+    "empty but for marks": ("-\n1.\nBonn\n,\n", "Bonn\n"),
+    "all at once": ('Towns:\n  1) - "Bonn",\n 2) • Köln;\n', "Bonn\nKöln\n"),
+    "clean": (
+        '1.5 l\n3D\n-ing\n#tag\nO\'Neill\n\'tis\n"A" or "B"\nSt. Pauli\nC++\nno. 9\n(sic)\n8:30\n',
+        '1.5 l\n3D\n-ing\n#tag\nO\'Neill\n\'tis\n"A" or "B"\nSt. Pauli\nC++\nno. 9\n(sic)\n8:30\n',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_mess_goes_and_nothing_else(name: str) -> None:
+    before, after = LISTS[name]
+    assert Tidied().tidy(before) == after
+    assert Tidied().tidy(after) == after or name == "heading"
+
+
+def test_the_counts_and_examples_are_those_of_the_lines() -> None:
+    tidied = Tidied()
+    tidied.tidy("Towns:\n1. Bonn\n2. Köln,\n")
+    tidied.tidy("Bonn\n3. Rom\n4. Ulm\n")  # repeats are found among all files
+    assert tidied.lines == {"heading": 1, "number": 4, "mark": 1, "repeat": 1}
+    assert tidied.examples == [("1. Bonn", "Bonn"), ("2. Köln,", "Köln"), ("3. Rom", "Rom")]
+    assert tidied.in_words() == (
+        "4 begin with a number, 1 ends in a comma or semicolon, 1 is a heading, 1 is a repeat"
+    )
+
+
+def test_only_lists_with_mess_are_called_untidy() -> None:
+    names = [f"name {number}" for number in range(90)]
+    assert untidy([*names, *[f"{number}. x" for number in range(10)]]) == {"number": 10}
+    assert not untidy([*names, *[f"{number}. x" for number in range(5)]])
+    assert not untidy(["and so the night went on,", "- a voice that none had known,"] * 50)
+
+
+def test_a_tidy_corpus_is_read_the_same_way_again(program: Program) -> None:
+    towns = "".join(f"{number}. town {chr(97 + number % 26) * 3},\n" for number in range(60))
+    program.write("towns.txt", "Towns:\n" + towns)
+    corpus = read_files(["towns.txt"], CorpusConfig(reading=Reading(tidy=True)))
+    assert len(corpus.train) + len(corpus.held_out) == 26
+    assert not any(warned.kind == "untidy" for warned in warnings(corpus))
+    assert any(warned.kind == "untidy" for warned in warnings(read_files(["towns.txt"])))
+    program.run("train", "towns.txt", "--tidy", "--epochs", "1", "--hidden", "4", "-q").says()
+    rows = program.run("eval", "--per-example", "--json").rows
+    assert {row["text"][:5] for row in rows} == {"town "}
+    read = program.run("eval", "towns.txt", "--per-example", "--json").rows
+    assert [row["text"] for row in read[:2]] == ["Towns:", "town aaa"]  # none is dropped
+    assert len(read) == 61
+
+
+def test_paragraphs_cannot_be_tidied(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="tidy is for lines"):
+        CorpusConfig("paragraphs", reading=Reading(tidy=True))
+
+
+def test_a_line_keeps_its_words() -> None:
+    for line in ("12 Monkeys", "- ", "1984", "a, b", "“a” b”", "x:"):
+        assert clean(line)[0] in (line, "")
