@@ -31,7 +31,7 @@ from charrnn.runs import begin, configure, measure
 from charrnn.settings_for_corpus import check_agreement
 from charrnn.system import LineFile, parse_line
 from charrnn.training.loop import Done, train
-from charrnn.workers import Executor, map_in_order
+from charrnn.workers import Executor
 
 SCHEMA = "charrnn.sweep.run/2"
 ROWS = "sweep.jsonl"
@@ -118,7 +118,7 @@ class Folder:
 
     def run(self, executor: Executor, material: Material, trials: Iterable[Trial]) -> Iterator[Row]:
         """Make these runs, and yield each row as its run ends."""
-        for row, run in map_in_order(executor, train_one, trials, in_order=False):
+        for row, run in executor(train_one, trials, in_order=False):
             try:
                 if run is not None:
                     row["model"] = str(self.model(row["name"]))

@@ -1,7 +1,7 @@
 """Share out work: to this process, to processes of this machine, or to a Dask scheduler.
 
     with open_executor(model, cores=2) as executor:
-        for scores in map_in_order(executor, score_group, groups):
+        for scores in executor(score_group, groups):
 
 calls ``score_group(model, group)`` for each group. Each worker gets the model once. A result may
 depend on its group alone, so that all executors give the same results.
@@ -22,7 +22,7 @@ from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from charrnn.errors import CharrnnError, ClusterError
 from charrnn.system import Child, end_children, start_child
 
 Work = Callable[[Any, Any], Any]  # on the shared value and a group
+Executor = Callable[..., Iterator[Any]]  # from work and groups to results, in_order or not
 
 AHEAD = 3  # groups a worker that are sent before the oldest result is back
 TICK = 0.5  # seconds between two looks at the workers
@@ -42,25 +43,22 @@ VERSIONS = f"charrnn {charrnn.__version__} and numpy {np.__version__}"
 _one_at_a_time = threading.Lock()  # a worker of Dask has threads, which share buffers and BLAS
 
 
-class Executor(NamedTuple):
-    """A place to work."""
-
-    submit: Callable[[Work, Any], Future[Any]]  # the work on a group
-    count_workers: Callable[[], int]  # an error if there are none any more
-    ahead: int = AHEAD
-
-
-def map_in_order(
-    executor: Executor, function: Work, groups: Iterable[Any], *, in_order: bool = True
+def share_out(
+    submit: Callable[[Work, Any], Future[Any]],
+    count_workers: Callable[[], int],  # an error if there are none any more
+    function: Work,
+    groups: Iterable[Any],
+    *,
+    in_order: bool = True,
 ) -> Iterator[Any]:
     """Yield the results of all groups, in order or as they come."""
-    ahead = executor.ahead if in_order else 1  # or a worker has several long runs, another none
+    ahead = AHEAD if in_order else 1  # or a worker has several long runs, another none
     pending: list[Future[Any]] = []
     groups = iter(groups)
     while True:
         # One at least: the last worker of a scheduler may leave, and another come.
-        room = max(1, ahead * executor.count_workers()) - len(pending)
-        pending += [executor.submit(function, group) for group in islice(groups, max(0, room))]
+        room = max(1, ahead * count_workers()) - len(pending)
+        pending += [submit(function, group) for group in islice(groups, max(0, room))]
         if not pending:
             return
         wanted = pending[:1] if in_order else pending
@@ -77,15 +75,9 @@ def open_executor(shared: Any, cores: int = 1, scheduler: str | None = None) -> 
             yield executor
     elif cores > 1 and os.name == "posix":  # elsewhere a process inherits no pipe
         with closing(Processes(shared, cores)) as processes:
-            yield Executor(processes.submit, lambda: cores)
+            yield partial(share_out, processes.submit, lambda: cores)
     else:
-        yield Executor(partial(_work_at_once, shared), lambda: 1, ahead=1)
-
-
-def _work_at_once(shared: Any, function: Work, group: Any) -> Future[Any]:
-    future: Future[Any] = Future()
-    future.set_result(function(shared, group))
-    return future
+        yield lambda function, groups, in_order=True: map(partial(function, shared), groups)
 
 
 class Processes:
@@ -166,7 +158,7 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
         # To broadcast the value can hang while a worker joins.
         value = ask(client.scatter, shared, hash=False, callback_timeout=10 * PATIENCE)
         work = partial(client.get_executor(pure=False).submit, _work_for_client, VERSIONS, value)
-        yield Executor(work, count_workers)
+        yield partial(share_out, work, count_workers)
     except TimeoutError:
         what = f"the scheduler at {scheduler} has no workers, or does not answer"
         raise ClusterError(what, f"Start a worker. {KEPT}") from None

@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from charrnn import workers
 from charrnn.errors import ClusterError, CorpusError
-from charrnn.workers import map_in_order, open_executor
+from charrnn.workers import open_executor
 from tests.child import HOME, PYTHON, children_of, dask_cluster, going, wait_until
 from tests.program import NAMES, SMALL, Program
 
@@ -52,7 +53,7 @@ def die_while_sending(shared: int, group: int) -> bytes:
 def results(function: Any, groups: Any, shared: Any = "s", **how: Any) -> list[Any]:
     in_order = how.pop("in_order", True)
     with open_executor(shared, **how) as executor:
-        return list(map_in_order(executor, function, groups, in_order=in_order))
+        return list(executor(function, groups, in_order=in_order))
 
 
 @pytest.fixture(scope="module")
@@ -97,14 +98,17 @@ def test_few_groups_are_sent_ahead(dask: str) -> None:
     for how, most in ({}, 1), ({"cores": 2}, 6), ({"scheduler": dask}, 6):
         groups = iter([0.0] * 40)
         with open_executor("s", **how) as executor:
-            next(map_in_order(executor, work, groups))
+            next(executor(work, groups))
             assert 40 - most <= len(list(groups)) < 40
 
 
 def test_no_group_is_lost_while_there_is_no_worker() -> None:
-    with open_executor("s") as executor:
-        without = executor._replace(count_workers=lambda: 0)
-        assert list(map_in_order(without, work, GROUPS)) == results(work, GROUPS)
+    def submit(function: Any, group: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(function("s", group))
+        return future
+
+    assert list(workers.share_out(submit, lambda: 0, work, GROUPS)) == results(work, GROUPS)
 
 
 def test_an_error_of_the_work_comes_back_whole(dask: str) -> None:
@@ -148,12 +152,12 @@ def test_other_versions_are_refused(dask: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 SCRIPT = """
-from charrnn.workers import map_in_order, open_executor
+from charrnn.workers import open_executor
 from tests.test_workers import work
 if __name__ == "__main__":
     with open_executor(2, cores=2) as executor:
-        print(*map_in_order(executor, pow, [1, 2, 3]), flush=True)
-        list(map_in_order(executor, work, [99] * 9))
+        print(*executor(pow, [1, 2, 3]), flush=True)
+        list(executor(work, [99] * 9))
 """
 
 

@@ -115,7 +115,7 @@ def run(options: Options, console: Console) -> None:
     from charrnn.model import load
     from charrnn.scores import Score, in_bits, join, score_group, score_of
     from charrnn.texts import rebuild_corpus
-    from charrnn.workers import map_in_order, open_executor
+    from charrnn.workers import open_executor
 
     began = time.monotonic()
     models = {str(path): load(path) for path in options.models}
@@ -145,7 +145,7 @@ def run(options: Options, console: Console) -> None:
     groups, copies = tee(groups)
     texts = texts_of(copies, middle)
     with open_executor(used, cores, options.scheduler) as executor:
-        for examples, scored in zip(groups, map_in_order(executor, work, texts), strict=True):
+        for examples, scored in zip(groups, executor(work, texts), strict=True):
             total += score_of(scored[0])
             rows: list[Row] = []
             if has_rows or options.above:

@@ -111,7 +111,7 @@ def run(options: Options, console: Console) -> None:
     from charrnn.mixture import combine
     from charrnn.model import load
     from charrnn.sampler import Conditions, Sampler, choose, limit_length
-    from charrnn.workers import map_in_order, open_executor
+    from charrnn.workers import open_executor
 
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
     paths = options.models or (MODEL if os.path.lexists(MODEL) else USUAL,)
@@ -141,7 +141,7 @@ def run(options: Options, console: Console) -> None:
             samples.append(write_as_drawn(sampler, console))
             continue
         with open_executor(sampler, cores, options.scheduler) as executor:
-            share = partial(map_in_order, executor, Sampler.draw_group)
+            share = partial(executor, Sampler.draw_group)
             drawn = choose(sampler, options.count, conditions, best=options.best, share=share)
             for sample in drawn:
                 if options.as_json:

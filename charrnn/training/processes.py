@@ -42,20 +42,19 @@ class Part:
         self.p = Parameters(size, memory["p"])
         self.gradient = Parameters(size, memory["gradients"][number])
 
-    def nats(self, window: Window, states: State, masks: Masks | None) -> float:
-        """Return the loss, leave its gradient in the memory, and move the states on."""
-        copy(states, self.states)
-        nats = self.unfolded.nats_and_gradient(self.p, window, self.gradient, self.scale, masks)
-        copy(self.states, states)
-        return nats
-
-    def work(self, steps: int) -> None:
-        """Compute what the memory has for these lanes, and leave the loss there, too."""
+    def read(self, steps: int) -> tuple[Any, ...]:
+        """Take the states of these lanes from the memory; return what to compute."""
         memory, lanes = self.memory, self.lanes
+        copy(memory["states"][:, lanes], self.states)
         x, y, begins, idle, *counts = np.ascontiguousarray(memory["window"][:, :steps, lanes])
         window = Window(x, y, begins > 0, idle > 0 if idle.any() else None, *counts)
         masks = list(memory["masks"][:, :, lanes]) or None
-        memory["nats"][self.number] = self.nats(window, memory["states"][:, lanes], masks)
+        return self.p, window, self.gradient, self.scale, masks
+
+    def write(self, nats: float) -> None:
+        """Leave the loss and the states of these lanes in the memory, beside the gradient."""
+        self.memory["nats"][self.number] = nats
+        copy(self.states, self.memory["states"][:, self.lanes])
 
 
 class Lanes:
@@ -84,9 +83,12 @@ class Lanes:
 
     def nats_and_gradient(self, window: Window, states: State, masks: Masks | None) -> float:
         """Return the loss at the parameters ``p``. Leave its gradient, and move the states on."""
+        part, memory, steps = self.parts[0], self.memory, len(window.x)
         if len(self.parts) == 1:
-            return self.parts[0].nats(window, states, masks)
-        memory, steps = self.memory, len(window.x)
+            copy(states, part.states)
+            nats = part.unfolded.nats_and_gradient(self.p, window, self.gradient, part.scale, masks)
+            copy(part.states, states)
+            return nats
         copy(vars(window).values(), memory["window"][:, :steps])
         copy(masks or [], memory["masks"])
         copy(states, memory["states"])
@@ -95,7 +97,7 @@ class Lanes:
             for pipe in pipes:
                 pipe.send_bytes(b"%d" % steps)
             for part in self.parts[:: len(pipes) + 1]:
-                part.work(steps)
+                part.write(part.unfolded.nats_and_gradient(*part.read(steps)))
             for pipe in pipes:
                 pipe.recv_bytes()
         except (EOFError, OSError):
@@ -162,4 +164,4 @@ def serve(pipe_file: int, memory_file: int) -> None:
             pipe.send_bytes(b".")  # ready, or done
             steps = int(pipe.recv_bytes())
             for part in parts:
-                part.work(steps)
+                part.write(part.unfolded.nats_and_gradient(*part.read(steps)))
