@@ -140,7 +140,7 @@ def memory_of(size: Architecture, sizes: list[int], file: int | None = None) -> 
     steps, lanes, parts, dropout = sizes
     fields: list[Any] = [
         ("nats", "f8", (parts,)),
-        ("window", "i8", (len(fields_of(Window)), steps, lanes)),
+        ("window", "i8", (len(fields_of(Window)), steps, lanes)),  # in its order; 0 for None
         ("states", "f4", (len(size.state_names), lanes, size.hidden)),
         ("masks", "f4", (size.layers * dropout, 1, lanes, size.hidden)),
         ("p", "f4", (size.parameter_count,)),
