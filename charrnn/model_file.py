@@ -55,7 +55,7 @@ Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 FORMAT: Final = 4
 JSON_MEMBER: Final = "charrnn.json"
-MOST: Final = 1 << 62  # of all numbers in it
+MOST: Final = 1 << 62  # no number of the facts is larger
 TOO_LARGE: Final = 1e20  # a parameter that no training leads to; its square is finite
 
 
@@ -116,7 +116,8 @@ def check_writable(name: Name) -> None:
 def keep_old(name: Name) -> str | None:
     """Give a model a second name, model.1.npz or the next free number, and return that.
 
-    The first name stays until a save replaces it, so a kill in between loses neither.
+    The first name stays until a save replaces it, so a kill in between loses neither. Without such
+    a file, return None.
     """
     with target_of(name) as target:
         if not target.is_file():

@@ -142,8 +142,12 @@ def score_ids(
     begins, reads_from, ends, starts = cut(sizes, stretch, warm_up)
     nats: dict[Use, Array64] = {name: np.zeros(len(ids)) for name in predictor.parts}
     ranks = np.zeros(len(ids), np.int32) if ranking else None
-    halves = predictor.mixture[None] if split is None else predictor.halves
-    mixtures = np.where(np.arange(len(ids)) < (split or 0), halves[-1:].T, halves[:1].T)
+    # Each half of a held-out text has the exponents that were fitted on the other half, (2, S).
+    first_half, last_half = predictor.halves[0], predictor.halves[-1]
+    if split is None:
+        first_half = last_half = predictor.mixture
+    in_first = np.arange(len(ids)) < (split or 0)
+    mixtures = np.where(in_first, last_half[:, None], first_half[:, None])
     order = np.argsort(reads_from - ends, kind="stable")  # the longest first
     for at in range(0, len(order), LANES):
         lanes = order[at : at + LANES]

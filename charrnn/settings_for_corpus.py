@@ -1,4 +1,4 @@
-"""Settings that fit a corpus, and the cost of a run in memory, steps and time."""
+"""Settings that fit a corpus or a model, and the cost of a run in memory and steps."""
 
 from __future__ import annotations
 
@@ -101,7 +101,10 @@ class Rule:
 
 TANH = Rule()
 GRU = Rule(
-    *(GATED_SIZES, 6e9, 8, 5),
+    sizes=GATED_SIZES,
+    products=6e9,
+    readings=8,
+    often=5,
     dropout_from=(4.5, 30),
     dropconnect_from=(17.5, 640),
     clear=(1.5, 1.6),
@@ -269,8 +272,8 @@ COUNTING, ROWS = 50, 1 << 26  # bytes for the n-grams of each symbol, and for ro
 
 @dataclass(frozen=True)
 class Plan:
-    config: Fitted
-    parameters: int
+    """The cost of a run."""
+
     memory_bytes: int
     steps_per_epoch: int  # of the first; the others differ by a few
     steps: int | None  # None if minutes alone end the run
@@ -278,10 +281,9 @@ class Plan:
 
 def plan(config: Fitted, corpus: Corpus) -> Plan:
     """Return the plan for this corpus."""
-    parameters = architecture_of(config, corpus.vocabulary.symbols).parameter_count
     per_epoch = Epoch(corpus.train, config.batch, config.bptt, config.seed, 0).windows
     steps = None if config.minutes and config.epochs == FOREVER else per_epoch * config.epochs
-    return Plan(config, parameters, memory_bytes(config, corpus), per_epoch, steps)
+    return Plan(memory_bytes(config, corpus), per_epoch, steps)
 
 
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:
@@ -340,7 +342,7 @@ def check_agreement(
     wanted: Mapping[str, Any],
     hint: str,
     *,
-    may_rise: Collection[str] = (),  # None is the highest
+    may_rise: Collection[str] = (),  # from None nothing rises
     error: type[CharrnnError] = ResumeError,
 ) -> None:
     """Raise an error that names both values if a wanted setting is not what the holder has."""

@@ -162,7 +162,7 @@ def prepare(options: Options, console: Console) -> Training:
     from charrnn import corpus as corpora
     from charrnn import model_file, runs
     from charrnn.cli.progress import Training
-    from charrnn.settings_for_corpus import check_memory, fit_settings, plan
+    from charrnn.settings_for_corpus import check_memory, fit_settings, memory_bytes
 
     start = None if options.start_from is None else model_file.load_trained(options.start_from)
     model = None if start is None else start.model
@@ -179,7 +179,7 @@ def prepare(options: Options, console: Console) -> Training:
     warnings = corpora.warnings(corpus)
     learned = () if start is None else start.corpus.sources
     say(corpus_entries(corpus, warnings, learned, options), options, console)
-    check_memory(plan(config, corpus).memory_bytes, available())
+    check_memory(memory_bytes(config, corpus), available())
     speed = runs.characters_per_second(config, corpus)
     if not options.resume:
         run = runs.begin(corpus, cutting, wanted, model, speed)

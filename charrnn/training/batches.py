@@ -86,7 +86,7 @@ class Epoch:
             yield Window(x, y, x == END, idle, clock, to_come)
 
     def _rows(self) -> Ids:
-        """Return the symbols of each lane and the one before them, (T + 1, B)."""
+        """Return the symbols of each lane in the whole epoch and the one before them, (rows, B)."""
         ids, shifts = self.examples.ids, self.ends - self.stops  # from the circle to the ids
         circle = np.empty_like(ids)
         for first in range(0, self.total, CHUNK):

@@ -1,4 +1,4 @@
-"""Truncated back-propagation through time, as a generator of small events, and the state of a run.
+"""Truncated back-propagation through time: the state of a run, its optimiser, and its loop.
 
     for each epoch:                          the examples in a new order, end to end in B lanes
         for each window of T steps:          the state crosses windows, the gradient does not
@@ -153,8 +153,6 @@ class Optimizer:
         change *= lr
 
 
-MEASURED = 1 << 13  # symbols read to measure how likely new characters are
-ROUNDS = 4  # of such a measurement
 FEWEST_CHECKUPS = 12  # before a run of patience 0 may end
 
 
@@ -239,8 +237,9 @@ def ending(
     if config.patience is not None and best is not None:
         until_best = bisect_right(history, best[0], key=lambda row: row["step"])
         in_vain = len(history) - until_best
-        quarter = max(until_best // 4, FEWEST_CHECKUPS - until_best)
-        return "patience" if in_vain >= (config.patience or quarter) else None
+        automatic = max(until_best // 4, FEWEST_CHECKUPS - until_best)
+        patience = automatic if config.patience == 0 else config.patience
+        return "patience" if in_vain >= patience else None
     return None
 
 
@@ -304,9 +303,12 @@ def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
     """Train until the run is over, changing the state in place."""
     learner = Learner(state, corpus, config)
     try:
-        while (why := find_ending(state, config)) is None or is_due(state, config):
+        while True:
+            due, why = is_due(state, config), find_ending(state, config)
+            if why is not None and not due:
+                break
             began = time.monotonic()  # what the caller does between events is left out
-            event = learner.check_up() if is_due(state, config) else learner.take_step()
+            event = learner.check_up() if due else learner.take_step()
             if config.minutes is not None:
                 state.minutes += (time.monotonic() - began) / 60
             yield event
@@ -423,12 +425,12 @@ def is_due(state: TrainState, config: Fitted) -> bool:
 def part_of(examples: Examples, most: int) -> Part:
     """Return evenly spaced examples with about that many symbols, or stretches of long ones."""
     total = len(examples.ids)
+    if total <= most:
+        return examples, np.ones(total, np.bool_)
     step = -(-total // most)
-    if len(examples) >= STRETCHES * step or total <= most:
-        if total > most:
-            chosen = [examples.nth(i) for i in range(0, len(examples), step)]
-            examples = Examples(np.concatenate(chosen))
-        return examples, np.ones(len(examples.ids), np.bool_)
+    if len(examples) >= STRETCHES * step:
+        ids = np.concatenate([examples.nth(i) for i in range(0, len(examples), step)])
+        return Examples(ids), np.ones(len(ids), np.bool_)
     length = min(most, max(SHORTEST, most // STRETCHES))
     places = np.linspace(0, total - length, most // length, dtype=np.int64)
     ids = examples.ids[places[:, None] + np.arange(length)].ravel()

@@ -68,7 +68,8 @@ class Lanes:
         try:
             if processes > 1:
                 with open_file() as file:
-                    file.write(bytes(self.memory.nbytes))  # holes could end a process later
+                    # Zeros take the room at once; in a hole, a process could end for lack of it.
+                    file.write(bytes(self.memory.nbytes))
                     file.flush()
                     shared, function = memory_of(size, sizes, file.fileno()), f"{__name__}:serve"
                     for first in range(1, processes):
