@@ -20,7 +20,7 @@ from charrnn.errors import SettingError
 Kind = Literal["auto", "lines", "paragraphs", "files"]
 Normalization = Literal["none", "NFC", "NFKC"]
 Errors = Literal["strict", "replace"]
-Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
+UpdateRule = Literal["adam", "rmsprop", "adagrad", "sgd"]
 Schedule = Literal["cosine", "linear", "constant"]
 Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 
@@ -297,7 +297,7 @@ class TrainConfig(Checked):
         STEPS, "In each window, feed the network its own samples for N steps in a row.", 0
     )
     batch: int | None = learning(SIZE, "Train on this many sequences at once.")
-    optimizer: Rule = learning(OneOf(Rule), "Choose the optimiser.", "adam")
+    optimizer: UpdateRule = learning(OneOf(UpdateRule), "Choose the optimiser.", "adam")
     lr: float | None = learning(
         Real(1e-12, 1e6), "Set the learning rate; U1 and V take more in a run of few steps."
     )

@@ -65,7 +65,7 @@ GATED_SIZES = (
 
 
 @dataclass(frozen=True)
-class Rule:
+class Recipe:
     """How the settings of a cell follow from a corpus and the products of weights in a run.
 
     The defaults are those of tanh units.
@@ -99,8 +99,8 @@ class Rule:
         return min(self.sizes, key=lambda size: abs(math.log(size.symbols / symbols)))
 
 
-TANH = Rule()
-GRU = Rule(
+TANH = Recipe()
+GRU = Recipe(
     sizes=GATED_SIZES,
     products=6e9,
     readings=8,
@@ -118,7 +118,7 @@ GRU = Rule(
 LSTM = replace(GRU, lr=0.006, clear=(1.35, 1.45))
 
 
-def rule_of(cell: str) -> Rule:
+def recipe_of(cell: str) -> Recipe:
     return {"gru": GRU, "lstm": LSTM}.get(cell, TANH)
 
 
@@ -141,7 +141,7 @@ def fit_settings(
     share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
     typed = {name: value for name, value in asdict(config).items() if value is not None}
     network = fit_network(config, symbols, share, corpus.counting_loss)
-    chosen = {**asdict(rule_of(config.cell).nearest(symbols)), **network, **typed}
+    chosen = {**asdict(recipe_of(config.cell).nearest(symbols)), **network, **typed}
     bptt = min(chosen["bptt"], symbols)
     batch = max(1, min(chosen["batch"], symbols // bptt))
     steps = -(-(int(chosen["passes"] * symbols) + 1) // (batch * bptt))
@@ -179,58 +179,76 @@ def usual_parts(hidden: int, lanes: int, cores: int | None) -> int:
 
 
 def fit_network(config: TrainConfig, symbols: int, share: float, counting: float) -> dict[str, Any]:
-    """Return sizes, passes and dropout. They suit each other and the settings that are given."""
-    rule, minutes, cores = rule_of(config.cell), config.minutes, config.cores or USUAL_CORES
-    # How much a run computes, and the units that have time enough
+    """Return sizes, passes, rate and noise. They suit each other and the settings that are given.
+
+    ``share`` is below 1 for a run that starts from a model; ``counting`` is the loss of n-grams.
+    """
+    recipe = recipe_of(config.cell)
     layers = config.layers or (1 if config.cell == "output" else 2)
-    square = weights_of(1, layers, config.cell)
-    largest, enough = rule.at(symbols, "hidden"), rule.at(symbols, "passes")
-    products = rule.products * math.sqrt(min(symbols, rule.sizes[-1].symbols))
-    if minutes is not None:
-        products = 60 * minutes * cores * SPEED
-    usual_targets = rule.at(symbols, "batch") * rule.at(symbols, "bptt")
-    batch = config.batch or rule.at(symbols, "batch")
-    bptt = config.bptt or rule.at(symbols, "bptt")
+    square = weights_of(1, layers, config.cell)  # weights of a network of one unit
+    batch = config.batch or recipe.at(symbols, "batch")
+    bptt = config.bptt or recipe.at(symbols, "bptt")
     targets = min(symbols, batch * bptt)  # of a step
-    wide = math.sqrt(products / square / max(rule.often * symbols, rule.steps * targets))
-    affordable = max(wide, (products / rule.readings / square**2) ** 0.25)
-    usual = max(8, 8 * round(min(largest, affordable) / 8))
+    products = products_of_run(recipe, config, symbols)
+    usual = usual_hidden(recipe, symbols, targets, products, square)
     hidden = config.hidden or usual
-    # How often it reads the text
     weights = square * hidden**2
-    part = 1.0 if config.epochs else max(LEAST_PASSES, share)
-    if minutes is None:
-        passes = config.epochs or part * min(
-            enough, max(1, products / (square * usual**2 * symbols))
-        )
+    part = 1.0 if config.epochs else max(LEAST_PASSES, share)  # of the passes of a fresh start
+    enough = recipe.at(symbols, "passes")
+    if config.minutes is None:
+        affordable = max(1, products / (square * usual**2 * symbols))
+        wanted = passes = config.epochs or part * min(enough, affordable)
     else:
-        enough = config.epochs or part * enough * max(1, (largest / hidden) ** 2)
-        overhead = cores * rule.calls / batch  # no process shares it
-        passes = min(enough, products / ((weights + overhead) * symbols))
-    is_endless = minutes is not None and passes < enough
-    whole = passes / part  # the passes of such a run without a start
-    # How large its steps are
-    small = targets / min(usual_targets, rule.targets)
-    slower = math.sqrt(min(1.0, small, rule.work / (whole * symbols * hidden)))
-    steps = whole * symbols / targets
-    bears = (WIDE / min(WIDE, max(NARROW, hidden))) ** 0.75
-    hurry = bears * rule.steps / steps * min(1.0, targets / rule.targets)
-    lr = max(LEAST_LR, share) * slower * min(HIGHEST_LR, rule.lr * max(1.0, hurry))
-    # How much it drops
-    reuse = whole * weights / symbols
-    settled = 1.0 if minutes is None else min(1.0, max(steps / SETTLED, passes / enough))
+        larger = max(1, (recipe.at(symbols, "hidden") / hidden) ** 2)
+        wanted = config.epochs or part * enough * larger
+        overhead = cores_of(config) * recipe.calls / batch  # no process shares it
+        passes = min(wanted, products / ((weights + overhead) * symbols))
+    fresh = passes / part
+    lr = max(LEAST_LR, share) * fit_lr(recipe, symbols, targets, hidden, fresh)
+    steps = fresh * symbols / targets
+    settled = 1.0 if config.minutes is None else min(1.0, max(steps / SETTLED, passes / wanted))
     return {
         "hidden": hidden,
         "layers": layers,
         "passes": passes,
-        "epochs": FOREVER if is_endless else max(1, round(passes)),
+        "epochs": FOREVER if passes < wanted else max(1, round(passes)),
         "lr": float(f"{lr:.2g}"),
-        **fit_noise(rule, config.dropconnect, reuse, counting, settled),
+        **fit_noise(recipe, config.dropconnect, fresh * weights / symbols, counting, settled),
     }
 
 
+def cores_of(config: TrainConfig) -> int:
+    return config.cores or USUAL_CORES
+
+
+def products_of_run(recipe: Recipe, config: TrainConfig, symbols: int) -> float:
+    """Return how many products of weights a run computes, one for each weight and symbol."""
+    if config.minutes is not None:
+        return 60 * config.minutes * cores_of(config) * SPEED
+    return recipe.products * math.sqrt(min(symbols, recipe.sizes[-1].symbols))
+
+
+def usual_hidden(recipe: Recipe, symbols: int, targets: float, products: float, square: int) -> int:
+    """Return the units of a layer that a text can fill and a run can afford, a multiple of 8."""
+    symbols_read = max(recipe.often * symbols, recipe.steps * targets)
+    wide = math.sqrt(products / square / symbols_read)
+    affordable = max(wide, math.pow(products / recipe.readings / square**2, 0.25))
+    return max(8, 8 * round(min(recipe.at(symbols, "hidden"), affordable) / 8))
+
+
+def fit_lr(recipe: Recipe, symbols: int, targets: float, hidden: int, passes: float) -> float:
+    """Return the learning rate: lower for small steps and long runs, higher for few steps."""
+    small = targets / min(recipe.at(symbols, "batch") * recipe.at(symbols, "bptt"), recipe.targets)
+    slower = math.sqrt(min(1.0, small, recipe.work / (passes * symbols * hidden)))
+    narrow = math.pow(WIDE / min(WIDE, max(NARROW, hidden)), 0.75)
+    hurry = (
+        narrow * recipe.steps / (passes * symbols / targets) * min(1.0, targets / recipe.targets)
+    )
+    return slower * min(HIGHEST_LR, recipe.lr * max(1.0, hurry))
+
+
 def fit_noise(
-    rule: Rule, dropconnect: float | None, reuse: float, counting: float, settled: float
+    recipe: Recipe, dropconnect: float | None, reuse: float, counting: float, settled: float
 ) -> dict[str, float]:
     """Return the shares that are dropped. Weights that read a text more often need more.
 
@@ -240,11 +258,11 @@ def fit_noise(
     def risen(ends: tuple[float, float]) -> float:
         return float(np.interp(math.log(reuse), np.log(ends), (0, 1)))
 
-    needed = settled * float(np.interp(counting, rule.clear, (rule.easy, 1)))
-    dropout = needed * rule.dropout * risen(rule.dropout_from)
+    needed = settled * float(np.interp(counting, recipe.clear, (recipe.easy, 1)))
+    dropout = needed * recipe.dropout * risen(recipe.dropout_from)
     if dropconnect is None:
-        dropconnect = round(needed * 0.4 * risen(rule.dropconnect_from), 2)
-    blank = round(rule.blank * min(0.4, dropconnect), 2)
+        dropconnect = round(needed * 0.4 * risen(recipe.dropconnect_from), 2)
+    blank = round(recipe.blank * min(0.4, dropconnect), 2)
     return {"dropout": round(dropout, 2), "dropconnect": dropconnect, "blank": blank}
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import charrnn
 from charrnn.corpus import Examples
-from charrnn.default_settings import Fitted, Rule, TrainConfig
+from charrnn.default_settings import Fitted, TrainConfig, UpdateRule
 from charrnn.errors import SettingError
 from charrnn.model import Model
 from charrnn.network import Array
@@ -221,7 +221,7 @@ def test_a_run_with_a_limit_of_its_own_goes_on(tmp_path: Path) -> None:
     assert isinstance(next(again), Step)
 
 
-def two_steps(rule: Rule, weight_decay: float = 0.0, faster: float = 1.0) -> Array:
+def two_steps(rule: UpdateRule, weight_decay: float = 0.0, faster: float = 1.0) -> Array:
     """What becomes of p = 1 in every array under the gradients 2 and then -1, learning rate 0.1."""
     p = Parameters(Architecture(1, 1, 1), np.ones(5))
     moments = initial_moments(rule, p)
@@ -241,7 +241,7 @@ def two_steps(rule: Rule, weight_decay: float = 0.0, faster: float = 1.0) -> Arr
         ("adam", 1, 0.08 / 0.19 / math.sqrt(0.004996 / (1 - 0.999**2))),
     ],
 )
-def test_two_steps_worked_by_hand(rule: Rule, first: float, second: float) -> None:
+def test_two_steps_worked_by_hand(rule: UpdateRule, first: float, second: float) -> None:
     np.testing.assert_allclose(two_steps(rule), 1 - 0.1 * first - 0.1 * second, rtol=1e-6)
 
 
@@ -259,7 +259,7 @@ def test_weight_decay_shrinks_matrices_and_spares_biases() -> None:
 
 
 @pytest.mark.parametrize("rule", ["sgd", "adagrad", "rmsprop", "adam"])
-def test_haste_multiplies_the_steps_of_the_first_u_and_of_v(rule: Rule) -> None:
+def test_haste_multiplies_the_steps_of_the_first_u_and_of_v(rule: UpdateRule) -> None:
     steps, hasty = 1 - two_steps(rule), 1 - two_steps(rule, faster=3.0)
     np.testing.assert_allclose(hasty, steps * [3, 1, 1, 3, 1])  # U, W, b, V, c
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus import Corpus, Examples
-from charrnn.default_settings import Ending, Fitted, Rule, Schedule
+from charrnn.default_settings import Ending, Fitted, Schedule, UpdateRule
 from charrnn.errors import DivergedError, ResumeError, SettingError
 from charrnn.mixture import Predictor, check_mixable
 from charrnn.network import Array
@@ -48,7 +48,7 @@ from charrnn.training.processes import Lanes
 # times the decay, apart from the moments.
 
 
-MOMENTS: dict[Rule, str] = {"adam": "mv", "rmsprop": "v", "adagrad": "v", "sgd": "m"}
+MOMENTS: dict[UpdateRule, str] = {"adam": "mv", "rmsprop": "v", "adagrad": "v", "sgd": "m"}
 Moments = dict[str, Array]
 
 BETA1, BETA2 = 0.9, 0.999  # Adam's memory of past gradients and squares
@@ -59,7 +59,7 @@ FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
 ENOUGH_STEPS, MOST_HASTE = 3000, 3.0
 
 
-def initial_moments(rule: Rule, p: Parameters) -> Moments:
+def initial_moments(rule: UpdateRule, p: Parameters) -> Moments:
     return {name: np.zeros_like(p.flat) for name in MOMENTS[rule]}
 
 
@@ -93,7 +93,7 @@ def haste(steps: float) -> float:
 class Optimizer:
     """A rule, and its memory for a step."""
 
-    def __init__(self, rule: Rule, p: Parameters, weight_decay: float = 0.0) -> None:
+    def __init__(self, rule: UpdateRule, p: Parameters, weight_decay: float = 0.0) -> None:
         self.rule = rule
         change = p.like()
         self._change, self._room = change.flat, np.empty_like(p.flat)
@@ -153,7 +153,7 @@ class Optimizer:
         change *= lr
 
 
-FEWEST_CHECKUPS = 12  # before a run of patience 0 may end
+CHECKUPS_TO_STOP = 12  # before a run of patience 0 may end
 
 
 class Best(NamedTuple):
@@ -237,7 +237,7 @@ def ending(
     if config.patience is not None and best is not None:
         until_best = bisect_right(history, best[0], key=lambda row: row["step"])
         in_vain = len(history) - until_best
-        automatic = max(until_best // 4, FEWEST_CHECKUPS - until_best)
+        automatic = max(until_best // 4, CHECKUPS_TO_STOP - until_best)
         patience = automatic if config.patience == 0 else config.patience
         return "patience" if in_vain >= patience else None
     return None
