@@ -64,6 +64,7 @@ from charrnn.training.loop import (
 from charrnn.training.loop import train as learn
 
 MAY_RISE = ("epochs", "minutes", "patience")
+LEAVE_OUT = "Leave it out to resume, or train into another file with [path]."
 OFTEN = 2.0  # seconds between two saves, at least
 COSTLY = 50  # times the duration of a save until the next: saving takes at most 2% of the time
 SELDOM = 60.0  # seconds after a save that failed
@@ -155,15 +156,16 @@ def begin(
 
     ``speed`` in characters per second is measured if a time limit needs it.
     """
-    record, plan = record_of(corpus, cutting), fit_settings(config, corpus, start_from)
-    if plan.minutes is not None:
-        rate = characters_per_second(plan, corpus) if speed is None else speed
-        plan = fit_pace(plan, config, len(corpus.held_out.ids), rate)
-    state = start(corpus, plan, start_from)
-    counted = sample_of(corpus.train.ids) if plan.counts else None
-    vocabulary = corpus.vocabulary
+    fitted = fit_settings(config, corpus, start_from)
+    if fitted.minutes is not None:
+        rate = characters_per_second(fitted, corpus) if speed is None else speed
+        fitted = fit_pace(fitted, config, len(corpus.held_out.ids), rate)
     return Checkpoint(
-        config=plan, corpus=record, counted=counted, vocabulary=vocabulary, state=state
+        config=fitted,
+        corpus=record_of(corpus, cutting),
+        counted=sample_of(corpus.train.ids) if fitted.counts else None,
+        vocabulary=corpus.vocabulary,
+        state=start(corpus, fitted, start_from),
     )
 
 
@@ -244,32 +246,47 @@ def reopen(
     has another value than before.
     """
     run = load_run(path)
-    hint = "Leave it out to resume, or train into another file with [path]."
-    record, had = run.corpus, asdict(run.config)
+    record = run.corpus
     cut = asdict(record.reading) | {"examples": record.examples_are, "holdout": record.holdout}
-    check_agreement(path, cut, {name: typed[name] for name in cut if name in typed}, hint)
+    check_agreement(path, cut, {name: typed[name] for name in cut if name in typed}, LEAVE_OUT)
     corpus = read(run)
+    check_corpus(path, record, corpus)
+    if corpus.sources and not all(os.path.exists(path_of(file)) for file in record.names):
+        # Names that still lead to a file stay, so that the model file is the same after a resume.
+        run.corpus = replace(record, sources=corpus.sources, valid=corpus.valid)
+    run.config = raise_limits(path, run.config, corpus, typed)
+    return corpus, run
+
+
+def check_corpus(path: str | PathLike[str], record: CorpusRecord, corpus: Corpus) -> None:
+    """Raise ResumeError if the run in a file learned from another corpus."""
     if corpus.digest != record.digest:
         names, old_names = (", ".join(known) for known in (corpus.sources, record.sources))
         old = f"{old_names or 'texts from Python'} (SHA-256 {record.fingerprint[:12]})"
         new = f"{names or 'the given text'} (SHA-256 {corpus.fingerprint[:12]})"
         advice = "Give the same text in the same order, or train a new model into another file."
         raise ResumeError(f"{path} was trained on {old}, not on {new}", advice)
-    if corpus.sources and not all(os.path.exists(path_of(file)) for file in record.names):
-        # Names that still lead to a file stay, so that the model file is the same after a resume.
-        run.corpus = replace(record, sources=corpus.sources, valid=corpus.valid)
-    limits = had | ({"epochs": None} if run.config.epochs == FOREVER else {})
+
+
+def raise_limits(
+    path: str | PathLike[str], config: Fitted, corpus: Corpus, typed: Mapping[str, Any]
+) -> Fitted:
+    """Return the settings of the run in a file with the limits that are typed.
+
+    Raise ResumeError if a limit is lowered, or if another setting is not what it was.
+    """
+    had = asdict(config)
+    limits = had | ({"epochs": None} if config.epochs == FOREVER else {})
     raised = {name: typed[name] for name in MAY_RISE if name in typed}
     check_patience(raised.get("patience"), len(corpus.held_out))
-    check_agreement(path, limits, raised, hint, may_rise=MAY_RISE)
+    check_agreement(path, limits, raised, LEAVE_OUT, may_rise=MAY_RISE)
     fixed = {name: typed[name] for name in had if name in typed and name not in raised}
     cores = fixed.pop("cores", None)  # may change: parts decide the numbers
     fits = asdict(fit_settings(TrainConfig(**{**had, **fixed}), corpus))
-    check_agreement(path, had, {name: fits[name] for name in fixed}, hint)
-    if run.config.patience == 0 and raised:
+    check_agreement(path, had, {name: fits[name] for name in fixed}, LEAVE_OUT)
+    if config.patience == 0 and raised:
         raised.setdefault("patience", None)
-    run.config = replace(run.config, **raised, cores=cores)
-    return corpus, run
+    return replace(config, **raised, cores=cores)
 
 
 def fit(
@@ -292,27 +309,34 @@ def fit(
 
 
 class Saver:
-    """Keeps the model file of a run up to date."""
+    """Keeps the model file of a run up to date, and its metrics."""
 
     def __init__(
         self,
         path: str | PathLike[str],
         run: Checkpoint,
+        metrics: Metrics | None = None,
         *,
         is_saved: bool = False,
+        keep_old: bool = False,
+        tell: Callable[[str], None] = lambda _: None,
         alarm: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Call ``alarm`` if a save fails in training. If the run ``is_saved``, the file has it."""
-        self.path, self.run = os.fspath(path), run
-        self.before: Callable[[], None] = lambda: None  # called ahead of each save
-        self.step = run.state.step if is_saved else None  # in the file
-        # called with the new name of an old model, which the first save moves out of the way
-        self.renamed: Callable[[str], None] | None = None
-        self._alarm = alarm
+        """
+        is_saved: The file has this run.
+        keep_old: The first save moves an old model out of the way.
+        tell: Called with a line about the old model.
+        alarm: Called with a line about a save that fails in training.
+        """
+        self.path, self.run, self.metrics = os.fspath(path), run, metrics
+        self.saved_step = run.state.step if is_saved else None
+        self._keep_old, self._tell, self._alarm = keep_old, tell, alarm
         self._due = time.monotonic() + OFTEN
 
-    def note(self, _: Event) -> None:
-        """Save if it is time. A save that fails is repeated later."""
+    def keep(self, event: Event) -> None:
+        """Add the event to the metrics, and save if it is time. A failed save is repeated later."""
+        if self.metrics is not None:
+            self.metrics.add(event)
         if time.monotonic() < self._due:
             return
         try:
@@ -324,25 +348,27 @@ class Saver:
     def save(self) -> None:
         """Save, or raise SaveError."""
         began = time.monotonic()
-        self.before()
-        if self.renamed is not None and (old := keep_old(self.path)):
-            self.renamed(old)
-        self.renamed = None
+        if self.metrics is not None:
+            self.metrics.sync()  # first, so that a resumed run misses no line
+        if self._keep_old and (old := keep_old(self.path)):
+            self._tell(f"the old model is {old} now")
+        self._keep_old = False
         save_run(self.path, self.run)
-        self.step = self.run.state.step
+        self.saved_step = self.run.state.step
         seconds = time.monotonic() - began
         self._due = began + seconds + max(OFTEN, COSTLY * seconds)
 
     @contextmanager
-    def noted(self) -> Iterator[None]:
-        """Add a note to an error: which step is in the file. Save a new run that has diverged."""
+    def explained(self) -> Iterator[None]:
+        """Add to an error which step is in the file. Save a new run that has diverged."""
         try:
             yield
         except CharrnnError as error:
             if isinstance(error, DivergedError) and not os.path.exists(self.path):
                 with suppress(SaveError):  # if a file cannot hold its numbers
                     self.save()
-            words = "is unchanged" if self.step is None else f"holds the run at step {self.step:,}"
+            step = self.saved_step
+            words = "is unchanged" if step is None else f"holds the run at step {step:,}"
             is_there = os.path.exists(self.path)
             error.add_note(f"{self.path} {words}." if is_there else "Nothing was saved.")
             raise
@@ -385,25 +411,29 @@ class Metrics:
 
     def _cut_back(self, name: str | None, place: tuple[int, bool]) -> bool:
         """Cut off lines that come again. Return True if the file ends with the run of this name."""
-        keep = size = 0
+        kept = size = 0  # bytes
         is_this_run = False
         for line in self._file.lines():
-            if not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)]):  # torn
+            if is_torn(line):
                 break
-            try:
-                row = parse_line(line)
-                kind, step = row["schema"], int(row["step"])
-            except (ValueError, KeyError, TypeError) as error:
-                what = f"{self._path} holds lines that are not metrics of charrnn"
-                raise CharrnnError(what, "Name another file with [metrics].") from error
-            is_ahead = (step, kind == CHECKUP) > place
-            if kind == RUN:
-                is_this_run = row.get("run") == name and not is_ahead
+            kind, step, run = self._read(line)
             size += len(line)
-            if not (is_this_run and is_ahead):
-                keep = size
-        self._file.cut(keep)
+            comes_again = (step, kind == CHECKUP) > place
+            if kind == RUN:
+                is_this_run = run == name and not comes_again
+            if not (is_this_run and comes_again):
+                kept = size
+        self._file.cut(kept)
         return is_this_run
+
+    def _read(self, line: bytes) -> tuple[str, int, str | None]:
+        """Return the kind of a line, its step, and the name of the run that it begins, if any."""
+        try:
+            row = parse_line(line)
+            return row["schema"], int(row["step"]), row.get("run")
+        except (ValueError, KeyError, TypeError) as error:
+            what = f"{self._path} holds lines that are not metrics of charrnn"
+            raise CharrnnError(what, "Name another file with [metrics].") from error
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -412,3 +442,8 @@ class Metrics:
         except OSError as error:
             what = f"{self._path} cannot be written: {error.strerror or error}"
             raise CharrnnError(what, remedy(error, "name another file with [metrics]")) from error
+
+
+def is_torn(line: bytes) -> bool:
+    """Return True for the beginning of a line, whose end was lost in a kill."""
+    return not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)])

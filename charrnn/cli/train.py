@@ -42,7 +42,7 @@ from charrnn.cli.console import (
     entries,
     option_for,
 )
-from charrnn.default_settings import Whole, setting
+from charrnn.default_settings import Fitted, Whole, setting
 from charrnn.errors import SettingError, in_words
 from charrnn.system import NAMES, Visible, available
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from charrnn.cli.progress import Training
     from charrnn.corpus import Corpus, Warned
     from charrnn.model_contents import Checkpoint
+    from charrnn.runs import Saver
 
 DOUBTS = {  # why a list may be messy, or its loss misleading
     "few examples": "only {count:,} to train on: see --examples",
@@ -92,47 +93,36 @@ def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
     from charrnn.cli.progress import Progress
     from charrnn.model_file import check_writable, locked
-    from charrnn.runs import Metrics, Saver
     from charrnn.system import watched
     from charrnn.training.loop import Done, train
 
     check(options)
     check_writable(options.model)
-    may_replace = options.resume or options.force
     if options.dry_run:
         show_dry_run(prepare(options, console), options, console)
         return
-    with ExitStack() as stack, locked(options.model, force=may_replace):
+    with ExitStack() as stack, locked(options.model, force=options.resume or options.force):
         training = prepare(options, console)
-        run, metrics = training.run, None
+        run = training.run
         first_step = run.state.step
-        saver = Saver(options.model, run, is_saved=options.resume, alarm=console.warn)
-        if not may_replace:
-            saver.renamed = lambda old: console.note(f"the old model is {old} now")
-        if options.metrics is not None:
-            metrics = Metrics(options.metrics, run, is_resumed=options.resume)
-            stack.callback(metrics.close)
-            saver.before = metrics.sync
-        with watched(console.quiet) as stop:
-            screen = Progress(training, console, options.preview)
-            with saver.noted(), closing(screen):
-                for event in train(run.state, training.corpus, run.config):
-                    if metrics is not None:
-                        metrics.add(event)  # before the save, so that a resumed run misses no line
-                    saver.note(event)
-                    screen.show(event)
-                    if isinstance(event, Done):
-                        training.stopped = event.why
-                    elif stop.requested:
-                        break
-                screen.finish()
-                if training.stopped == "patience":
-                    console.note("        ended early: the last check-ups were no better")
-                saver.save()
-            work = len(training.corpus.held_out.ids) * len(run.state.parameters.flat)
-            if not stop.requested or work <= QUICK:
-                training.measure()
-                saver.save()
+        saver = saver_of(run, options, console, stack)
+        stop = stack.enter_context(watched(console.quiet))
+        with saver.explained(), closing(Progress(training, console, options.preview)) as screen:
+            for event in train(run.state, training.corpus, run.config):
+                saver.keep(event)
+                screen.show(event)
+                if isinstance(event, Done):
+                    training.stopped = event.why
+                elif stop.requested:
+                    break
+            screen.finish()
+            if training.stopped == "patience":
+                console.note("        ended early: the last check-ups were no better")
+            saver.save()
+        work = len(training.corpus.held_out.ids) * len(run.state.parameters.flat)
+        if not stop.requested or work <= QUICK:
+            training.measure()
+            saver.save()
     if options.as_json:
         console.json("train", {"model": str(options.model), **training.results()})
     elif not console.quiet:
@@ -142,6 +132,25 @@ def run(options: Options, console: Console) -> None:
     show_next(training, options, console)
     if stop.requested:
         raise SystemExit(stop.status)
+
+
+def saver_of(run: Checkpoint, options: Options, console: Console, stack: ExitStack) -> Saver:
+    """Return what saves the run and its metrics, whose file the stack closes."""
+    from charrnn.runs import Metrics, Saver
+
+    metrics = None
+    if options.metrics is not None:
+        metrics = Metrics(options.metrics, run, is_resumed=options.resume)
+        stack.callback(metrics.close)
+    return Saver(
+        options.model,
+        run,
+        metrics,
+        is_saved=options.resume,
+        keep_old=not (options.resume or options.force),
+        tell=console.note,
+        alarm=console.warn,
+    )
 
 
 def check(options: Options) -> None:
@@ -159,38 +168,65 @@ def check(options: Options) -> None:
 
 def prepare(options: Options, console: Console) -> Training:
     """Begin or resume a run and show its plan. Raise an error if memory or disk are too small."""
-    from charrnn import corpus as corpora
-    from charrnn import model_file, runs
-    from charrnn.cli.progress import Training
-    from charrnn.settings_for_corpus import check_memory, fit_settings, memory_bytes
+    from charrnn.runs import compute_baselines
 
-    start = None if options.start_from is None else model_file.load_trained(options.start_from)
-    model = None if start is None else start.model
-    if options.resume:
-        typed = {**options.learning, **options.cutting, **options.reading}
-        corpus, run = runs.reopen(options.model, partial(read_again, options, console), typed)
-        config = run.config
-    else:
-        wanted = runs.configure(options.learning, model)
-        cutting = options.config("" if model is None else model.vocabulary.characters)
-        console.note_if_waiting((*options.sources, *options.valid))
-        corpus = corpora.read_files(options.sources, cutting, options.valid)
-        config = fit_settings(wanted, corpus, model)
-    warnings = corpora.warnings(corpus)
-    learned = () if start is None else start.corpus.sources
-    say(corpus_entries(corpus, warnings, learned, options), options, console)
-    check_memory(memory_bytes(config, corpus), available())
-    speed = runs.characters_per_second(config, corpus)
-    if not options.resume:
-        run = runs.begin(corpus, cutting, wanted, model, speed)
-    training = Training(corpus, run, warnings, speed)
+    training = resume_run(options, console) if options.resume else begin_run(options, console)
     say([network_entry(training, options)], options, console)
-    training.baselines = runs.compute_baselines(corpus, run.corpus)
+    known = training.run.corpus
+    training.baselines = compute_baselines(training.corpus, known)
     if training.baselines:
-        least = min(run.corpus.baselines.values())
+        least = min(known.baselines.values())
         hint = "" if options.dry_run else "   (--dry-run: all choices)"
         say([("to beat", f"{least:.3f} nats per character, by counting{hint}")], options, console)
     return training
+
+
+def begin_run(options: Options, console: Console) -> Training:
+    """Begin a run, whose corpus is shown."""
+    from charrnn import runs
+    from charrnn.cli.progress import Training
+    from charrnn.corpus import read_files
+    from charrnn.model_file import load_trained
+    from charrnn.settings_for_corpus import fit_settings
+
+    start = None if options.start_from is None else load_trained(options.start_from)
+    model = None if start is None else start.model
+    wanted = runs.configure(options.learning, model)
+    cutting = options.config("" if model is None else model.vocabulary.characters)
+    console.note_if_waiting((*options.sources, *options.valid))
+    corpus = read_files(options.sources, cutting, options.valid)
+    learned = () if start is None else start.corpus.sources
+    config = fit_settings(wanted, corpus, model)
+    warnings, speed = examine(corpus, config, learned, options, console)
+    return Training(corpus, runs.begin(corpus, cutting, wanted, model, speed), warnings, speed)
+
+
+def resume_run(options: Options, console: Console) -> Training:
+    """Read the run in the model file and its corpus, which is shown."""
+    from charrnn.cli.progress import Training
+    from charrnn.runs import reopen
+
+    typed = {**options.learning, **options.cutting, **options.reading}
+    corpus, run = reopen(options.model, partial(read_again, options, console), typed)
+    warnings, speed = examine(corpus, run.config, (), options, console)
+    return Training(corpus, run, warnings, speed)
+
+
+def examine(
+    corpus: Corpus, config: Fitted, learned: Iterable[str], options: Options, console: Console
+) -> tuple[list[Warned], float]:
+    """Show the corpus, check the memory, and return warnings and characters a second.
+
+    ``learned`` are the files of --from.
+    """
+    from charrnn.corpus import warnings
+    from charrnn.runs import characters_per_second
+    from charrnn.settings_for_corpus import check_memory, memory_bytes
+
+    doubts = warnings(corpus)
+    say(corpus_entries(corpus, doubts, learned, options), options, console)
+    check_memory(memory_bytes(config, corpus), available())
+    return doubts, characters_per_second(config, corpus)
 
 
 def read_again(options: Options, console: Console, run: Checkpoint) -> Corpus:
