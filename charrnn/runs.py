@@ -53,7 +53,7 @@ from charrnn.settings_for_corpus import (
 from charrnn.system import LineFile, cores_for, delayed, parse_line, path_of
 from charrnn.training.loop import (
     AT_ONCE,
-    TRAINED_ON,
+    TRAINED_PER_SCORED,
     Checkup,
     Done,
     Event,
@@ -208,7 +208,7 @@ def measure(run: Checkpoint, corpus: Corpus, *, however_long: bool = False) -> d
     counts = None if run.counted is None else Ngrams(run.counted, run.vocabulary.symbols)
     run.mixture = fit_mixture(Predictor([model], counts), ids)
     predictor = Predictor([model], counts, mixture=run.mixture)
-    is_wanted = however_long or len(ids) <= max(AT_ONCE, run.state.characters // TRAINED_ON)
+    is_wanted = however_long or len(ids) <= max(AT_ONCE, run.state.characters // TRAINED_PER_SCORED)
     costs = score_ids(predictor, ids, split=len(ids) // 2)[0] if is_wanted else {}
     run.oddest = oddest(ids, costs)
     return costs

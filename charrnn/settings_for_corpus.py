@@ -15,7 +15,7 @@ from charrnn.default_settings import LARGEST, Fitted, TrainConfig
 from charrnn.errors import CharrnnError, CorpusError, ResumeError, SettingError, in_words
 from charrnn.network.parameters import Architecture, LanguageModel, architecture_of
 from charrnn.training.batches import Epoch
-from charrnn.training.loop import LEAST_SCORED, MOMENTS, TRAINED_ON
+from charrnn.training.loop import LEAST_SCORED, MOMENTS, TRAINED_PER_SCORED
 
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
 # Products of a core in a second, and cores: assumed, so that plans do not depend on a machine.
@@ -165,9 +165,9 @@ def usual_checks(held_out: int, targets: int, steps: int) -> int:
 
     If few check-ups would remain in the whole run, each scores a part of the held-out text.
     """
-    least = -(-TRAINED_ON * held_out // targets)
+    least = -(-TRAINED_PER_SCORED * held_out // targets)
     if least > steps // FEWEST_CHECKUPS:
-        least = -(-TRAINED_ON * min(held_out, LEAST_SCORED) // targets)
+        least = -(-TRAINED_PER_SCORED * min(held_out, LEAST_SCORED) // targets)
     return max(1, steps // CHECKUPS, least)
 
 

@@ -19,9 +19,9 @@ from charrnn.network import Array
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.runs import fit, resume, train
 from charrnn.settings_for_corpus import take_sizes
+from charrnn.training.batches import SETTLING, excerpt_of
 from charrnn.training.loop import (
     AVERAGED,
-    SETTLING,
     Checkup,
     Done,
     Optimizer,
@@ -30,7 +30,6 @@ from charrnn.training.loop import (
     ending,
     haste,
     initial_moments,
-    part_of,
 )
 from charrnn.vocabulary import END, Vocabulary
 from tests.networks import babbler, model_of
@@ -67,14 +66,14 @@ def test_minutes_are_those_of_steps_and_check_ups_alone(monkeypatch: pytest.Monk
 
 def test_what_is_short_is_looked_at_as_it_is() -> None:
     text = lines(10, 20)
-    examples, counted = part_of(text, 200)
+    examples, counted = excerpt_of(text, 200)
     assert examples is text
     assert counted.all()
 
 
 def test_of_many_examples_some_are_looked_at_whole() -> None:
     text = lines(1_000, 20)
-    examples, counted = part_of(text, 2_000)
+    examples, counted = excerpt_of(text, 2_000)
     assert counted.all()
     assert len(examples) == 100
     assert [examples.nth(i).tolist() for i in (0, 99)] == [text.nth(i).tolist() for i in (0, 990)]
@@ -82,14 +81,14 @@ def test_of_many_examples_some_are_looked_at_whole() -> None:
 
 def test_a_few_long_ones_are_looked_at_in_stretches_of_all() -> None:
     """Three of forty, looked at whole, would stand for no more than themselves."""
-    examples, counted = part_of(lines(40, 10_000), 32_000)
+    examples, counted = excerpt_of(lines(40, 10_000), 32_000)
     chosen = examples.ids[counted]
     files = np.unique((chosen[chosen != END] - 2) // 10_000)
     assert len(files) >= 16
 
 
 def test_of_a_long_text_its_end_is_looked_at_as_well_as_its_beginning() -> None:
-    examples, counted = part_of(ONE_LONG, 16_384)
+    examples, counted = excerpt_of(ONE_LONG, 16_384)
     chosen = examples.ids[counted]
     assert len(examples.ids) == 16_384
     assert chosen[0] == 2
@@ -99,7 +98,7 @@ def test_of_a_long_text_its_end_is_looked_at_as_well_as_its_beginning() -> None:
 
 
 def test_where_a_stretch_follows_another_its_first_symbols_do_not_count() -> None:
-    examples, counted = part_of(ONE_LONG, 16_384)
+    examples, counted = excerpt_of(ONE_LONG, 16_384)
     joints = np.flatnonzero(np.diff(examples.ids.astype(np.int64)) != 1) + 1
     assert len(joints) == 15
     for joint in joints:
@@ -110,7 +109,7 @@ def test_where_a_stretch_follows_another_its_first_symbols_do_not_count() -> Non
 
 def test_however_few_symbols_are_looked_at_there_is_one_that_counts() -> None:
     for most in (1, 33, 255, 256, 1_000):
-        examples, counted = part_of(ONE_LONG, most)
+        examples, counted = excerpt_of(ONE_LONG, most)
         assert counted.any()
         assert len(examples.ids) <= most
 

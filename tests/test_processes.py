@@ -16,7 +16,7 @@ from charrnn.default_settings import TrainConfig
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
-from charrnn.training.processes import Lanes
+from charrnn.training.processes import BatchSize, Lanes
 from tests.child import NOTHING, Child, going, is_running, wait_until
 from tests.program import Program
 
@@ -107,7 +107,8 @@ def test_the_gradient_is_the_sum_over_the_parts(cores: int) -> None:
     x, y = rng.integers(0, 7, (2, 6, 9))
     gradients, losses = [], []
     for parts in (1, 3):
-        lanes, states = Lanes(size, [6, 9, parts, 0], cores), [np.zeros((9, 5), np.float32)]
+        lanes = Lanes(size, BatchSize(6, 9, parts, has_dropout=False), cores)
+        states = [np.zeros((9, 5), np.float32)]
         lanes.p.flat[...] = initial(size, np.zeros(7), np.random.default_rng(1)).flat
         losses.append(lanes.nats_and_gradient(Window(x, y), states, None))
         gradients.append(lanes.gradient.flat.copy())

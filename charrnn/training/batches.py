@@ -60,14 +60,11 @@ class Epoch:
         bounds = np.arange(lanes + 1, dtype=np.int64) * self.total // lanes
         bounds += int(rng.integers(self.total))
         back, ahead = self._around(bounds % self.total)
-        way = np.where(back <= ahead, -back, ahead)  # to the nearest beginning of an example
-        is_near = np.abs(way) <= self.total // lanes // SLACK
-        self.bounds = bounds + np.where(is_near, way, 0)  # (B + 1,) of the lanes, on the circle
+        nearest = np.where(back <= ahead, -back, ahead)  # beginning of an example, as a distance
+        is_near = np.abs(nearest) <= self.total // lanes // SLACK
+        self.bounds = bounds + np.where(is_near, nearest, 0)  # (B + 1,) of the lanes, on the circle
         self.lengths = np.diff(self.bounds)
         self.windows = -(-int(self.lengths.max()) // steps)
-
-    def __iter__(self) -> Iterator[Window]:
-        return self.starting_from(0)
 
     def starting_from(self, window: int) -> Iterator[Window]:
         """Yield the windows of this epoch from that number on."""
@@ -108,6 +105,33 @@ class Epoch:
         return self.sizes[which] - ahead, ahead
 
 
+# Excerpts that are scored at a check-up
+
+
+STRETCHES = 16  # taken from texts that are few and long, because some may be easier
+SHORTEST = 1 << 8  # symbols of a stretch
+SETTLING = 1 << 5  # symbols of a stretch that do not count: their context was not read
+
+Excerpt = tuple[Examples, NDArray[np.bool_]]  # examples to score, and which of their symbols count
+
+
+def excerpt_of(examples: Examples, most: int) -> Excerpt:
+    """Return evenly spaced examples with about that many symbols, or stretches of long ones."""
+    total = len(examples.ids)
+    if total <= most:
+        return examples, np.ones(total, np.bool_)
+    step = -(-total // most)
+    if len(examples) >= STRETCHES * step:
+        ids = np.concatenate([examples.nth(i) for i in range(0, len(examples), step)])
+        return Examples(ids), np.ones(len(ids), np.bool_)
+    length = min(most, max(SHORTEST, most // STRETCHES))
+    places = np.linspace(0, total - length, most // length, dtype=np.int64)
+    ids = examples.ids[places[:, None] + np.arange(length)].ravel()
+    counted = np.tile(np.arange(length) >= SETTLING, len(places))
+    counted[:length] = True
+    return Examples(ids), counted
+
+
 # The noise of a step
 #
 #     dropout       units of each lane, on the way up from a layer; the same for a whole window
@@ -119,7 +143,7 @@ class Epoch:
 # follows from the seed and the step number: a resume needs no state.
 
 
-class Regularization:
+class Noise:
     """The noise of one training step after another: shares of units, weights and characters."""
 
     def __init__(self, p: Parameters, config: Fitted) -> None:
@@ -136,7 +160,7 @@ class Regularization:
             numbers = np.random.SFC64([self.config.seed, REGULARIZATION, step])
             self._rng = np.random.Generator(numbers)
 
-    def units(self) -> Masks | None:
+    def dropout_masks(self) -> Masks | None:
         """Return the factor of each unit of each lane, (1, B, H) for each layer."""
         if not self.config.dropout:
             return None
@@ -149,12 +173,12 @@ class Regularization:
             self.factors[name] = self._draw_factors(p[name].shape, self.config.dropconnect)
             p[name][...] *= self.factors[name]
 
-    def through_weights(self, gradient: Parameters) -> None:
+    def mask_gradient(self, gradient: Parameters) -> None:
         """Turn the gradient of the thinned parameters into that of all parameters, in place."""
         for name in self.names:
             gradient[name][...] *= self.factors[name]
 
-    def characters(self, window: Window) -> Window:
+    def hide_characters(self, window: Window) -> Window:
         """Return the window with some inputs hidden, and all targets."""
         if not self.config.blank:
             return window

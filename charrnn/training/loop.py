@@ -23,9 +23,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from charrnn.corpus import Corpus, Examples
+from charrnn.corpus import Corpus
 from charrnn.default_settings import Ending, Fitted, Schedule, UpdateRule
 from charrnn.errors import DivergedError, ResumeError, SettingError
 from charrnn.mixture import Predictor, check_mixable
@@ -34,8 +33,8 @@ from charrnn.network.parameters import LanguageModel, Parameters, architecture_o
 from charrnn.network.through_time import State, Window
 from charrnn.scores import Score, score_ids, tally
 from charrnn.system import WEIGHTS, cores_for
-from charrnn.training.batches import Epoch, OwnInputs, Regularization
-from charrnn.training.processes import Lanes
+from charrnn.training.batches import SETTLING, Epoch, Excerpt, Noise, OwnInputs, excerpt_of
+from charrnn.training.processes import BatchSize, Lanes
 
 # The optimisers: m and v are their moments
 #
@@ -48,7 +47,8 @@ from charrnn.training.processes import Lanes
 # times the decay, apart from the moments.
 
 
-MOMENTS: dict[UpdateRule, str] = {"adam": "mv", "rmsprop": "v", "adagrad": "v", "sgd": "m"}
+MOMENTS: dict[UpdateRule, tuple[str, ...]]
+MOMENTS = {"adam": ("m", "v"), "rmsprop": ("v",), "adagrad": ("v",), "sgd": ("m",)}
 Moments = dict[str, Array]
 
 BETA1, BETA2 = 0.9, 0.999  # Adam's memory of past gradients and squares
@@ -97,7 +97,7 @@ class Optimizer:
         self.rule = rule
         change = p.like()
         self._change, self._room = change.flat, np.empty_like(p.flat)
-        self._of_symbols = change["U1"], change["V"]
+        self._symbol_changes = change["U1"], change["V"]
         self._decay = p.matrices() * weight_decay if weight_decay else None
 
     def update(
@@ -121,8 +121,8 @@ class Optimizer:
         else:
             self._divide_by_root(g, moments["v"], lr)
         if faster != 1:
-            for matrix in self._of_symbols:
-                matrix *= faster
+            for change in self._symbol_changes:
+                change *= faster
         p -= self._change
 
     def _adam(self, g: Array, m: Array, v: Array, step: int, lr: float) -> None:
@@ -253,14 +253,11 @@ def progress(state: TrainState, config: Fitted, symbols: int) -> float:
 # Steps and check-ups
 
 
-TRAINED_ON = 10  # symbols between two check-ups, for each symbol scored
+TRAINED_PER_SCORED = 10  # symbols between two check-ups, for each symbol scored
 LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
 AT_ONCE = 1 << 16  # symbols that are scored in a moment
 FAMILIAR = 1 << 12  # symbols of the training text that are scored as well
-STRETCHES = 16  # taken from texts that are few and long, because some may be easier
-SHORTEST = 1 << 8  # symbols of a stretch
 STRETCH = 1 << 9  # symbols counted in a lane of a check-up
-SETTLING = 1 << 5  # symbols of a stretch that do not count: their context was not read
 USUAL_LR = 0.002
 AVERAGED = 0.4  # of the steps so far go into the average; fewer, the lower the rate has fallen
 
@@ -296,7 +293,6 @@ class Done:
 
 
 Event = Step | Checkup | Done
-Part = tuple[Examples, NDArray[np.bool_]]  # examples to score, and which of their symbols count
 
 
 def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
@@ -323,40 +319,53 @@ class Learner:
     def __init__(self, state: TrainState, corpus: Corpus, config: Fitted) -> None:
         p = state.parameters
         self.state, self.corpus, self.config = state, corpus, config
-        sizes = [config.bptt, config.batch, config.parts, int(config.dropout > 0)]
-        self.lanes = Lanes(p.architecture, sizes, cores_for(config.cores))
+        size = BatchSize(config.bptt, config.batch, config.parts, config.dropout > 0)
+        self.lanes = Lanes(p.architecture, size, cores_for(config.cores))
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
-        self.regularization = Regularization(p, config)
+        self.noise = Noise(p, config)
         self.own_inputs = OwnInputs(p.architecture, config)
         self.limit = 4 * corpus.entropy + 10  # nats per character: more is divergence
         self.epoch: Epoch | None = None
         self.windows: Iterator[Window] = iter(())  # of the epoch, still to be read
-        learned = config.check_every * config.batch * config.bptt  # between two check-ups
-        self.held_out = part_of(corpus.held_out, max(LEAST_SCORED, learned // TRAINED_ON))
-        self.familiar = part_of(corpus.train, FAMILIAR)
+        scored = config.check_every * config.batch * config.bptt // TRAINED_PER_SCORED
+        self.held_out = excerpt_of(corpus.held_out, max(LEAST_SCORED, scored))
+        self.familiar = excerpt_of(corpus.train, FAMILIAR)
 
     @np.errstate(all="ignore")  # overflow shows in the loss
     def take_step(self) -> Step:
         """Change the parameters by the gradient of one window."""
-        state, config, lanes, noise = self.state, self.config, self.lanes, self.regularization
+        state, lanes, noise = self.state, self.lanes, self.noise
         window = self.next_window()
-        done = progress(state, config, len(self.corpus.train.ids))
-        steps = (state.step + 1) / done if done else math.inf  # of the whole run
-        lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
+        done = progress(state, self.config, len(self.corpus.train.ids))
         noise.begin(state.step, done)
         window = self.own_inputs.read(state.parameters, window, state.lanes, state.step, done)
+        # The order of the draws: weights, characters, units.
         lanes.p.flat[...] = state.parameters.flat
         noise.hide_weights(lanes.p)
-        nats = lanes.nats_and_gradient(noise.characters(window), state.lanes, noise.units())
-        noise.through_weights(lanes.gradient)
-        gradient = lanes.gradient.flat
-        norm = clip(gradient, config.clip)
+        inputs, masks = noise.hide_characters(window), noise.dropout_masks()
+        nats = lanes.nats_and_gradient(inputs, state.lanes, masks)
+        noise.mask_gradient(lanes.gradient)
+        norm = clip(lanes.gradient.flat, self.config.clip)
         self.check_divergence(nats / window.count if math.isfinite(norm) else norm)
-        state.step += 1
+        lr = self.learn(lanes.gradient.flat, done)
+        self.count(window, nats)
+        return Step(state.step, window.count, nats / window.count, norm, lr)
+
+    def learn(self, gradient: Array, done: float) -> float:
+        """Change the parameters and their average, and return the learning rate of this step."""
+        state, config = self.state, self.config
         p, moments = state.parameters.flat, state.moments
+        lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
+        state.step += 1
+        steps = state.step / done if done else math.inf  # of the whole run
         self.optimizer.update(p, gradient, moments, state.step, lr, haste(steps))
         averaged = max(1.0, AVERAGED * state.step * lr / config.lr)
-        state.average += (state.parameters.flat - state.average) / np.float32(averaged)
+        state.average += (p - state.average) / np.float32(averaged)
+        return lr
+
+    def count(self, window: Window, nats: float) -> None:
+        """Count the targets of a window. After the last window, the next epoch begins."""
+        state = self.state
         state.characters += window.count
         state.nats += nats
         state.since += window.count
@@ -365,7 +374,6 @@ class Learner:
             state.epoch, state.window, self.epoch = state.epoch + 1, 0, None
             for h in state.lanes:
                 h[...] = 0
-        return Step(state.step, window.count, nats / window.count, norm, lr)
 
     def next_window(self) -> Window:
         """Return the next window of this epoch, which begins here or goes on."""
@@ -398,9 +406,9 @@ class Learner:
         return Checkup(state.step, score, familiar, is_best, hidden)
 
     @np.errstate(all="ignore")  # overflow shows in the loss
-    def score(self, part: Part) -> Score:
+    def score(self, excerpt: Excerpt) -> Score:
         """Return the loss on a part of a text, in float32."""
-        examples, counted = part
+        examples, counted = excerpt
         average = Parameters(self.state.parameters.architecture, self.state.average)
         model = LanguageModel(average, self.corpus.vocabulary)
         predictor = Predictor([model], dtype=np.float32)
@@ -420,20 +428,3 @@ def is_due(state: TrainState, config: Fitted) -> bool:
     if state.step == 0 or (state.history and state.history[-1]["step"] == state.step):
         return False
     return state.step % config.check_every == 0 or find_ending(state, config) is not None
-
-
-def part_of(examples: Examples, most: int) -> Part:
-    """Return evenly spaced examples with about that many symbols, or stretches of long ones."""
-    total = len(examples.ids)
-    if total <= most:
-        return examples, np.ones(total, np.bool_)
-    step = -(-total // most)
-    if len(examples) >= STRETCHES * step:
-        ids = np.concatenate([examples.nth(i) for i in range(0, len(examples), step)])
-        return Examples(ids), np.ones(len(ids), np.bool_)
-    length = min(most, max(SHORTEST, most // STRETCHES))
-    places = np.linspace(0, total - length, most // length, dtype=np.int64)
-    ids = examples.ids[places[:, None] + np.arange(length)].ravel()
-    counted = np.tile(np.arange(length) >= SETTLING, len(places))
-    counted[:length] = True
-    return Examples(ids), counted

@@ -19,7 +19,7 @@ import weakref
 from contextlib import suppress
 from dataclasses import fields as fields_of
 from multiprocessing.connection import Connection
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -29,23 +29,30 @@ from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.system import Child, end_children, start_child
 
 
+class BatchSize(NamedTuple):
+    steps: int
+    lanes: int
+    parts: int
+    has_dropout: bool
+
+
 class Part:
     """A part of the lanes, the network unfolded over them, and the memory of all parts."""
 
-    def __init__(self, size: Architecture, sizes: list[int], number: int, memory: Any) -> None:
-        steps, lanes, parts, _ = sizes
-        self.number, self.memory = number, memory
-        self.lanes = slice(lanes * number // parts, lanes * (number + 1) // parts)
-        self.unfolded = Unfolded(size, steps, self.lanes.stop - self.lanes.start)
+    def __init__(self, a: Architecture, size: BatchSize, number: int, memory: Any) -> None:
+        first, stop = (size.lanes * n // size.parts for n in (number, number + 1))
+        self.number, self.memory, self.lanes = number, memory, slice(first, stop)
+        self.unfolded = Unfolded(a, size.steps, stop - first)
         self.states = [state[0] for state in self.unfolded.states]
-        self.scale = 1 / (steps * lanes)  # the mean loss over a full window
-        self.p = Parameters(size, memory["p"])
-        self.gradient = Parameters(size, memory["gradients"][number])
+        self.scale = 1 / (size.steps * size.lanes)  # the mean loss over a full window
+        self.p = Parameters(a, memory["p"])
+        self.gradient = Parameters(a, memory["gradients"][number])
 
     def read(self, steps: int) -> tuple[Any, ...]:
         """Take the states of these lanes from the memory; return what to compute."""
         memory, lanes = self.memory, self.lanes
         copy(memory["states"][:, lanes], self.states)
+        # as the fields of a Window, in their order
         x, y, begins, idle, *counts = np.ascontiguousarray(memory["window"][:, :steps, lanes])
         window = Window(x, y, begins > 0, idle > 0 if idle.any() else None, *counts)
         masks = list(memory["masks"][:, :, lanes]) or None
@@ -58,29 +65,32 @@ class Part:
 
 
 class Lanes:
-    """All lanes of a batch. The sizes are steps, lanes, parts, and whether there is dropout."""
+    """All lanes of a batch, and the processes that compute its parts."""
 
-    def __init__(self, size: Architecture, sizes: list[int], cores: int = 1) -> None:
-        processes = min(cores, sizes[2])
-        self.memory = memory_of(size, sizes)
+    def __init__(self, a: Architecture, size: BatchSize, cores: int = 1) -> None:
         self.children: list[Child] = []
         self.are_ready = False
+        self.memory = memory_of(a, size)
         try:
-            if processes > 1:
-                with open_file() as file:
-                    # Zeros take the room at once; in a hole, a process could end for lack of it.
-                    file.write(bytes(self.memory.nbytes))
-                    file.flush()
-                    shared, function = memory_of(size, sizes, file.fileno()), f"{__name__}:serve"
-                    for first in range(1, processes):
-                        self.children.append(start_child(function, file.fileno()))
-                        self.children[-1][1].send((size, sizes, first, processes))
-                self.memory = shared
+            self.start_children(a, size, min(cores, size.parts))
         except (OSError, ValueError, TypeError):  # no file or no process
             end_children(self.children)
         self.close = weakref.finalize(self, end_children, self.children)
-        self.parts = [Part(size, sizes, number, self.memory) for number in range(sizes[2])]
+        self.parts = [Part(a, size, number, self.memory) for number in range(size.parts)]
         self.p, self.gradient = self.parts[0].p, self.parts[0].gradient
+
+    def start_children(self, a: Architecture, size: BatchSize, processes: int) -> None:
+        """Start all processes but this one, if there are others, in memory that all share."""
+        if processes > 1:
+            with open_file() as file:
+                # Zeros take the room at once; in a hole, a process could end for lack of it.
+                file.write(bytes(self.memory.nbytes))
+                file.flush()
+                shared = memory_of(a, size, file.fileno())
+                for first in range(1, processes):
+                    self.children.append(start_child(f"{__name__}:serve", file.fileno()))
+                    self.children[-1][1].send((a, size, first, processes))
+            self.memory = shared
 
     def nats_and_gradient(self, window: Window, states: State, masks: Masks | None) -> float:
         """Return the loss at the parameters ``p``. Leave its gradient, and move the states on."""
@@ -98,7 +108,8 @@ class Lanes:
             for pipe in pipes:
                 pipe.send_bytes(b"%d" % steps)
             for part in self.parts[:: len(pipes) + 1]:
-                part.write(part.unfolded.nats_and_gradient(*part.read(steps)))
+                nats = part.unfolded.nats_and_gradient(*part.read(steps))
+                part.write(nats)
             for pipe in pipes:
                 pipe.recv_bytes()
         except (EOFError, OSError):
@@ -136,16 +147,16 @@ def open_file() -> IO[bytes]:
     return tempfile.TemporaryFile()
 
 
-def memory_of(size: Architecture, sizes: list[int], file: int | None = None) -> Any:
+def memory_of(a: Architecture, size: BatchSize, file: int | None = None) -> Any:
     """Return named arrays in a file that processes share, or in the memory of this one."""
-    steps, lanes, parts, dropout = sizes
+    masked = a.layers if size.has_dropout else 0
     fields: list[Any] = [
-        ("nats", "f8", (parts,)),
-        ("window", "i8", (len(fields_of(Window)), steps, lanes)),  # in its order; 0 for None
-        ("states", "f4", (len(size.state_names), lanes, size.hidden)),
-        ("masks", "f4", (size.layers * dropout, 1, lanes, size.hidden)),
-        ("p", "f4", (size.parameter_count,)),
-        ("gradients", "f4", (parts, size.parameter_count)),
+        ("nats", "f8", (size.parts,)),
+        ("window", "i8", (len(fields_of(Window)), size.steps, size.lanes)),  # 0 for None
+        ("states", "f4", (len(a.state_names), size.lanes, a.hidden)),
+        ("masks", "f4", (masked, 1, size.lanes, a.hidden)),
+        ("p", "f4", (a.parameter_count,)),
+        ("gradients", "f4", (size.parts, a.parameter_count)),
     ]
     kind = np.dtype(fields)
     if file is None:
@@ -158,11 +169,12 @@ def serve(pipe_file: int, memory_file: int) -> None:
     """Compute parts at each message from the process that has started this one, until it ends."""
     pipe = Connection(pipe_file)
     with suppress(EOFError, OSError):
-        size, sizes, first, processes = pipe.recv()
-        memory = memory_of(size, sizes, memory_file)
-        parts = [Part(size, sizes, number, memory) for number in range(first, sizes[2], processes)]
+        a, size, first, processes = pipe.recv()
+        memory = memory_of(a, size, memory_file)
+        parts = [Part(a, size, number, memory) for number in range(first, size.parts, processes)]
         while True:
             pipe.send_bytes(b".")  # ready, or done
             steps = int(pipe.recv_bytes())
             for part in parts:
-                part.write(part.unfolded.nats_and_gradient(*part.read(steps)))
+                nats = part.unfolded.nats_and_gradient(*part.read(steps))
+                part.write(nats)

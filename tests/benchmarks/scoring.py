@@ -10,7 +10,8 @@ from charrnn.default_settings import CorpusConfig, TrainConfig
 from charrnn.network.parameters import LanguageModel
 from charrnn.settings_for_corpus import fit_settings
 from charrnn.system import path_of
-from charrnn.training.loop import part_of, start, train
+from charrnn.training.batches import excerpt_of
+from charrnn.training.loop import start, train
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 from tests.networks import nats_of
 
@@ -39,7 +40,7 @@ def works(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[dict[
     state = start(corpus, config)
     events = train(state, corpus, config)
     model = LanguageModel(state.parameters, corpus.vocabulary)
-    text: Examples = part_of(corpus.train, SCORED)[0]
+    text: Examples = excerpt_of(corpus.train, SCORED)[0]
 
     def learn() -> None:
         for _ in islice(events, STEPS):
@@ -55,7 +56,7 @@ def ratio(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[float
     """Return characters a second of training and of scoring, and their ratio."""
     both, size = works(corpus, hidden, layers, threads)
     seconds = in_turn(both, ROUNDS)
-    learned, scored = STEPS * size, len(part_of(corpus.train, SCORED)[0].ids)
+    learned, scored = STEPS * size, len(excerpt_of(corpus.train, SCORED)[0].ids)
     times = median_ratio(seconds["scoring"], seconds["training"]) * scored / learned
     return (
         learned / statistics.median(seconds["training"]),
