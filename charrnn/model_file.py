@@ -169,18 +169,24 @@ def built(kind: Any, value: Any) -> Any:
         return kind(**{name: built(hints[name], item) for name, item in value.items()})
     if origin is UnionType:  # X | None
         return None if value is None else built(inner[0], value)
-    if origin is dict:
+    if origin is dict:  # dict[str, X]
         return {name: built(inner[1], item) for name, item in value.items()}
-    if origin is tuple or origin is list:
-        kinds = inner if origin is tuple and inner[-1] is not ... else inner[:1] * len(value)
-        return origin(built(kind, item) for kind, item in zip(kinds, value, strict=True))
-    if kind in (int, float) and type(value) in (int, kind):
-        is_allowed = abs(value) <= MOST and (kind is float or value >= 0)
-    else:
-        is_allowed = value in inner if origin is Literal else type(value) is kind
-    if not is_allowed:
+    if origin is list or inner[1:] == (...,):  # list[X] or tuple[X, ...]
+        return origin(built(inner[0], item) for item in value)
+    if origin is tuple:  # tuple[X, Y]
+        return tuple(built(*pair) for pair in zip(inner, value, strict=True))
+    if not makes_sense(kind, value):
         raise ValueError(f"{value!r:.40} makes no sense")
     return value
+
+
+def makes_sense(kind: Any, value: Any) -> bool:
+    """Return whether a plain value is of a kind: a whole number is also a float, True is none."""
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if kind is float and type(value) in (int, float):
+        return bool(abs(value) <= MOST)
+    return type(value) is kind and (kind is not int or 0 <= value <= MOST)
 
 
 def layout(config: Fitted, architecture: Architecture, counted: int | None, slim: bool) -> Layout:

@@ -210,22 +210,25 @@ def with_options(kind: type, act: Callable[[Any], None]) -> Callable[..., None]:
 
     def called(**typed: Any) -> None:
         values: dict[str, Any] = {}
-        for name, declared, group in options:
-            value = typed.get(name)
-            if not value and os.environ.get(declared.variable):  # Typer splits it into words
-                value = declared.values.read(os.environ[declared.variable])
-                value = [value] if declared.repeated else value
-            if declared.repeated:
-                value = tuple(value or ()) or None
+        for option in options:
+            value = value_of(option.setting, typed.get(option.name))
             if value is not None:
-                holder = values.setdefault(group, {}) if group else values
-                holder[name] = value
+                holder = values.setdefault(option.group, {}) if option.group else values
+                holder[option.name] = value
         act(kind(**values))
 
     parameters = [parameter(option) for option in options]
     called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {item.name: item.annotation for item in parameters}
     return called
+
+
+def value_of(setting: Setting, typed: Any) -> Any:
+    """Return what was typed or is in the environment; None for neither."""
+    if not typed and os.environ.get(setting.variable):  # Typer would split it into words
+        typed = setting.values.read(os.environ[setting.variable])
+        typed = [typed] if setting.repeated else typed
+    return (tuple(typed or ()) or None) if setting.repeated else typed
 
 
 def parameter(option: Option) -> Parameter:
