@@ -384,23 +384,28 @@ class Page:
         return [param for param in first if "completion" not in param.name]
 
     def format_help(self: Any, ctx: Context, formatter: Any) -> None:
-        from rich.console import Console as Rich
-        from rich.text import Text
-
-        page, examples, hidden = copy(self), self.epilog, 0
+        page, examples, more = copy(self), self.epilog, 0
         page.epilog = None
         if ctx.find_root().obj["short"]:
             ctx.meta["charrnn.short"] = True
             page.help = self.help.partition("\n\n")[0]
             shown = 1 if isinstance(self, Commands) else SHORT_EXAMPLES
             examples = "\n".join(examples.split("\n\n")[:shown])
-            hidden = len(self.params) + 1 - len(self.get_params(ctx))  # with --help
+            more = len(self.params) + 1 - len(self.get_params(ctx))  # with --help
         super(Page, page).format_help(ctx, formatter)  # type: ignore[misc]
-        console = Rich(highlight=False, soft_wrap=True)
-        for line in examples.splitlines():
-            console.print(Text(f"  {line}".rstrip(), "dim" if line.startswith("#") else ""))
-        if hidden and isinstance(self, Command):
-            console.print(Text(f"\n  {hidden} more options: {ctx.command_path} --help"))
+        print_examples(examples)
+        if more and isinstance(self, Command):
+            typer.echo(f"\n  {more} more options: {ctx.command_path} --help")
+
+
+def print_examples(examples: str) -> None:
+    """Print commands, with their comments dim."""
+    from rich.console import Console as Rich
+    from rich.text import Text
+
+    console = Rich(highlight=False, soft_wrap=True)
+    for line in examples.splitlines():
+        console.print(Text(f"  {line}".rstrip(), "dim" if line.startswith("#") else ""))
 
 
 class Command(Page, TyperCommand):

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import app as options
+from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, File, flag
 from charrnn.cli.console import Console, check_output, count
 from charrnn.default_settings import CorpusConfig, setting
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    sources: tuple[str, ...] = options.sources(
+    sources: tuple[str, ...] = app.sources(
         "TEXT", "Files to read, or - for standard input. Default: the held-out part of the corpus."
     )
-    examples: str | None = options.like(CorpusConfig, "examples", default_in_words="as in training")
-    model: Path = options.model()
+    examples: str | None = app.like(CorpusConfig, "examples", default_in_words="as in training")
+    model: Path = app.model()
     output: Path | None = setting(
         File("FILE.npy", ".npy"),
         "Write an array for numpy.load into this file, and nothing to stdout.",

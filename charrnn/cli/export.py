@@ -27,7 +27,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import app as options
+from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, File, flag, group
 from charrnn.cli.console import Console, check_output
 from charrnn.default_settings import setting
@@ -52,7 +52,7 @@ class Options(CommandOptions):
         names=("FILE",),
     )
     about: dict[str, Any] = group(ExportOptions)
-    model: Path = options.model()
+    model: Path = app.model()
     force: bool = flag("Replace FILE if it exists.")
 
 

@@ -22,7 +22,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import app as options
+from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, group
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.sample import as_read
@@ -43,7 +43,7 @@ class Options(CommandOptions):
         repeated=True,
     )
     filling: dict[str, Any] = group(FillConfig)
-    model: Path = options.model()
+    model: Path = app.model()
 
 
 def run(options: Options, console: Console) -> None:

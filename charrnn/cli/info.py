@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.filesize import decimal
 
-from charrnn.cli import app as options
+from charrnn.cli import app
 from charrnn.cli.app import OUTPUT, CommandOptions, File, flag
 from charrnn.cli.console import Console, Output, count, entries, option_for, save
 from charrnn.default_settings import setting
@@ -42,7 +42,7 @@ IN_NETWORK = ("cell", "hidden", "layers", "parts")  # settings that have a line 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    model: Path = options.model()
+    model: Path = app.model()
     plot: Path | None = setting(
         File("FILE", ".svg", ".png", ".pdf"),
         "Plot the learning curve into this file; needs matplotlib.",

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from charrnn.cli import app as options
+from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, sources
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.embed import texts_to_read
@@ -42,7 +42,7 @@ class Options(CommandOptions):
         "Measure the share that windows of this many steps cut off.",
         default_in_words="as in training",
     )
-    model: Path = options.model()
+    model: Path = app.model()
 
 
 def run(options: Options, console: Console) -> None:

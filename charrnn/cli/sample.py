@@ -37,7 +37,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import app as options
+from charrnn.cli import app
 from charrnn.cli.app import MODEL, CommandOptions, Source, flag, group, only_one
 from charrnn.cli.console import Console
 from charrnn.default_settings import COUNT, TEMPERATURE, SampleConfig, Text, Whole, setting
@@ -97,14 +97,14 @@ class Options(CommandOptions):
         "Show the likeliest (fewest nats per character) of ten times as many samples, all of which"
         " are novel and unique."
     )
-    models: tuple[Path, ...] = options.models(
+    models: tuple[Path, ...] = app.models(
         "Several are mixed: the mean of their probabilities is used. Repeatable.",
         default=(),
         default_in_words=f"{MODEL} if that exists, else {USUAL}",
     )
-    use: str | None = options.use()
-    cores: int | None = options.cores()
-    scheduler: str | None = options.scheduler()
+    use: str | None = app.use()
+    cores: int | None = app.cores()
+    scheduler: str | None = app.scheduler()
 
 
 def run(options: Options, console: Console) -> None:

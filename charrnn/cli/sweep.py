@@ -25,7 +25,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import app as options
+from charrnn.cli import app
 from charrnn.cli.app import CorpusOptions, File, flag, group, not_one_of, only_one
 from charrnn.cli.console import BOLD, CYAN, Console, clock
 from charrnn.default_settings import (
@@ -78,7 +78,7 @@ class Seeds(Values):
 class Options(CorpusOptions):
     FIRST = ("sources", "tried", "seeds", "output", "resume", "cores", "scheduler", "dry_run")
 
-    sources: tuple[str, ...] = options.sources(
+    sources: tuple[str, ...] = app.sources(
         "CORPUS", "Files to train on, as for charrnn train.", is_required=True
     )
     tried: tuple[str, ...] = setting(
@@ -101,8 +101,8 @@ class Options(CorpusOptions):
     )
     resume: bool = flag("Make only the runs that are missing in the folder.", panel=PANEL)
     learning: dict[str, Any] = group(TrainConfig, *TRIED.values())
-    cores: int | None = options.cores(about="Make this many runs at once.")
-    scheduler: str | None = options.scheduler()
+    cores: int | None = app.cores(about="Make this many runs at once.")
+    scheduler: str | None = app.scheduler()
     dry_run: bool = flag("Show the runs and exit.")
 
 

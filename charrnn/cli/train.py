@@ -30,7 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from charrnn.cli import app as shared
+from charrnn.cli import app
 from charrnn.cli.app import OUTPUT, CorpusOptions, File, flag, only_one
 from charrnn.cli.console import (
     INDENT,
@@ -71,7 +71,7 @@ class Options(CorpusOptions):
         *("sources", "minutes", "epochs", "cell", "hidden", "layers", "counts", "start_from"),
         *("seed", "resume", "force"),
     )
-    model: Path = shared.model("The model file to write.", values=File())
+    model: Path = app.model("The model file to write.", values=File())
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")
     force: bool = flag("Replace an existing model file.")
     metrics: Path | None = setting(
@@ -84,7 +84,7 @@ class Options(CorpusOptions):
 
     def line(self, command: str, *arguments: str) -> str:
         """Return a command for the same model."""
-        usual = Path(os.environ.get("CHARRNN_MODEL") or shared.MODEL)
+        usual = Path(os.environ.get("CHARRNN_MODEL") or app.MODEL)
         model = [] if self.model == usual else ["-m", str(self.model)]
         return shlex.join(["charrnn", command, *arguments, *model])
 

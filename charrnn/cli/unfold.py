@@ -30,7 +30,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from charrnn.cli import app as options
+from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, File, flag, only_one
 from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, count, entries, save
 from charrnn.cli.reach import three_digits
@@ -61,7 +61,7 @@ class Options(CommandOptions):
         "Write a web page with every value and its equation into this file.",
         names=("-o", "--output"),
     )
-    model: Path = options.model()
+    model: Path = app.model()
     force: bool = flag("Replace the file of --output if it exists.")
 
 
