@@ -134,107 +134,112 @@ def score_ids(
     split: int | None = None,
 ) -> tuple[dict[Use, Array64], Ranks | None]:
     """Return the nats of each symbol by part, (S,), and the ranks; an END follows each text."""
-    flat = np.concatenate([np.zeros(1, ids.dtype), ids]).astype(np.intp)  # y is one place after x
     stops = np.flatnonzero(ids == END) + 1
     if len(ids) and ids[-1] != END:
         stops = np.append(stops, len(ids))
-    sizes = np.diff(stops, prepend=0)
-    begins, reads_from, ends, starts = cut(sizes, stretch, warm_up)
-    nats: dict[Use, Array64] = {name: np.zeros(len(ids)) for name in predictor.parts}
-    ranks = np.zeros(len(ids), np.int32) if ranking else None
-    # Each half of a held-out text has the exponents that were fitted on the other half, (2, S).
-    first_half, last_half = predictor.halves[0], predictor.halves[-1]
-    if split is None:
-        first_half = last_half = predictor.mixture
-    in_first = np.arange(len(ids)) < (split or 0)
-    mixtures = np.where(in_first, last_half[:, None], first_half[:, None])
-    order = np.argsort(reads_from - ends, kind="stable")  # the longest first
-    for at in range(0, len(order), LANES):
-        lanes = order[at : at + LANES]
-        start, first = starts[lanes], reads_from[lanes]
-        read = ends[lanes] - first
-        warm = begins[lanes] - first
-        to_come = sizes[np.searchsorted(stops, start, "right")] - 1 - first
-        state = predictor.zeros(len(lanes), first, to_come)
-        _read(predictor, flat, start + first, read, warm, state, mixtures, nats, ranks)
-    _add_lengths(predictor, ids, stops, sizes, nats, ranks)
-    for cost in nats.values():
-        add_novelty(
-            predictor.vocabulary, ids, cost, certain_ends=predictor.head.lengths is not None
-        )
-    if ranks is not None:
-        ranks[ids == UNKNOWN] = predictor.vocabulary.symbols
-    return nats, ranks
+    stretches = cut(np.diff(stops, prepend=0), stretch, warm_up)
+    costs = Costs(predictor, ids, exponents_of(predictor, len(ids), split), ranking=ranking)
+    for first in range(0, len(stretches.first), LANES):
+        costs.read(stretches.at(slice(first, first + LANES)))
+    costs.add_lengths(stops)
+    is_certain = predictor.head.lengths is not None
+    for nats in costs.nats.values():
+        add_novelty(predictor.vocabulary, ids, nats, certain_ends=is_certain)
+    if costs.ranks is not None:
+        costs.ranks[ids == UNKNOWN] = predictor.vocabulary.symbols
+    return costs.nats, costs.ranks
 
 
-def cut(sizes: Places, stretch: int, warm_up: int) -> tuple[Places, Places, Places, Places]:
-    """Return the stretches of texts of these sizes: for each its first counted symbol, the first
-    that is read, the end, and where its text begins. The first three count from there.
+def exponents_of(predictor: Predictor, size: int, split: int | None) -> Array64:
+    """Return the exponents of the mixture for each symbol, (2, S).
+
+    Each half of a held-out text has those that were fitted on the other half.
     """
+    if split is None:
+        return np.repeat(predictor.mixture[:, None], size, 1)
+    first, last = predictor.halves[0], predictor.halves[-1]
+    exponents: Array64 = np.where(np.arange(size) < split, last[:, None], first[:, None])
+    return exponents
+
+
+class Stretches(NamedTuple):
+    """Stretches of texts that lie end to end, (N,) each; they are read side by side."""
+
+    first: Places  # the place of the first symbol
+    size: Places
+    warm_up: Places  # symbols at its beginning that do not count
+    clock: Places  # symbols of its text before it
+    left: Places  # characters of its text from its first symbol on
+
+    def at(self, some: slice | Places) -> Stretches:
+        return Stretches(*(numbers[some] for numbers in self))
+
+
+def cut(sizes: Places, stretch: int, warm_up: int) -> Stretches:
+    """Cut texts of these sizes into stretches, and return the longest first."""
     counts = -(-sizes // stretch)
     text = np.repeat(np.arange(len(sizes)), counts)
-    number = np.arange(len(text)) - np.repeat(np.cumsum(counts) - counts, counts)
-    begins = number * stretch
-    ends = np.minimum(begins + stretch, sizes[text])
-    return begins, np.maximum(begins - warm_up, 0), ends, (np.cumsum(sizes) - sizes)[text]
+    number = np.arange(len(text)) - np.repeat(np.cumsum(counts) - counts, counts)  # in its text
+    counted = number * stretch
+    ends = np.minimum(counted + stretch, sizes[text])
+    first = np.maximum(counted - warm_up, 0)
+    starts = (np.cumsum(sizes) - sizes)[text]
+    left = sizes[text] - 1 - first
+    stretches = Stretches(starts + first, ends - first, counted - first, first, left)
+    return stretches.at(np.argsort(-stretches.size, kind="stable"))
 
 
-def _read(
-    predictor: Predictor,
-    flat: NDArray[np.intp],
-    place: Places,  # (B,)  of the next x in flat
-    read: Places,  # (B,)  symbols to read, the most first
-    warm: Places,  # (B,)  symbols to read before those that count
-    state: list[NDArray[Any]],
-    mixtures: Array64,  # (2, S)
-    nats: dict[Use, Array64],
-    ranks: Ranks | None,
-) -> None:
-    """Read some lanes from beginning to end, and fill in the costs of their symbols."""
-    rows = np.arange(len(place))
-    last_warm = int(warm.max())
-    going = np.searchsorted(-read, -np.arange(int(read[0])), "left")  # lanes that are longer
-    for t, lanes in enumerate(going.tolist()):
-        if lanes < len(place):
-            place, rows, warm = place[:lanes], rows[:lanes], warm[:lanes]
-            state = [h[:lanes] for h in state]
-        y = flat[place + 1]
-        predictor.step(flat[place], state, mixtures[:, place])
-        for name, o in predictor.logits.items():
-            if not predictor.is_bounded:
-                o -= o.max(1, keepdims=True)
-            at_y = o[rows, y]
-            if ranks is not None and name == predictor.use:
-                is_above = o > at_y[:, None]
-                is_above[:, UNKNOWN] = False
-                place_of_y = 1 + np.count_nonzero(is_above, axis=1)
-                ranks[place] = np.where(warm <= t, place_of_y, ranks[place])
-            cost = np.log(np.exp(o, out=o).sum(1)) - at_y  # (10.14)
-            if t < last_warm:
-                cost = np.where(warm <= t, cost, nats[name][place])
-            nats[name][place] = cost
-        place += 1
+class Costs:
+    """The nats of each symbol by part, (S,), and its rank, filled in stretch by stretch."""
 
+    def __init__(
+        self, predictor: Predictor, ids: Ids, exponents: Array64, *, ranking: bool
+    ) -> None:
+        self.predictor, self.ids, self.exponents = predictor, ids, exponents
+        self.flat = np.concatenate([[END], ids]).astype(np.intp)  # y is one place after x
+        self.nats: dict[Use, Array64] = {part: np.zeros(len(ids)) for part in predictor.parts}
+        self.ranks = np.zeros(len(ids), np.int32) if ranking else None
 
-def _add_lengths(
-    predictor: Predictor,
-    ids: Ids,
-    stops: Places,
-    sizes: Places,
-    nats: dict[Use, Array64],
-    ranks: Ranks | None,
-) -> None:
-    """Fill in what the ENDs cost where the length comes first: the cost of the length."""
-    lengths, p = predictor.head.lengths, predictor.model.parameters
-    if lengths is None:
-        return
-    is_whole = ids[stops - 1] == END
-    ends, tau = stops[is_whole] - 1, sizes[is_whole] - 1
-    nats["network"][ends] = lengths.nats(p, tau)
-    if ranks is not None and len(ends):
-        most = min(MOST_LENGTHS, 4 * int(tau.max()) + 256)
-        costs = np.sort(lengths.nats(p, np.arange(most)))
-        ranks[ends] = 1 + costs.searchsorted(nats["network"][ends])
+    def read(self, stretches: Stretches) -> None:
+        """Read some stretches, the longest first, each in a lane."""
+        predictor, place, warm_up = self.predictor, stretches.first.copy(), stretches.warm_up
+        state = predictor.zeros(len(place), stretches.clock, stretches.left)
+        last_warm, steps = int(warm_up.max()), np.arange(int(stretches.size[0]))
+        unfinished = np.searchsorted(-stretches.size, -steps, "left")  # lanes at each step
+        for t, lanes in enumerate(unfinished.tolist()):
+            if lanes < len(place):
+                place, warm_up = place[:lanes], warm_up[:lanes]
+                state = [h[:lanes] for h in state]
+            predictor.step(self.flat[place], state, self.exponents[:, place])
+            counted = np.flatnonzero(warm_up <= t) if t < last_warm else slice(None)
+            for part, o in predictor.logits.items():
+                self._fill_in(part, o[counted], place[counted])
+            place += 1
+
+    def _fill_in(self, part: Use, o: Array64, place: Places) -> None:
+        """Fill in what the symbols after these places of ``flat`` cost."""
+        if not self.predictor.is_bounded:
+            o -= o.max(1, keepdims=True)
+        at_y = o[np.arange(len(place)), self.flat[place + 1]]
+        if self.ranks is not None and part == self.predictor.use:
+            is_above = o > at_y[:, None]
+            is_above[:, UNKNOWN] = False
+            self.ranks[place] = 1 + np.count_nonzero(is_above, axis=1)
+        self.nats[part][place] = np.log(np.exp(o, out=o).sum(1)) - at_y  # (10.14)
+
+    def add_lengths(self, stops: Places) -> None:
+        """Fill in what the ENDs cost where the length comes first: the cost of the length."""
+        lengths, p = self.predictor.head.lengths, self.predictor.model.parameters
+        if lengths is None:
+            return
+        is_whole = self.ids[stops - 1] == END
+        ends, tau = stops[is_whole] - 1, np.diff(stops, prepend=0)[is_whole] - 1
+        nats = self.nats["network"]
+        nats[ends] = lengths.nats(p, tau)
+        if self.ranks is not None and len(ends):
+            most = min(MOST_LENGTHS, 4 * int(tau.max()) + 256)
+            likeliest = np.sort(lengths.nats(p, np.arange(most)))
+            self.ranks[ends] = 1 + likeliest.searchsorted(nats[ends])
 
 
 def add_novelty(
