@@ -142,7 +142,8 @@ def fit_mixture(predictor: Predictor, held_out: Ids) -> tuple[float, ...]:
 def fit_exponents(predictor: Predictor, ids: Ids) -> tuple[float, ...]:
     """Return the two exponents with the lowest loss on evenly spaced stretches of a text.
 
-    The loss is convex in them: a few of Newton's steps find its minimum.
+    The loss, with a small penalty on unequal exponents, is convex in them: a few of Newton's steps
+    find its minimum.
     """
     lanes = min(-(-len(ids) // STRETCH), 32, 2 + 8000 // predictor.vocabulary.symbols)
     starts = np.linspace(0, len(ids) - STRETCH, lanes, dtype=np.int64)
@@ -159,7 +160,8 @@ def fit_exponents(predictor: Predictor, ids: Ids) -> tuple[float, ...]:
     for _ in range(6):
         y_hat = softmax(logits @ exponents)
         loss = float(-np.log(y_hat[rows, y] + SMALLEST).mean())
-        tried.append((loss, *exponents.tolist()))
+        penalty = PULL / 2 * float(((exponents - EVEN) ** 2).sum())
+        tried.append((loss + penalty, *exponents.tolist()))
         apart = logits - (y_hat[:, :, None] * logits).sum(1, keepdims=True)
         gradient = PULL * (exponents - EVEN) - apart[rows, y].mean(0)
         hessian = np.tensordot(y_hat[:, :, None] * apart, apart, ((0, 1), (0, 1))) / len(y)

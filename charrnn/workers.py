@@ -36,7 +36,7 @@ Executor = Callable[..., Iterator[Any]]  # from work and groups to results, in_o
 AHEAD = 3  # groups a worker that are sent before the oldest result is back
 TICK = 0.5  # seconds between two looks at the workers
 PATIENCE = 30.0  # seconds for a scheduler to answer, and to have a worker
-KEPT = "What is done so far is kept."
+RESULTS_STAY = "What is done so far is kept."
 KILLED = "a worker process was killed"
 VERSIONS = f"charrnn {charrnn.__version__} and numpy {np.__version__}"
 
@@ -90,6 +90,7 @@ class Processes:
         self.idle: SimpleQueue[tuple[Connection, bool]] = SimpleQueue()  # and whether it is new
 
     def submit(self, function: Work, group: Any) -> Future[Any]:
+        """Give the group to a process; each of the first groups starts one."""
         if len(self.children) < self.cores:
             self.children.append(start_child("charrnn.workers:serve"))
             self.idle.put((self.children[-1][1], True))
@@ -104,7 +105,7 @@ class Processes:
             pipe.send((function, group))
             result, error = pipe.recv()
         except (EOFError, OSError):
-            raise ClusterError(KILLED, KEPT) from None
+            raise ClusterError(KILLED, RESULTS_STAY) from None
         finally:
             self.idle.put((pipe, False))
         if error:
@@ -161,12 +162,12 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
         yield partial(share_out, work, count_workers)
     except TimeoutError:
         what = f"the scheduler at {scheduler} has no workers, or does not answer"
-        raise ClusterError(what, f"Start a worker. {KEPT}") from None
+        raise ClusterError(what, f"Start a worker. {RESULTS_STAY}") from None
     except Exception as error:
         if type(error).__name__ == "KilledWorker":
-            raise ClusterError(KILLED, KEPT) from None
+            raise ClusterError(KILLED, RESULTS_STAY) from None
         if type(error).__module__.startswith(("distributed", "concurrent", "asyncio")):
-            raise ClusterError("the scheduler is gone", KEPT) from None
+            raise ClusterError("the scheduler is gone", RESULTS_STAY) from None
         raise
     finally:
         with suppress(Exception):  # the results are in
@@ -174,6 +175,7 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
 
 
 def _connect(scheduler: str) -> Any:
+    """Return a client of the scheduler at this address, or whose file this is."""
     try:
         from distributed import Client
     except ImportError:
@@ -195,6 +197,7 @@ def _connect(scheduler: str) -> Any:
 
 
 def _work_for_client(versions: str, shared: Any, function: Work, group: Any) -> Any:
+    """Work on a group in a worker of Dask, for a client with these versions."""
     if versions != VERSIONS:
         what = f"a worker has {VERSIONS}, this machine {versions}"
         raise ClusterError(what, "Install the same versions on all machines.")

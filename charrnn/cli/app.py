@@ -393,18 +393,19 @@ class Page:
             examples = "\n".join(examples.split("\n\n")[:shown])
             more = len(self.params) + 1 - len(self.get_params(ctx))  # with --help
         super(Page, page).format_help(ctx, formatter)  # type: ignore[misc]
-        print_examples(examples)
+        lines = examples.splitlines()
         if more and isinstance(self, Command):
-            typer.echo(f"\n  {more} more options: {ctx.command_path} --help")
+            lines += ["", f"{more} more options: {ctx.command_path} --help"]
+        print_examples(lines)
 
 
-def print_examples(examples: str) -> None:
+def print_examples(lines: Sequence[str]) -> None:
     """Print commands, with their comments dim."""
     from rich.console import Console as Rich
     from rich.text import Text
 
     console = Rich(highlight=False, soft_wrap=True)
-    for line in examples.splitlines():
+    for line in lines:
         console.print(Text(f"  {line}".rstrip(), "dim" if line.startswith("#") else ""))
 
 

@@ -219,6 +219,7 @@ def check_patience(patience: int | None, held_out: int) -> None:
 
 
 def find_ending(state: TrainState, config: Fitted) -> Ending | None:
+    """Return why a run has ended, or None if it goes on."""
     return ending(config, state.epoch, state.minutes, state.best, state.history)
 
 
