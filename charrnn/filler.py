@@ -25,6 +25,7 @@ from charrnn.errors import SettingError
 from charrnn.mixture import Predictor
 from charrnn.network import Array64
 from charrnn.network.step import State
+from charrnn.system import encodable
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 Symbols = NDArray[np.intp]
@@ -48,6 +49,14 @@ class Filled:
     text: str
     fillings: list[Filling]
     left_out: float  # the share of all fillings that was not tried, at most
+
+    def figures(self) -> dict[str, object]:
+        """Return the texts and their figures by name, as JSON has them."""
+        fillings = [
+            {"text": encodable(filling.text), "probability": filling.probability}
+            for filling in self.fillings
+        ]
+        return {"text": encodable(self.text), "fillings": fillings, "left_out": self.left_out}
 
 
 class Pattern:

@@ -32,6 +32,7 @@ from charrnn.network import Array64, Integers
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import State
 from charrnn.scores import add_novelty
+from charrnn.system import encodable
 from charrnn.vocabulary import END, UNKNOWN
 
 Words = NDArray[np.uint64]
@@ -88,6 +89,17 @@ class Sample(NamedTuple):
     @property
     def nats_per_character(self) -> float:
         return self.nats / (len(self.text) + (self.ended == "end"))
+
+    def figures(self) -> dict[str, object]:
+        """Return the text and its figures by name, as JSON has them."""
+        return {
+            "number": self.number,
+            "text": encodable(self.text),
+            "characters": len(self.text),
+            "nats": round(self.nats, 6),
+            "nats_per_character": round(self.nats_per_character, 6),
+            "ended": self.ended,
+        }
 
 
 # Calls draw_group for groups of draws, perhaps elsewhere, and yields the results in order.

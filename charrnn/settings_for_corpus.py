@@ -283,6 +283,15 @@ def fit_pace(config: Fitted, typed: TrainConfig, held_out: int, speed: float) ->
     return replace(config, check_every=check_every, warmup=warmup)
 
 
+def known_settings(config: Fitted) -> dict[str, Any]:
+    """Return the settings by name; no epochs if minutes alone end the run, and no cores, on which
+    no figure depends.
+    """
+    settings = asdict(config)
+    del settings["cores"]
+    return settings | ({"epochs": None} if config.epochs == FOREVER else {})
+
+
 BASE = 45 << 20  # bytes of Python and the packages
 COPIES = 6  # of the parameters: current, average, best, thinned, two work buffers
 COUNTING, ROWS = 50, 1 << 26  # bytes for the n-grams of each symbol, and for rows made of them

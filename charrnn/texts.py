@@ -7,14 +7,16 @@ examples can be held out again.
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from charrnn.corpus import Corpus, read_files
-from charrnn.default_settings import Kind
+from charrnn.default_settings import Kind, Normalization
 from charrnn.errors import CorpusError
 from charrnn.model_contents import CorpusRecord, Trained
 from charrnn.reading import (
@@ -93,6 +95,14 @@ def texts_like(record: CorpusRecord, sources: Sequence[str], kind: Kind | None =
         for examples in examples_in(record, [source], typed, kind or record.config.examples):
             texts += [example.text for example in examples]
     return texts
+
+
+def read_typed(text: str, form: Normalization) -> str:
+    """Return a text of the command line as it would be read from a file."""
+    with suppress(UnicodeError):  # bytes that the locale cannot decode may be UTF-8
+        text = os.fsencode(text).decode()
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text if form == "none" else unicodedata.normalize(form, text)
 
 
 def training_texts(trained: Trained) -> tuple[list[str], str]:

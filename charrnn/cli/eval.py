@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from charrnn.corpus import Corpus
     from charrnn.mixture import Use
     from charrnn.model import Model
-    from charrnn.scores import Group, Scored
+    from charrnn.scores import Group, Score, Scored
     from charrnn.texts import Example
 
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
@@ -123,59 +123,45 @@ def run(options: Options, console: Console) -> None:
     predictors = {name: model.predictor(options.use) for name, model in models.items()}
     if len(models) > 1:
         predictors = {"mixture": combine([*predictors.values()]), **predictors}
-    first = next(iter(predictors.values()))
-    is_comparable = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
-    oddest = model.trained.oddest.get(first.use) if is_comparable else None
-    limit = limit_of(options.above, oddest)
+    used = [*predictors.values()]
+    rows = Rows(model, used[0].use, options, console.out)
     needs_corpus = options.baselines or not options.sources
     corpus = rebuild_corpus(model.corpus, model.vocabulary) if needs_corpus else None
     middle = None if corpus is None or options.sources else len(corpus.held_out.ids) // 2
     groups = groups_to_score(model, corpus, options, console)
     cores = min(len(groups), cores_for(options.cores)) if isinstance(groups, list) else 1
-    has_rows = options.per_example or options.top is not None
-    if has_rows and console.out.is_terminal and not options.as_json:
-        head = f"{'line':>{options.place_width}}  bits/char  x oddest  text"
-        console.out.write_lines([console.out.paint(Visible(head), CYAN)])
+    rows.write_head()
 
-    total, above_count = Score(), 0
-    results: list[list[Scored]] = []
-    best: list[Row] = []
-    used = [first] if has_rows or options.per_char else [*predictors.values()]
+    compares = not (rows.are_shown or options.per_char)  # all models
     work = partial(score_group, ranking=options.per_char)
+    total = Score()
+    results: list[list[Scored]] = []
     groups, copies = tee(groups)
-    texts = texts_of(copies, middle)
-    with open_executor(used, cores, options.scheduler) as executor:
-        for examples, scored in zip(groups, executor(work, texts), strict=True):
+    with open_executor(used if compares else used[:1], cores, options.scheduler) as executor:
+        for examples, scored in zip(groups, executor(work, texts_of(copies, middle)), strict=True):
             total += score_of(scored[0])
-            rows: list[Row] = []
-            if has_rows or options.above:
-                rows = rows_of(examples, scored[0], oddest, limit, options, console.out)
-                above_count += len(rows)
+            rows.add(examples, scored[0])
             if options.per_char:
                 write_characters(scored[0], options, console)
-            elif options.top:
-                best = nlargest(options.top, [*best, *rows], key=itemgetter(0))
-            elif options.per_example:
-                console.out.write_lines(line for _, line in rows)
-            else:
+            if compares:
                 results.append(scored)
-    console.out.write_lines(line for _, line in best)
+    rows.write_oddest()
 
-    if results and (options.as_json or above_count or not (options.above and console.quiet)):
-        whole = {name: join([scored[i] for scored in results]) for i, name in enumerate(predictors)}
+    if results and (options.as_json or rows.count or not (options.above and console.quiet)):
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
-        facts |= {"above": options.above, "above_count": above_count} if options.above else {}
-        records = [record | facts for record in records_of(whole, corpus, options)]
-        show_records(records, options, console)
-    elif total.ends and not results:
+        facts |= {"above": options.above, "above_count": rows.count} if options.above else {}
+        whole = {name: join([scored[i] for scored in results]) for i, name in enumerate(predictors)}
+        records = records_of(whole, corpus, options)
+        show_records([record | facts for record in records], options, console)
+    elif total.ends and not compares:
         size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
         console.note(f"{in_bits(total.nats_per_character)} bits per character, over {size}")
-    elif not (total.ends or has_rows or options.per_char or options.above):
+    elif compares and not (results or options.above):
         piped = "standard input is empty; --held-out scores the held-out text"
         what = piped if options.sources == ("-",) else f"{', '.join(options.sources)} is empty"
         raise CorpusError(what, "Name a text with a visible character.")
-    if options.above and above_count:
-        console.note(f"{count(above_count, 'example')} above {options.above}")
+    if options.above and rows.count:
+        console.note(f"{count(rows.count, 'example')} above {options.above}")
         raise SystemExit(ABOVE)
 
 
@@ -235,43 +221,71 @@ def texts_of(groups: Iterable[list[Example]], split: int | None) -> Iterator[Gro
         split = None if split is None else split - sum(len(text) + 1 for text in texts)
 
 
-def rows_of(
-    examples: list[Example],
-    scored: Scored,
-    oddest: float | None,
-    limit: float,
-    options: Options,
-    output: Output,
-) -> list[Row]:
-    """Return a row for each example above the limit."""
-    from charrnn.scores import in_bits, scores_of
+class Rows:
+    """A row for each example above the limit: shown as it comes, or the oddest at the end."""
 
-    rows: list[Row] = []
-    width = options.place_width
-    parts = {part: scored.totals(nats).tolist() for part, nats in scored.parts.items()}
-    for i, (example, score) in enumerate(zip(examples, scores_of(scored), strict=True)):
-        loss = score.nats_per_character
-        if loss <= limit:
-            continue
-        x_oddest = loss / oddest if oddest else None
-        if options.as_json:
-            row: dict[str, Any] = {"number": example.number, "text": example.text}
-            row |= {"file": example.file} if len(options.sources) > 1 else {}
-            row |= {"characters": score.characters, "unknown": score.unknown, "nats": score.nats}
-            row |= score.per_character() | {"x_oddest": x_oddest}
-            if len(parts) > 1:
-                row["parts"] = {part: nats[i] for part, nats in parts.items()}
-            rows.append((loss, json_line("eval.example", row)))
-            continue
+    def __init__(self, model: Model, use: Use, options: Options, output: Output) -> None:
+        kinds = None, model.corpus.config.examples
+        is_comparable = len(options.models) == 1 and options.examples in kinds
+        self.oddest = model.trained.oddest.get(use) if is_comparable else None
+        self.limit = limit_of(options.above, self.oddest)
+        self.options, self.output = options, output
+        self.are_shown = options.per_example or options.top is not None
+        self.count = 0
+        self._oddest_rows: list[Row] = []
+
+    def write_head(self) -> None:
+        if self.are_shown and self.output.is_terminal and not self.options.as_json:
+            head = f"{'line':>{self.options.place_width}}  bits/char  x oddest  text"
+            self.output.write_lines([self.output.paint(Visible(head), CYAN)])
+
+    def add(self, examples: list[Example], scored: Scored) -> None:
+        """Count the examples above the limit, and write or keep their rows."""
+        from charrnn.scores import scores_of
+
+        if not self.are_shown and not self.options.above:
+            return
+        line_of = self._json if self.options.as_json else self._line
+        rows: list[Row] = []
+        for i, (example, score) in enumerate(zip(examples, scores_of(scored), strict=True)):
+            loss = score.nats_per_character
+            if loss > self.limit:
+                rows.append((loss, line_of(example, score, scored, i)))
+        self.count += len(rows)
+        if self.options.top:
+            rows = [*self._oddest_rows, *rows]
+            self._oddest_rows = nlargest(self.options.top, rows, key=itemgetter(0))
+        elif self.options.per_example:
+            self.output.write_lines(line for _, line in rows)
+
+    def write_oddest(self) -> None:
+        self.output.write_lines(line for _, line in self._oddest_rows)
+
+    def _x_oddest(self, score: Score) -> float | None:
+        return score.nats_per_character / self.oddest if self.oddest else None
+
+    def _json(self, example: Example, score: Score, scored: Scored, i: int) -> Visible:
+        row: dict[str, Any] = {"number": example.number, "text": example.text}
+        row |= {"file": example.file} if len(self.options.sources) > 1 else {}
+        row |= {"characters": score.characters, "unknown": score.unknown, "nats": score.nats}
+        row |= score.per_character() | {"x_oddest": self._x_oddest(score)}
+        if len(scored.parts) > 1:
+            at = scored.of_text(i)
+            row["parts"] = {part: float(nats[at].sum()) for part, nats in scored.parts.items()}
+        return json_line("eval.example", row)
+
+    def _line(self, example: Example, score: Score, scored: Scored, i: int) -> Visible:
+        from charrnn.scores import in_bits
+
+        width, x_oddest = self.options.place_width, self._x_oddest(score)
         place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
         text = example.text.replace("\n", "\\n")
-        if output.is_terminal:
+        if self.output.is_terminal:
             nats = scored.nats[scored.of_text(i)]
-            text = excerpt(example.text, nats, output.window - width - 24)
+            text = excerpt(example.text, nats, self.output.window - width - 24)
+        bits = in_bits(score.nats_per_character)
         times = "-" if x_oddest is None else f"{x_oddest:.2f}"
-        line = f"{visible_line(place)[-width:]:>{width}}  {in_bits(loss):>9}  {times:>8}  {text}"
-        rows.append((loss, Visible(line)))
-    return rows
+        return Visible(f"{visible_line(place)[-width:]:>{width}}  {bits:>9}  {times:>8}  {text}")
 
 
 def excerpt(text: str, nats: Any, room: int) -> Visible:

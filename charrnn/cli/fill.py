@@ -28,7 +28,7 @@ from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.sample import as_read
 from charrnn.default_settings import FillConfig, Reading, Text, setting
 from charrnn.errors import CorpusError
-from charrnn.system import Visible, encodable, visible_line
+from charrnn.system import Visible, visible_line
 
 LEAST = 1e-6  # of the probability: less is not worth a note
 
@@ -60,12 +60,7 @@ def run(options: Options, console: Console) -> None:
             console.note(f"there is no {BLANK} or {GAP} to fill in: {text}")
         filled = fill(predictor, text, config)
         if options.as_json:
-            fillings = [
-                {"text": encodable(filling.text), "probability": filling.probability}
-                for filling in filled.fillings
-            ]
-            fields = {"fillings": fillings, "left_out": filled.left_out}
-            console.json("fill", {"text": encodable(text), **fields})
+            console.json("fill", filled.figures())
             continue
         lines = [Visible("")] if number > 1 else []
         if output.is_terminal:

@@ -29,9 +29,7 @@ from __future__ import annotations
 
 import math
 import os
-import unicodedata
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -42,11 +40,11 @@ from charrnn.cli.app import MODEL, CommandOptions, Source, flag, group, only_one
 from charrnn.cli.console import Console
 from charrnn.default_settings import COUNT, TEMPERATURE, SampleConfig, Text, Whole, setting
 from charrnn.errors import CharrnnError, CorpusError
-from charrnn.system import cores_for, encodable, path_of
+from charrnn.system import cores_for, path_of
 
 if TYPE_CHECKING:
     from charrnn.model import Model
-    from charrnn.sampler import Sample, Sampler
+    from charrnn.sampler import Conditions, Sample, Sampler
 
 USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
 MANY = 20_000  # samples for which processes are worth their start
@@ -108,17 +106,13 @@ class Options(CommandOptions):
 
 
 def run(options: Options, console: Console) -> None:
+    """Draw samples and write them. Raise CharrnnError if too few are as they should be."""
     from charrnn.mixture import combine
-    from charrnn.model import load
     from charrnn.sampler import Conditions, Sampler, choose, limit_length
     from charrnn.workers import open_executor
 
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
-    paths = options.models or (MODEL if os.path.lexists(MODEL) else USUAL,)
-    if paths == (USUAL,) and not options.models:
-        yours = "train one of your own: charrnn train FILE"
-        console.note(f"there is no {MODEL}, so {USUAL}, a model of the package, draws; {yours}")
-    models = [load(path) for path in paths]
+    models = load_models(options, console)
     predictor = combine([model.predictor(options.use) for model in models])
     prime = as_read(options.prime, models[0], console)
     shortest, longest = options.shortest, options.longest
@@ -145,24 +139,28 @@ def run(options: Options, console: Console) -> None:
             drawn = choose(sampler, options.count, conditions, best=options.best, share=share)
             for sample in drawn:
                 if options.as_json:
-                    console.json("sample", as_json(sample, temperature))
+                    console.json("sample", sample.figures() | {"temperature": temperature})
                 else:
                     console.result((between if samples else "") + sample.text + "\n")
                 samples.append(sample)
-
-    limited = sum(sample.ended == "limit" for sample in samples)
-    if limited:
-        which = "the sample" if len(samples) == 1 else f"{limited:,} of {len(samples):,} samples"
-        console.note(f"{which} reached --max-chars {config.max_characters} before the end")
-    if conditions.rejected:
-        reasons = [f"{count:,} {reason}" for reason, count in conditions.rejected.items()]
-        console.note(f"drew {conditions.drawn:,} samples, of which left out: {', '.join(reasons)}")
+    note_figures(samples, conditions, config.max_characters, console)
     if not known and not console.quiet:
         note_copies(samples, models, console)
     wanted = options.count * len(temperatures)
     if len(samples) < wanted:
         hint = "Lower -n, raise -t, or ask for less."
         raise CharrnnError(f"found only {len(samples):,} of {wanted:,} samples", hint)
+
+
+def load_models(options: Options, console: Console) -> list[Model]:
+    """Load the models that are named, else the usual file, else a model of the package."""
+    from charrnn.model import load
+
+    paths = options.models or (MODEL if os.path.lexists(MODEL) else USUAL,)
+    if paths == (USUAL,) and not options.models:
+        yours = "train one of your own: charrnn train FILE"
+        console.note(f"there is no {MODEL}, so {USUAL}, a model of the package, draws; {yours}")
+    return [load(path) for path in paths]
 
 
 def write_as_drawn(sampler: Sampler, console: Console) -> Sample:
@@ -178,16 +176,17 @@ def write_as_drawn(sampler: Sampler, console: Console) -> Sample:
     return Sample(0, text, math.nan, "limit" if piece else "end")
 
 
-def as_json(sample: Sample, temperature: float) -> dict[str, object]:
-    return {
-        "number": sample.number,
-        "text": encodable(sample.text),
-        "characters": len(sample.text),
-        "nats": round(sample.nats, 6),
-        "nats_per_character": round(sample.nats_per_character, 6),
-        "ended": sample.ended,
-        "temperature": temperature,
-    }
+def note_figures(
+    samples: Sequence[Sample], conditions: Conditions, longest: int, console: Console
+) -> None:
+    """Note how many samples have no end, and how many were drawn and left out."""
+    limited = sum(sample.ended == "limit" for sample in samples)
+    if limited:
+        which = "the sample" if len(samples) == 1 else f"{limited:,} of {len(samples):,} samples"
+        console.note(f"{which} reached --max-chars {longest} before the end")
+    if conditions.rejected:
+        reasons = [f"{count:,} {reason}" for reason, count in conditions.rejected.items()]
+        console.note(f"drew {conditions.drawn:,} samples, of which left out: {', '.join(reasons)}")
 
 
 def known_texts(models: Sequence[Model], options: Options, console: Console) -> set[str]:
@@ -233,11 +232,9 @@ def note_copies(samples: Sequence[Sample], models: Sequence[Model], console: Con
 
 def as_read(text: str, model: Model, console: Console, but: str = "") -> str:
     """Return a text of the command line, read as a corpus; note its unknown characters."""
-    with suppress(UnicodeError):  # bytes that the locale cannot decode may be UTF-8
-        text = os.fsencode(text).decode()
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    form = model.corpus.reading.normalize
-    text = text if form == "none" else unicodedata.normalize(form, text)
+    from charrnn.texts import read_typed
+
+    text = read_typed(text, model.corpus.reading.normalize)
     unknown = [symbol for symbol in model.vocabulary.unknown_in(text) if symbol not in but]
     if unknown:
         names = [f"{symbol} (U+{ord(symbol):04X})" for symbol in unknown[:NAMED]]

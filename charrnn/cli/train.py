@@ -285,12 +285,10 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     from rich.filesize import decimal
     from tqdm.std import tqdm
 
-    from charrnn.settings_for_corpus import FOREVER, plan
+    from charrnn.settings_for_corpus import known_settings, plan
 
     run, c, seconds = training.run, training.run.config, training.seconds_left
-    planned = plan(c, training.corpus)
-    settings = asdict(c) | ({"epochs": None} if c.epochs == FOREVER else {})
-    del settings["cores"]  # on which no figure depends
+    planned, settings = plan(c, training.corpus), known_settings(c)
     if options.as_json:
         facts = {"model": str(options.model), **training.facts(), "settings": settings}
         for name in ("memory_bytes", "steps_per_epoch", "steps"):
