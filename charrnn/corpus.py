@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from charrnn.counts import estimated_loss
 from charrnn.default_settings import CorpusConfig, Kind
 from charrnn.errors import CorpusError, SettingError
-from charrnn.reading import SEPARATORS, choose_cut, cut, join, name_of, text_of, texts_of
+from charrnn.reading import COLUMN_SEPARATORS, choose_cut, cut, join, name_of, text_of, texts_of
 from charrnn.tidy import HEADINGS, Tidied, mess_in_words, untidy
 from charrnn.vocabulary import END, END_CODE, Codes, Ids, Vocabulary, in_blocks
 
@@ -230,7 +230,7 @@ def table_in(firsts: Sequence[str], lines: Sequence[str]) -> list[Warned]:
     heading = min(headings, key=lambda field: field.casefold() == "id", default="")
     if len(lines) < ENOUGH:
         return []
-    for separator, word in SEPARATORS.items():
+    for separator, word in COLUMN_SEPARATORS.items():
         inner = Counter(line.strip(f"{separator} ").count(separator) for line in lines)
         often, count = inner.most_common(1)[0]
         if often and count >= NEARLY_ALL * len(lines):

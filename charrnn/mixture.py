@@ -29,7 +29,7 @@ Use = Literal["network", "counts", "both"]
 EVEN: Final = (0.5, 0.5)
 ENOUGH: Final = 500  # symbols in each half of a held-out text to which the exponents are fitted
 STRETCH: Final = 256  # symbols of each lane that the fit reads
-SETTLING: Final = 32  # of these that do not count: their context was not read
+WARM_UP: Final = 32  # of these that do not count: their context was not read
 PULL: Final = 1e-3  # towards equal exponents, where the text does not determine them
 SMALLEST: Final = 1e-300  # added to a mean of probabilities, so that its logarithm is finite
 MIXABLE_HEADS: Final = ("symbol", "halt")  # their logits are a distribution that includes END
@@ -154,7 +154,7 @@ def fit_exponents(predictor: Predictor, ids: Ids) -> tuple[float, ...]:
             h[x == END] = 0
         predictor.step(x, state)
         parts.append(np.stack([predictor.logits["network"], predictor.logits["counts"]], 2))
-    logits, y = np.concatenate(parts[SETTLING:]), text[SETTLING:].ravel()  # (N, K, 2), (N,)
+    logits, y = np.concatenate(parts[WARM_UP:]), text[WARM_UP:].ravel()  # (N, K, 2), (N,)
     rows, exponents = np.arange(len(y)), np.array(EVEN)
     tried: list[tuple[float, ...]] = []
     for _ in range(6):

@@ -31,7 +31,7 @@ from charrnn.export import ExportOptions, export_to
 from charrnn.filler import FillConfig, Filled, fill
 from charrnn.mixture import Predictor, Use
 from charrnn.model_contents import Checkpoint, CorpusRecord, Trained
-from charrnn.model_file import load_trained, locked, save_slim
+from charrnn.model_file import load_trained, locked_model, save_slim
 from charrnn.model_file import save as save_run
 from charrnn.network import Array64, Integers
 from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
@@ -272,7 +272,7 @@ class Model:
 
         Without a run, the file is slim and never replaces a file with a run.
         """
-        with locked(path, force=force):
+        with locked_model(path, force=force):
             if self.checkpoint is not None:
                 save_run(path, self.checkpoint)
                 return

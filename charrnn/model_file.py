@@ -134,7 +134,7 @@ def keep_old(name: Name) -> str | None:
 
 
 @contextmanager
-def one_writer(name: Name) -> Iterator[None]:
+def locked(name: Name) -> Iterator[None]:
     """Keep all other runs out of this block for the same file, or raise SaveError."""
     with target_of(name) as target:
         lock = target.with_name(f".{target.name}.lock")
@@ -364,9 +364,9 @@ def write(path: Name, trained: Trained, arrays: Arrays) -> None:
 
 
 @contextmanager
-def locked(path: Name, *, force: bool) -> Iterator[None]:
+def locked_model(path: Name, *, force: bool) -> Iterator[None]:
     """Lock a model file. Raise SaveError for another file in its place, unless forced."""
-    with one_writer(path):
+    with locked(path):
         if not force and os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
             what = f"{os.fspath(path)} already exists, and charrnn has not written it"
             raise errors.SaveError(what, "Name another file, or add [force] to replace it.")

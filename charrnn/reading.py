@@ -34,7 +34,7 @@ from charrnn.system import NAMES, path_of, question
 from charrnn.tidy import Tidied, clean, clean_lines
 from charrnn.vocabulary import END_CODE, Codes, codes_of
 
-SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}  # of tables
+COLUMN_SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}  # of tables
 UNPACKERS: Final[dict[str, Callable[[], Any]]] = {  # by the suffix of a file
     ".gz": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
     ".xz": lzma.LZMADecompressor,
@@ -134,7 +134,7 @@ def column_of(text: str, column: str, name: str) -> str:
     tabs, where they are characters.
     """
     head = text.lstrip().split("\n", 1)[0]
-    separator = max(SEPARATORS, key=head.count)
+    separator = max(COLUMN_SEPARATORS, key=head.count)
     is_tabbed = separator == "\t" and "\t" in head
     quoting: Literal[0, 3] = csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL
     table = csv.reader(io.StringIO(text, "\n"), delimiter=separator, quoting=quoting, strict=True)

@@ -35,7 +35,7 @@ from charrnn.errors import (
 from charrnn.mixture import Predictor, Use, fit_mixture
 from charrnn.model import Model
 from charrnn.model_contents import Checkpoint, CorpusRecord, copy_best, record_of
-from charrnn.model_file import keep_old, locked, remedy
+from charrnn.model_file import keep_old, locked_model, remedy
 from charrnn.model_file import load as load_run
 from charrnn.model_file import save as save_run
 from charrnn.network import Array64
@@ -104,7 +104,7 @@ class Run(Iterator[Event]):
         path: The name of the file, which ends in .npz.
         force: Replace a file that is no model.
         """
-        with locked(path, force=force), self._between_steps:
+        with locked_model(path, force=force), self._between_steps:
             save_run(path, self.checkpoint)
 
 

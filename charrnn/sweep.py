@@ -25,7 +25,7 @@ from charrnn.counts import Baseline
 from charrnn.default_settings import CorpusConfig, option_of
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError
 from charrnn.model_contents import Checkpoint, CorpusRecord
-from charrnn.model_file import one_writer, remedy, save
+from charrnn.model_file import locked, remedy, save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import begin, configure, measure
 from charrnn.settings_for_corpus import check_agreement
@@ -169,7 +169,7 @@ def open_folder(path: Path, *, resume: bool) -> Iterator[Folder]:
     if not resume and os.path.lexists(rows_file):
         raise SaveError(f"{path} holds a sweep", "Resume it, or name another folder.")
     path.mkdir(parents=True, exist_ok=True)
-    with one_writer(rows_file), closing(LineFile(rows_file)) as file:
+    with locked(rows_file), closing(LineFile(rows_file)) as file:
         file.cut_torn_line()
         folder = Folder(path, file, {})
         for number, line in enumerate(file.lines(), 1):

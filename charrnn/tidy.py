@@ -16,10 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-BULLET: Final = re.compile(r"(?:[-*+•‣◦▪●·–—]\s+(?:\[[ xX]\]\s+)?|[•‣◦▪●])(?=\S)")
+CLEAR_BULLETS: Final = "•‣◦▪●"  # need no space after them
+BULLETS: Final = rf"{CLEAR_BULLETS}*+·–—-"
+BULLET: Final = re.compile(rf"(?:[{BULLETS}]\s+(?:\[[ xX]\]\s+)?|[{CLEAR_BULLETS}])(?=\S)")
 NUMBER: Final = re.compile(r"(?:\d{1,9}[.)]|\(\d{1,9}\))\s+(?=\S)")
 MARKS: Final = re.compile(r"(?<=\S)\s*[,;]+$")
-EMPTY: Final = re.compile(r"(?:[-*+•‣◦▪●·–—,;]|\d{1,9}[.)]|\(\d{1,9}\))+")
+EMPTY: Final = re.compile(rf"(?:[,;{BULLETS}]|\d{{1,9}}[.)]|\(\d{{1,9}}\))+")
 COMMENT: Final = re.compile(r"#(?:[\s#!]|$)|//")
 QUOTES: Final = ('""', "''", "“”", "„“", "„”", "‘’", "«»", "»«", "‹›", "``", "「」")
 HEADINGS: Final = {  # of columns and lists

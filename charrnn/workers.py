@@ -35,7 +35,7 @@ Executor = Callable[..., Iterator[Any]]  # from work and groups to results, in_o
 
 AHEAD = 3  # groups a worker that are sent before the oldest result is back
 TICK = 0.5  # seconds between two looks at the workers
-PATIENCE = 30.0  # seconds for a scheduler to answer, and to have a worker
+SCHEDULER_PATIENCE = 30.0  # seconds for a scheduler to answer, and to have a worker
 RESULTS_STAY = "What is done so far is kept."
 KILLED = "a worker process was killed"
 VERSIONS = f"charrnn {charrnn.__version__} and numpy {np.__version__}"
@@ -148,7 +148,8 @@ def _end_with(parent: int) -> None:
 def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
     """Open the workers of a scheduler, typed as its address or as the file it wrote."""
     client = _connect(scheduler)
-    ask = partial(client.sync, callback_timeout=PATIENCE)  # or its methods would wait for ever
+    # Without a timeout, its methods would wait for ever.
+    ask = partial(client.sync, callback_timeout=SCHEDULER_PATIENCE)
 
     def count_workers() -> int:
         ask(client.wait_for_workers, 1)
@@ -157,7 +158,7 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
     try:
         count_workers()
         # To broadcast the value can hang while a worker joins.
-        value = ask(client.scatter, shared, hash=False, callback_timeout=10 * PATIENCE)
+        value = ask(client.scatter, shared, hash=False, callback_timeout=10 * SCHEDULER_PATIENCE)
         work = partial(client.get_executor(pure=False).submit, _work_for_client, VERSIONS, value)
         yield partial(share_out, work, count_workers)
     except TimeoutError:
@@ -189,7 +190,7 @@ def _connect(scheduler: str) -> Any:
 
     place = {"scheduler_file" if os.path.isfile(scheduler) else "address": scheduler}
     try:
-        return QuietClient(timeout=PATIENCE, set_as_default=False, **place)
+        return QuietClient(timeout=SCHEDULER_PATIENCE, set_as_default=False, **place)
     except Exception as error:
         what = f"no Dask scheduler answers at {scheduler} ({type(error).__name__})"
         hint = "Give its address, such as tcp://HOST:8786, or the file that it wrote."

@@ -202,7 +202,7 @@ def stored(tmp_path: Path) -> Path:
 def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")  # to open it would wait for ever
     for path in (tmp_path / "pipe", tmp_path):
-        with pytest.raises(SaveError), model_file.locked(path, force=False):
+        with pytest.raises(SaveError), model_file.locked_model(path, force=False):
             pass
 
 
@@ -291,16 +291,16 @@ def test_fault_19_a_folder_that_is_read_only_is_said_before_training(trained: Pr
 def test_fault_23_a_lock_keeps_others_out_and_goes_with_its_holder(tmp_path: Path) -> None:
     path, lock = tmp_path / "m.npz", tmp_path / ".m.npz.lock"
     lock.touch()  # of a run that was killed
-    with model_file.one_writer(path), pytest.raises(errors.SaveError), model_file.one_writer(path):
+    with model_file.locked(path), pytest.raises(errors.SaveError), model_file.locked(path):
         pass
     assert not lock.exists()
-    code = "import time; from charrnn.model_file import one_writer as lock\nwith lock('m.npz'):\n"
+    code = "import time; from charrnn.model_file import locked as lock\nwith lock('m.npz'):\n"
     command = [*PYTHON, "-uc", f"{code}  print()\n  time.sleep(60)"]
     with going(command, tmp_path, NOTHING) as child:  # at its end it is killed
         child.until(lambda: child.out == "\n")
-        with pytest.raises(errors.SaveError), model_file.one_writer(path):
+        with pytest.raises(errors.SaveError), model_file.locked(path):
             pass
-    with model_file.one_writer(path):
+    with model_file.locked(path):
         pass
 
 
@@ -315,7 +315,7 @@ def test_fault_23_a_lock_that_its_holder_removes_meanwhile_keeps_nobody_out(
         flock(file, how)
 
     monkeypatch.setattr(fcntl, "flock", take)
-    with pytest.raises(errors.SaveError), model_file.one_writer(tmp_path / "m.npz"):
+    with pytest.raises(errors.SaveError), model_file.locked(tmp_path / "m.npz"):
         pass
     assert lock.exists()
 

@@ -195,10 +195,10 @@ def check_output(path: Path, option: str, *inputs: Path | str, force: bool) -> N
 
 def save(path: Path, content: bytes, option: str, model: Path, *, force: bool) -> None:
     """Write the file of an option, whole or not at all."""
-    from charrnn.model_file import one_writer, replaced
+    from charrnn.model_file import locked, replaced
 
     check_output(path, option, model, force=force)
-    with one_writer(path), replaced(path) as file:
+    with locked(path), replaced(path) as file:
         file.write(content)
 
 

@@ -53,7 +53,7 @@ def run(options: Options, console: Console) -> None:
     import numpy as np
 
     from charrnn.model import load
-    from charrnn.model_file import one_writer, replaced
+    from charrnn.model_file import locked, replaced
 
     path, model = options.output, load(options.model)
     if path is not None:
@@ -66,7 +66,7 @@ def run(options: Options, console: Console) -> None:
         for text, vector in zip(texts, vectors, strict=True):
             console.json("embed", {"text": encodable(text), "vector": vector.tolist()})
         return
-    with one_writer(path), replaced(path) as file:
+    with locked(path), replaced(path) as file:
         np.save(file, vectors)
     console.note(f"{count(len(texts), 'vector')} of {model.config.hidden:,} numbers: {path}")
 

@@ -47,7 +47,7 @@ class Options(CommandOptions):
 
 
 def run(options: Options, console: Console) -> None:
-    from charrnn.filler import BLANK, GAP, fill
+    from charrnn.filler import BLANK, GAP, figures_of, fill
     from charrnn.model import load
 
     console.note_if_waiting(options.texts)
@@ -60,7 +60,7 @@ def run(options: Options, console: Console) -> None:
             console.note(f"there is no {BLANK} or {GAP} to fill in: {text}")
         filled = fill(predictor, text, config)
         if options.as_json:
-            console.json("fill", filled.figures())
+            console.json("fill", figures_of(filled))
             continue
         lines = [Visible("")] if number > 1 else []
         if output.is_terminal:

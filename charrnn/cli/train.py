@@ -92,7 +92,7 @@ class Options(CorpusOptions):
 def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
     from charrnn.cli.progress import Progress
-    from charrnn.model_file import check_writable, locked
+    from charrnn.model_file import check_writable, locked_model
     from charrnn.system import watched
     from charrnn.training.loop import Done, train
 
@@ -101,7 +101,7 @@ def run(options: Options, console: Console) -> None:
     if options.dry_run:
         show_dry_run(prepare(options, console), options, console)
         return
-    with ExitStack() as stack, locked(options.model, force=options.resume or options.force):
+    with ExitStack() as stack, locked_model(options.model, force=options.resume or options.force):
         training = prepare(options, console)
         run = training.run
         first_step = run.state.step

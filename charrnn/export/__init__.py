@@ -60,7 +60,7 @@ def export_to(
     from charrnn import model_file
 
     suffix, options = options.suffix_for(path), replace(options, name=Path(path).stem)
-    with model_file.one_writer(path):
+    with model_file.locked(path):
         if os.path.lexists(path) and not force:
             what = f"{os.fspath(path)} is there already"
             raise SaveError(what, "Name another file, or say force=True.")

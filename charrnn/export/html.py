@@ -22,11 +22,11 @@ from charrnn.scores import BOUNDS, band_names, in_bits
 from charrnn.system import STEERING, visible
 from charrnn.unfold import Unfolding
 
-SEVERAL: Final = 10  # texts shown at first, if they are short
+SHOWN_AT_FIRST: Final = 10  # texts shown at first, if they are short
 LONG_NAME: Final = 25  # characters
 STATES: Final = dict(zip("stuvwxy", ("-1", "-⅔", "-⅓", "0", "⅓", "⅔", "1"), strict=True))
 
-NAMES: Final = "abcdefg"  # the CSS class of each band
+BAND_CLASSES: Final = "abcdefg"  # the CSS class of each band
 # The ink and the background of each band but the lowest, which is plain.
 LIGHT: Final = (
     "var(--ink) #fbf0cf",
@@ -79,8 +79,8 @@ def export(trained: Trained, title: str) -> bytes:
         "title": escape(visible(title)),
         "kind": "names" if are_names else "texts",
         "style": style,
-        "count": str(SEVERAL if is_short else 1),
-        "legend": legend(dict(zip(NAMES, band_names(), strict=True))),
+        "count": str(SHOWN_AT_FIRST if is_short else 1),
+        "legend": legend(dict(zip(BAND_CLASSES, band_names(), strict=True))),
         "about": about(trained),
         "facts": plain_json(facts),
         "numbers": in_base64(encode(trained.model.parameters)),
@@ -137,13 +137,12 @@ def colours_in_css() -> dict[str, str]:
     light, dark = (
         " ".join(
             f"--{name}-ink: {ink}; --{name}: {ground};"
-            for name, (ink, ground) in zip(NAMES[1:], map(str.split, colours), strict=True)
+            for name, (ink, ground) in zip(BAND_CLASSES[1:], map(str.split, colours), strict=True)
         )
         for colours in (LIGHT, DARK)
     )
-    bands = "\n".join(
-        f".{name} {{ color: var(--{name}-ink); background: var(--{name}); }}" for name in NAMES[1:]
-    )
+    paint = ".{0} {{ color: var(--{0}-ink); background: var(--{0}); }}"
+    bands = "\n".join(map(paint.format, BAND_CLASSES[1:]))
     return {"light": light, "dark": dark, "bands": bands}
 
 

@@ -110,7 +110,7 @@ class Epoch:
 
 STRETCHES = 16  # taken from texts that are few and long, because some may be easier
 SHORTEST = 1 << 8  # symbols of a stretch
-SETTLING = 1 << 5  # symbols of a stretch that do not count: their context was not read
+WARM_UP = 1 << 5  # symbols of a stretch that do not count: their context was not read
 
 Excerpt = tuple[Examples, NDArray[np.bool_]]  # examples to score, and which of their symbols count
 
@@ -127,7 +127,7 @@ def excerpt_of(examples: Examples, most: int) -> Excerpt:
     length = min(most, max(SHORTEST, most // STRETCHES))
     places = np.linspace(0, total - length, most // length, dtype=np.int64)
     ids = examples.ids[places[:, None] + np.arange(length)].ravel()
-    counted = np.tile(np.arange(length) >= SETTLING, len(places))
+    counted = np.tile(np.arange(length) >= WARM_UP, len(places))
     counted[:length] = True
     return Examples(ids), counted
 
@@ -143,6 +143,9 @@ def excerpt_of(examples: Examples, most: int) -> Excerpt:
 # follows from the seed and the step number: a resume needs no state.
 
 
+FADES_FROM = 0.5  # the share of a run from which the noise grows weaker
+
+
 class Noise:
     """The noise of one training step after another: shares of units, weights and characters."""
 
@@ -155,7 +158,7 @@ class Noise:
 
     def begin(self, step: int, done: float) -> None:
         """Begin a step; ``done`` is the share of the run so far."""
-        self._strength = min(1.0, 2 * (1 - done))
+        self._strength = min(1.0, (1 - done) / (1 - FADES_FROM))
         if self.is_on:  # a generator costs 4% of a step of 64 units
             numbers = np.random.SFC64([self.config.seed, REGULARIZATION, step])
             self._rng = np.random.Generator(numbers)
