@@ -411,19 +411,19 @@ class Metrics:
 
     def _cut_back(self, name: str | None, place: tuple[int, bool]) -> bool:
         """Cut off lines that come again. Return True if the file ends with the run of this name."""
-        kept = size = 0  # bytes
+        kept_bytes = read_bytes = 0
         is_this_run = False
         for line in self._file.lines():
             if is_torn(line):
                 break
             kind, step, run = self._read(line)
-            size += len(line)
+            read_bytes += len(line)
             comes_again = (step, kind == CHECKUP) > place
             if kind == RUN:
                 is_this_run = run == name and not comes_again
             if not (is_this_run and comes_again):
-                kept = size
-        self._file.cut(kept)
+                kept_bytes = read_bytes
+        self._file.cut(kept_bytes)
         return is_this_run
 
     def _read(self, line: bytes) -> tuple[str, int, str | None]:

@@ -384,18 +384,18 @@ class Page:
         return [param for param in first if "completion" not in param.name]
 
     def format_help(self: Any, ctx: Context, formatter: Any) -> None:
-        page, examples, more = copy(self), self.epilog, 0
+        page, examples, unshown = copy(self), self.epilog, 0
         page.epilog = None
         if ctx.find_root().obj["short"]:
             ctx.meta["charrnn.short"] = True
             page.help = self.help.partition("\n\n")[0]
             shown = 1 if isinstance(self, Commands) else SHORT_EXAMPLES
             examples = "\n".join(examples.split("\n\n")[:shown])
-            more = len(self.params) + 1 - len(self.get_params(ctx))  # with --help
+            unshown = len(self.params) + 1 - len(self.get_params(ctx))  # with --help
         super(Page, page).format_help(ctx, formatter)  # type: ignore[misc]
         lines = examples.splitlines()
-        if more and isinstance(self, Command):
-            lines += ["", f"{more} more options: {ctx.command_path} --help"]
+        if unshown and isinstance(self, Command):
+            lines += ["", f"{unshown} more options: {ctx.command_path} --help"]
         print_examples(lines)
 
 
