@@ -30,7 +30,7 @@ EVEN: Final = (0.5, 0.5)
 ENOUGH: Final = 500  # symbols in each half of a held-out text to which the exponents are fitted
 STRETCH: Final = 256  # symbols of each lane that the fit reads
 WARM_UP: Final = 32  # of these that do not count: their context was not read
-PULL: Final = 1e-3  # towards equal exponents, where the text does not determine them
+PULL: Final = 1e-3  # towards EVEN, where the text does not determine the exponents
 SMALLEST: Final = 1e-300  # added to a mean of probabilities, so that its logarithm is finite
 MIXABLE_HEADS: Final = ("symbol", "halt")  # their logits are a distribution that includes END
 OTHER_VOCABULARY: Final = "Use models with the same vocabulary, such as models of the same texts."
@@ -142,8 +142,8 @@ def fit_mixture(predictor: Predictor, held_out: Ids) -> tuple[float, ...]:
 def fit_exponents(predictor: Predictor, ids: Ids) -> tuple[float, ...]:
     """Return the two exponents with the lowest loss on evenly spaced stretches of a text.
 
-    The loss, with a small penalty on unequal exponents, is convex in them: a few of Newton's steps
-    find its minimum.
+    A small penalty pulls them towards EVEN. With it, the loss is convex in them, and a few of
+    Newton's steps find its minimum.
     """
     lanes = min(-(-len(ids) // STRETCH), 32, 2 + 8000 // predictor.vocabulary.symbols)
     starts = np.linspace(0, len(ids) - STRETCH, lanes, dtype=np.int64)

@@ -431,7 +431,7 @@ class Metrics:
         try:
             row = parse_line(line)
             return row["schema"], int(row["step"]), row.get("run")
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             what = f"{self._path} holds lines that are not metrics of charrnn"
             raise CharrnnError(what, "Name another file with [metrics].") from error
 

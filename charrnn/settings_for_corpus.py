@@ -179,9 +179,10 @@ def usual_parts(hidden: int, lanes: int, cores: int | None) -> int:
 
 
 def fit_network(config: TrainConfig, symbols: int, share: float, counting: float) -> dict[str, Any]:
-    """Return sizes, passes, rate and noise. They suit each other and the settings that are given.
+    """Return sizes, passes, epochs, rate and noise that suit each other and what is given.
 
-    ``share`` is below 1 for a run that starts from a model; ``counting`` is the loss of n-grams.
+    ``share`` is the part of a fresh start that a run takes: below 1 for a short list and a model to
+    start from. ``counting`` is the loss of n-grams.
     """
     recipe = recipe_of(config.cell)
     layers = config.layers or (1 if config.cell == "output" else 2)

@@ -321,6 +321,15 @@ def test_fault_25_metrics_have_a_line_for_each_step_and_check_up(program: Progra
     program.refuses(*line, what="/dev/full cannot be written", hint="", by=CHARRNN)
 
 
+@pytest.mark.parametrize("row", ["[]", "{}", '{"schema": "charrnn.step/2", "step": 1e999}', "\xff"])
+def test_a_file_with_other_lines_than_metrics_is_refused(program: Program, row: str) -> None:
+    program.write("run.jsonl", f"{row}\n")
+    line = ("train", "names.txt", *BRIEF, "--metrics", "run.jsonl")
+    what = "run.jsonl holds lines that are not metrics of charrnn"
+    program.refuses(*line, what=what, hint="Name another file with --metrics.")
+    assert (program / "run.jsonl").read_text() == f"{row}\n"
+
+
 def test_metrics_are_on_the_disk_before_the_model_that_has_their_steps(
     program: Program, disk_calls: list[str]
 ) -> None:

@@ -101,7 +101,8 @@ def run(options: Options, console: Console) -> None:
     if options.dry_run:
         show_dry_run(prepare(options, console), options, console)
         return
-    with ExitStack() as stack, locked_model(options.model, force=options.resume or options.force):
+    may_replace = options.resume or options.force
+    with locked_model(options.model, force=may_replace), ExitStack() as stack:
         training = prepare(options, console)
         run = training.run
         first_step = run.state.step
