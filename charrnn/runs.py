@@ -24,7 +24,7 @@ from typing import Any
 
 from charrnn.corpus import Corpus, Texts, corpus_of
 from charrnn.counts import Baseline, Ngrams, baselines, sample_of
-from charrnn.default_settings import CorpusConfig, Fitted, TrainConfig
+from charrnn.default_settings import AUTOMATIC, CorpusConfig, Fitted, TrainConfig
 from charrnn.errors import (
     CharrnnError,
     DivergedError,
@@ -284,7 +284,7 @@ def raise_limits(
     cores = fixed.pop("cores", None)  # may change: parts decide the numbers
     fits = asdict(fit_settings(TrainConfig(**{**had, **fixed}), corpus))
     check_agreement(path, had, {name: fits[name] for name in fixed}, LEAVE_OUT)
-    if config.patience == 0 and raised:
+    if config.patience == AUTOMATIC and raised:  # who raises a limit wants to reach it
         raised.setdefault("patience", None)
     return replace(config, **raised, cores=cores)
 

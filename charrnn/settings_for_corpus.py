@@ -11,9 +11,10 @@ import numpy as np
 
 from charrnn.corpus import Corpus
 from charrnn.counts import COUNTED
-from charrnn.default_settings import LARGEST, Fitted, TrainConfig
+from charrnn.default_settings import AUTOMATIC, LARGEST, Fitted, TrainConfig
 from charrnn.errors import CharrnnError, CorpusError, ResumeError, SettingError, in_words
-from charrnn.network.parameters import Architecture, LanguageModel, architecture_of
+from charrnn.network.cells import CELLS
+from charrnn.network.parameters import LanguageModel, architecture_of
 from charrnn.training.batches import Epoch
 from charrnn.training.loop import LEAST_SCORED, MOMENTS, TRAINED_PER_SCORED
 
@@ -30,7 +31,6 @@ CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too cost
 FEWEST_CHECKUPS = 8  # with fewer, each scores a part of the held-out text
 WORTHWHILE = 800_000  # units squared x lanes, from which two processes are faster than one
 FEWEST_LANES = 8  # of a part, where many are asked for
-FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr", "epochs")
 
 
 @dataclass(frozen=True)
@@ -66,28 +66,30 @@ GATED_SIZES = (
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the settings of a cell follow from a corpus and the products of weights in a run.
-
-    The defaults are those of tanh units.
-    """
+    """How the settings of a cell follow from a corpus. The defaults are those of tanh units."""
 
     sizes: tuple[Size, ...] = TANH_SIZES
-    products: float = 3e9  # of a run without minutes, by the root of the symbols
-    readings: float = 14  # symbols to read for each weight; fewer need a smaller network
-    often: float = math.inf  # passes; a run that could have more, and more steps, is larger
-    dropout: float = 0.3  # at most
-    # passes x weights / symbols: none is dropped up to the first, all from the second, and between
-    # them a share by their logarithms
+    # A run without minutes computes so many products of weights, times the root of the symbols.
+    products: float = 3e9
+    # A run reads so many symbols for each weight; if it cannot, the network is smaller.
+    symbols_per_weight: float = 14
+    # A run that has time for more passes, and for more steps than ``few_steps``, grows the network.
+    passes_before_growing: float = math.inf
+    most_dropout: float = 0.3
+    # Noise grows by the logarithm of passes x weights / symbols: from none at the first number to
+    # ``most_dropout``, or to a dropconnect of 0.4, at the second.
     dropout_from: tuple[float, float] = (15, 400)
-    dropconnect_from: tuple[float, float] = (35, 610)  # to 0.4
-    blank: float = 0.05  # as a fraction of dropconnect
-    lr: float = 0.004  # of a run of so many steps or more
-    steps: float = 1200  # fewer need a higher rate
-    targets: float = 512  # of a step; smaller ones need a lower rate, and no higher for few steps
-    calls: float = 8e5  # products that take as long as the other work of a step, for all lanes
-    clear: tuple[float, float] = (1.55, 1.6)  # nats of counting, from which ``easy`` rises to 1
-    easy: float = 0.75  # the share of both that suits held-out text which counting predicts well
-    work: float = 2e9  # symbols read x hidden; longer or wider runs need a lower rate
+    dropconnect_from: tuple[float, float] = (35, 610)
+    blank_share: float = 0.05  # blank is this share of dropconnect
+    # Held-out text of which counting has the first loss or less is easy, and needs this share of
+    # the noise. From the second loss on, text needs it all.
+    easy_nats: tuple[float, float] = (1.55, 1.6)
+    easy_noise: float = 0.75
+    lr: float = 0.004
+    few_steps: float = 1200  # a run of fewer steps has a higher rate
+    small_step: float = 512  # a step of fewer targets has a lower rate
+    most_work: float = 2e9  # a run of more symbols x hidden has a lower rate
+    overhead: float = 8e5  # the work of a step beside its products takes as long as so many
 
     def at(self, symbols: int, name: str) -> float:
         """Return a value of the sizes for a number of symbols, interpolated between powers."""
@@ -103,19 +105,19 @@ TANH = Recipe()
 GRU = Recipe(
     sizes=GATED_SIZES,
     products=6e9,
-    readings=8,
-    often=5,
+    symbols_per_weight=8,
+    passes_before_growing=5,
     dropout_from=(4.5, 30),
     dropconnect_from=(17.5, 640),
-    clear=(1.5, 1.6),
-    easy=0.5,
-    blank=0.25,
-    steps=2200,
-    targets=1,
-    calls=1.7e6,
-    work=math.inf,
+    blank_share=0.25,
+    easy_nats=(1.5, 1.6),
+    easy_noise=0.5,
+    few_steps=2200,
+    small_step=1,
+    most_work=math.inf,
+    overhead=1.7e6,
 )
-LSTM = replace(GRU, lr=0.006, clear=(1.35, 1.45))
+LSTM = replace(GRU, lr=0.006, easy_nats=(1.35, 1.45))
 
 
 def recipe_of(cell: str) -> Recipe:
@@ -124,7 +126,7 @@ def recipe_of(cell: str) -> Recipe:
 
 def weights_of(hidden: int, layers: int, cell: str) -> int:
     """Return the weights between units, which take most of the time."""
-    return Architecture(1, 1, 1, cell).cell.gates * (2 * layers - 1) * hidden**2
+    return CELLS[cell].gates * (2 * layers - 1) * hidden**2
 
 
 def fit_settings(
@@ -133,41 +135,160 @@ def fit_settings(
     """Return the settings with every open one chosen, none larger than the corpus can fill."""
     symbols = len(corpus.train.ids)
     if config.bptt == 0:
-        longest = int(np.max(np.diff(corpus.train.starts)))  # symbols of an example, with its END
-        if longest > LARGEST:
-            what = f"bptt 0 means the longest example, and that has {longest:,} symbols"
-            raise SettingError(what, f"It may be a whole number up to {LARGEST}.", "bptt")
-        config = replace(config, bptt=longest)
-    share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
+        config = replace(config, bptt=longest_example(corpus))
+    start_share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
+    fit = NetworkFit(config, symbols, start_share)
     typed = {name: value for name, value in asdict(config).items() if value is not None}
-    network = fit_network(config, symbols, share, corpus.counting_loss)
-    chosen = {**asdict(recipe_of(config.cell).nearest(symbols)), **network, **typed}
-    bptt = min(chosen["bptt"], symbols)
-    batch = max(1, min(chosen["batch"], symbols // bptt))
-    steps = -(-(int(chosen["passes"] * symbols) + 1) // (batch * bptt))
-    check_every = config.check_every or usual_checks(len(corpus.held_out.ids), batch * bptt, steps)
-    parts = config.parts or usual_parts(chosen["hidden"], batch, config.cores)
-    fitted = {
+    settings = fit.settings() | fit.noise(corpus.counting_loss) | typed
+    nearest = recipe_of(config.cell).nearest(symbols)
+    bptt = min(config.bptt or nearest.bptt, symbols)
+    batch = max(1, min(config.batch or nearest.batch, symbols // bptt))
+    steps = ceil_div(int(fit.start_share * fit.passes * symbols) + 1, batch * bptt)
+    usual = usual_checks(len(corpus.held_out.ids), batch * bptt, steps)
+    parts = config.parts or usual_parts(fit.hidden, batch, config.cores)
+    settings |= {
         "bptt": bptt,
         "batch": batch,
-        "check_every": check_every,
+        "check_every": config.check_every or usual,
         "warmup": min(200, steps // 20) if config.warmup is None else config.warmup,
         "parts": min(parts, batch),
         "patience": config.patience,
     }
-    if config.epochs is None and chosen["epochs"] != FOREVER and len(corpus.held_out):
-        fitted["patience"] = config.patience or 0
-    return Fitted(**{name: chosen[name] for name in (*typed, *FITTED)} | fitted)
+    chosen_length = config.epochs is None and settings["epochs"] != FOREVER
+    if chosen_length and config.patience is None and len(corpus.held_out):
+        settings["patience"] = AUTOMATIC
+    return Fitted(**settings)
+
+
+def longest_example(corpus: Corpus) -> int:
+    """Return the symbols of the longest example, with its END; SettingError if it is too long."""
+    longest = int(np.max(np.diff(corpus.train.starts)))
+    if longest > LARGEST:
+        what = f"bptt 0 means the longest example, and that has {longest:,} symbols"
+        raise SettingError(what, f"It may be a whole number up to {LARGEST}.", "bptt")
+    return longest
+
+
+def ceil_div(number: int, divisor: int) -> int:
+    """Return the quotient, rounded up."""
+    return -(-number // divisor)
+
+
+class NetworkFit:
+    """The choice of a network, its passes, rate and noise. Each line follows from those above it.
+
+    All are those of a fresh start. A run that starts from a model, with a list of few symbols,
+    makes a share of the passes, with a share of the rate.
+    """
+
+    def __init__(self, config: TrainConfig, symbols: int, start_share: float) -> None:
+        recipe = recipe_of(config.cell)
+        self.config, self.symbols, self.recipe = config, symbols, recipe
+        self.start_share = 1.0 if config.epochs else max(LEAST_PASSES, start_share)  # of the passes
+        self.lr_share = max(LEAST_LR, start_share)
+        self.cores = config.cores or USUAL_CORES
+        self.layers = config.layers or (1 if config.cell == "output" else 2)
+        self.batch = config.batch or recipe.at(symbols, "batch")
+        bptt = config.bptt or recipe.at(symbols, "bptt")
+        self.targets = min(symbols, self.batch * bptt)  # of a step
+        self.products = self.products_of_run()
+        self.usual_hidden = self.choose_hidden()
+        self.hidden = config.hidden or self.usual_hidden
+        self.weights = weights_of(self.hidden, self.layers, config.cell)
+        self.wanted_passes = config.epochs or self.choose_passes()
+        self.passes = self.wanted_passes
+        if config.minutes is not None:
+            self.passes = min(self.passes, self.affordable_passes())
+        self.steps = self.passes * symbols / self.targets
+
+    def products_of_run(self) -> float:
+        """Return how many products of weights the run computes, one a weight and symbol."""
+        if self.config.minutes is not None:
+            return 60 * self.config.minutes * self.cores * SPEED
+        return self.recipe.products * math.sqrt(min(self.symbols, self.recipe.sizes[-1].symbols))
+
+    def choose_hidden(self) -> int:
+        """Return the units of a layer that the text can fill and the run can afford.
+
+        With w weights in a network of one unit, a run computes  products = w hidden^2 symbols read.
+        """
+        recipe, square = self.recipe, weights_of(1, self.layers, self.config.cell)
+        many_passes, many_steps = recipe.passes_before_growing, recipe.few_steps
+        least_read = max(many_passes * self.symbols, many_steps * self.targets)
+        by_time = math.sqrt(self.products / square / least_read)
+        # symbols read = symbols per weight x w hidden^2
+        by_weights = math.pow(self.products / recipe.symbols_per_weight / square**2, 0.25)
+        hidden = min(recipe.at(self.symbols, "hidden"), max(by_time, by_weights))
+        return max(8, 8 * round(hidden / 8))
+
+    def choose_passes(self) -> float:
+        """Return the passes without a time limit, or those of a smaller network with time enough.
+
+        A network that is smaller than this text can fill learns from more passes. Without minutes,
+        the passes are those of the usual network, also for another one.
+        """
+        passes = self.recipe.at(self.symbols, "passes")
+        if self.config.minutes is not None:
+            return passes * max(1, (self.recipe.at(self.symbols, "hidden") / self.hidden) ** 2)
+        weights = weights_of(self.usual_hidden, self.layers, self.config.cell)
+        return min(passes, max(1, self.products / (weights * self.symbols)))
+
+    def affordable_passes(self) -> float:
+        """Return the passes that the minutes suffice for; no process shares the overhead."""
+        overhead = self.cores * self.recipe.overhead / self.batch
+        return self.products / ((self.weights + overhead) * self.symbols) / self.start_share
+
+    def settings(self) -> dict[str, Any]:
+        """Return the sizes, the epochs and the rate of the run."""
+        epochs = max(1, round(self.start_share * self.passes))
+        return {
+            "hidden": self.hidden,
+            "layers": self.layers,
+            "epochs": FOREVER if self.passes < self.wanted_passes else epochs,
+            "lr": float(f"{self.lr_share * self.lr():.2g}"),
+        }
+
+    def lr(self) -> float:
+        """Return the learning rate: lower for small steps and long runs, higher for few steps."""
+        recipe, targets = self.recipe, self.targets
+        usual_targets = recipe.at(self.symbols, "batch") * recipe.at(self.symbols, "bptt")
+        small = targets / min(usual_targets, recipe.small_step)
+        long = recipe.most_work / (self.passes * self.symbols * self.hidden)
+        narrow = math.pow(WIDE / min(WIDE, max(NARROW, self.hidden)), 0.75)
+        few = recipe.few_steps / self.steps * min(1.0, targets / recipe.small_step)
+        rate = min(HIGHEST_LR, recipe.lr * max(1.0, narrow * few))
+        return math.sqrt(min(1.0, small, long)) * rate
+
+    def noise(self, counting: float) -> dict[str, float]:
+        """Return the shares that are dropped. Weights that read a text more often need more.
+
+        Text of which counting has a low loss needs less, and so does a run that ends early.
+        """
+        recipe, reuse = self.recipe, self.passes * self.weights / self.symbols
+
+        def risen(ends: tuple[float, float]) -> float:
+            return float(np.interp(math.log(reuse), np.log(ends), (0, 1)))
+
+        settled = max(self.steps / SETTLED, self.passes / self.wanted_passes)
+        needed = float(np.interp(counting, recipe.easy_nats, (recipe.easy_noise, 1)))
+        if self.config.minutes is not None:
+            needed *= min(1.0, settled)
+        dropout = round(needed * recipe.most_dropout * risen(recipe.dropout_from), 2)
+        dropconnect = self.config.dropconnect
+        if dropconnect is None:
+            dropconnect = round(needed * 0.4 * risen(recipe.dropconnect_from), 2)
+        blank = round(recipe.blank_share * min(0.4, dropconnect), 2)
+        return {"dropout": dropout, "dropconnect": dropconnect, "blank": blank}
 
 
 def usual_checks(held_out: int, targets: int, steps: int) -> int:
-    """Return the steps between check-ups, so many that to score so many symbols costs little.
+    """Return the steps between check-ups. A check-up scores a tenth of the symbols in between.
 
     If few check-ups would remain in the whole run, each scores a part of the held-out text.
     """
-    least = -(-TRAINED_PER_SCORED * held_out // targets)
+    least = ceil_div(TRAINED_PER_SCORED * held_out, targets)
     if least > steps // FEWEST_CHECKUPS:
-        least = -(-TRAINED_PER_SCORED * min(held_out, LEAST_SCORED) // targets)
+        least = ceil_div(TRAINED_PER_SCORED * min(held_out, LEAST_SCORED), targets)
     return max(1, steps // CHECKUPS, least)
 
 
@@ -176,95 +297,6 @@ def usual_parts(hidden: int, lanes: int, cores: int | None) -> int:
     if cores is not None and cores > 2:
         return max(1, min(cores, lanes // FEWEST_LANES))
     return 2 if hidden**2 * lanes >= WORTHWHILE else 1
-
-
-def fit_network(config: TrainConfig, symbols: int, share: float, counting: float) -> dict[str, Any]:
-    """Return sizes, passes, epochs, rate and noise that suit each other and what is given.
-
-    ``share`` is the part of a fresh start that a run takes: below 1 for a short list and a model to
-    start from. ``counting`` is the loss of n-grams.
-    """
-    recipe = recipe_of(config.cell)
-    layers = config.layers or (1 if config.cell == "output" else 2)
-    square = weights_of(1, layers, config.cell)  # weights of a network of one unit
-    batch = config.batch or recipe.at(symbols, "batch")
-    bptt = config.bptt or recipe.at(symbols, "bptt")
-    targets = min(symbols, batch * bptt)  # of a step
-    products = products_of_run(recipe, config, symbols)
-    usual = usual_hidden(recipe, symbols, targets, products, square)
-    hidden = config.hidden or usual
-    weights = square * hidden**2
-    part = 1.0 if config.epochs else max(LEAST_PASSES, share)  # of the passes of a fresh start
-    enough = recipe.at(symbols, "passes")
-    if config.minutes is None:
-        affordable = max(1, products / (square * usual**2 * symbols))
-        wanted = passes = config.epochs or part * min(enough, affordable)
-    else:
-        larger = max(1, (recipe.at(symbols, "hidden") / hidden) ** 2)
-        wanted = config.epochs or part * enough * larger
-        overhead = cores_of(config) * recipe.calls / batch  # no process shares it
-        passes = min(wanted, products / ((weights + overhead) * symbols))
-    fresh = passes / part
-    lr = max(LEAST_LR, share) * fit_lr(recipe, symbols, targets, hidden, fresh)
-    steps = fresh * symbols / targets
-    settled = 1.0 if config.minutes is None else min(1.0, max(steps / SETTLED, passes / wanted))
-    return {
-        "hidden": hidden,
-        "layers": layers,
-        "passes": passes,
-        "epochs": FOREVER if passes < wanted else max(1, round(passes)),
-        "lr": float(f"{lr:.2g}"),
-        **fit_noise(recipe, config.dropconnect, fresh * weights / symbols, counting, settled),
-    }
-
-
-def cores_of(config: TrainConfig) -> int:
-    return config.cores or USUAL_CORES
-
-
-def products_of_run(recipe: Recipe, config: TrainConfig, symbols: int) -> float:
-    """Return how many products of weights a run computes, one for each weight and symbol."""
-    if config.minutes is not None:
-        return 60 * config.minutes * cores_of(config) * SPEED
-    return recipe.products * math.sqrt(min(symbols, recipe.sizes[-1].symbols))
-
-
-def usual_hidden(recipe: Recipe, symbols: int, targets: float, products: float, square: int) -> int:
-    """Return the units of a layer that a text can fill and a run can afford, a multiple of 8."""
-    symbols_read = max(recipe.often * symbols, recipe.steps * targets)
-    wide = math.sqrt(products / square / symbols_read)
-    affordable = max(wide, math.pow(products / recipe.readings / square**2, 0.25))
-    return max(8, 8 * round(min(recipe.at(symbols, "hidden"), affordable) / 8))
-
-
-def fit_lr(recipe: Recipe, symbols: int, targets: float, hidden: int, passes: float) -> float:
-    """Return the learning rate: lower for small steps and long runs, higher for few steps."""
-    small = targets / min(recipe.at(symbols, "batch") * recipe.at(symbols, "bptt"), recipe.targets)
-    slower = math.sqrt(min(1.0, small, recipe.work / (passes * symbols * hidden)))
-    narrow = math.pow(WIDE / min(WIDE, max(NARROW, hidden)), 0.75)
-    hurry = (
-        narrow * recipe.steps / (passes * symbols / targets) * min(1.0, targets / recipe.targets)
-    )
-    return slower * min(HIGHEST_LR, recipe.lr * max(1.0, hurry))
-
-
-def fit_noise(
-    recipe: Recipe, dropconnect: float | None, reuse: float, counting: float, settled: float
-) -> dict[str, float]:
-    """Return the shares that are dropped. Weights that read a text more often need more.
-
-    Text that counting predicts needs less, and so does a run that ends before it has settled.
-    """
-
-    def risen(ends: tuple[float, float]) -> float:
-        return float(np.interp(math.log(reuse), np.log(ends), (0, 1)))
-
-    needed = settled * float(np.interp(counting, recipe.clear, (recipe.easy, 1)))
-    dropout = needed * recipe.dropout * risen(recipe.dropout_from)
-    if dropconnect is None:
-        dropconnect = round(needed * 0.4 * risen(recipe.dropconnect_from), 2)
-    blank = round(recipe.blank * min(0.4, dropconnect), 2)
-    return {"dropout": round(dropout, 2), "dropconnect": dropconnect, "blank": blank}
 
 
 def fit_pace(config: Fitted, typed: TrainConfig, held_out: int, speed: float) -> Fitted:
@@ -295,6 +327,7 @@ def known_settings(config: Fitted) -> dict[str, Any]:
 
 BASE = 45 << 20  # bytes of Python and the packages
 COPIES = 6  # of the parameters: current, average, best, thinned, two work buffers
+BLOCK = 1 << 20  # logits that are computed at once
 COUNTING, ROWS = 50, 1 << 26  # bytes for the n-grams of each symbol, and for rows made of them
 
 
@@ -319,11 +352,11 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     symbols, rows = corpus.vocabulary.symbols, config.bptt * config.batch
     a = architecture_of(config, symbols)
     copies = COPIES + len(MOMENTS[config.optimizer]) + config.parts
-    numbers = copies * a.parameter_count
     gates = 0 if a.cell.gates == 1 else a.cell.gates  # one is stored in place of the state
-    stored = len(a.cell.states) + 1 + gates + a.cell.has_tape + bool(config.dropout)  # of a step
-    numbers += rows * config.hidden * (config.layers * stored + 1)
-    numbers += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.parts
+    stored = len(a.cell.states) + 1 + gates + a.cell.has_tape + bool(config.dropout)  # by a layer
+    units = rows * config.hidden * (config.layers * stored + 1)
+    logits = 2 * min(rows * symbols, max(BLOCK, 16 * symbols)) * config.parts
+    numbers = copies * a.parameter_count + units + logits
     text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes + 2 * corpus.train.starts.nbytes
     counting = ROWS + COUNTING * min(len(corpus.train.ids), COUNTED) if config.counts else 0
     return BASE + 4 * numbers + text + counting
@@ -370,7 +403,7 @@ def check_agreement(
     wanted: Mapping[str, Any],
     hint: str,
     *,
-    may_rise: Collection[str] = (),  # from None nothing rises
+    may_rise: Collection[str] = (),  # a limit that was None cannot be raised
     error: type[CharrnnError] = ResumeError,
 ) -> None:
     """Raise an error that names both values if a wanted setting is not what the holder has."""
