@@ -5,7 +5,7 @@
 The seed, the number of a sample, its attempt and the step determine each draw, so a sample is the
 same alone and among thousands. A sample that fails a condition is drawn again, as another attempt.
 
-A model with ends length draws the length of a text before its first character:
+A model with ``--ends length`` draws the length of a text before its first character:
 
     P(tau | prime)  ~  P(tau) P(prime | tau)          for each tau from the length of the prime on
 """
@@ -78,6 +78,20 @@ def in_order(integers: Integers) -> tuple[Integers, Integers]:
     return order, integers[order]
 
 
+def share_lanes(
+    lane: Integers, y: Integers, symbols: int
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """Return a new order of samples, and lanes for those that read the same so far.
+
+    order, lane   (B,)  the samples in order of their new lanes, and these lanes
+    source, x     (L,)  of each new lane: the lane that it continues, and the symbol that it reads
+    """
+    order, pairs = in_order(lane * symbols + y)  # a number for each pair of lane and symbol
+    pairs, new_lane = np.unique(pairs, return_inverse=True)
+    source, x = np.divmod(pairs, symbols)
+    return order, new_lane, source, x
+
+
 class Sample(NamedTuple):
     """A drawn text, with its prime."""
 
@@ -103,7 +117,7 @@ class Sample(NamedTuple):
 
 
 # Calls draw_group for groups of draws, perhaps elsewhere, and yields the results in order.
-Share = Callable[[Iterable[list[Draw]]], Iterator[list[Sample]]]
+MapGroups = Callable[[Iterable[list[Draw]]], Iterator[list[Sample]]]
 
 
 class Sampler:
@@ -122,7 +136,7 @@ class Sampler:
         self.predictor = model if isinstance(model, Predictor) else Predictor([model])
         self.seed = secrets.randbits(64) if config.seed is None else config.seed
         most = ROOM // max(vocabulary.symbols, config.max_characters)
-        self.lanes = max(FIRST_LANES, min(LANES, most))
+        self.most_lanes = max(FIRST_LANES, min(LANES, most))
         self.prime = prime
         self.prime_ids = np.append(END, vocabulary.encode(prime)).astype(np.intp)
         self.excluded = slice(UNKNOWN if may_be_empty or prime else END, UNKNOWN + 1)  # at first
@@ -146,7 +160,7 @@ class Sampler:
         self,
         numbers: Iterable[int],
         attempts: Iterable[int] | None = None,
-        share: Share | None = None,
+        share: MapGroups | None = None,
     ) -> Iterator[Sample]:
         """Yield the samples of these numbers, at the first attempt or at these attempts."""
         groups = self._groups(zip(numbers, attempts or repeat(0), strict=False))
@@ -158,7 +172,7 @@ class Sampler:
         size = FIRST_LANES
         while group := list(islice(draws, size)):
             yield group
-            size = min(4 * size, self.lanes)
+            size = min(4 * size, self.most_lanes)
 
     def draw_group(self, draws: Sequence[Draw]) -> list[Sample]:
         """Return the samples of these draws, drawn side by side."""
@@ -178,23 +192,26 @@ class Sampler:
     ) -> Iterator[tuple[Integers, Integers, Array64]]:
         """Yield, for each step, the rows of samples that go on, their symbols and their nats.
 
-        Samples that read the same so far share a row of the state: ``lane`` (B,) tells which.
+        Samples that read the same so far share a lane of the state.
+
+            rows, lane, y   (B,)   of each sample that goes on: its number, its lane, its symbol
+            x               (L,)   the symbol that each lane reads
         """
         streams = keys(self.seed, numbers, attempts)
         state = [h.copy() for h in self._state]
         lane: Integers = np.zeros(len(streams), np.intp)
         if self._lengths is not None:
             state, lane, length_nats = self._lengths.begin(uniform(streams, LENGTH_STEP, 1)[0])
-        rows, lane = in_order(lane)  # (B,) the samples that go on
-        x: Integers = np.full(len(state[0]), self.prime_ids[-1])  # (L,) by row of the state
+        rows, lane = in_order(lane)
+        x: Integers = np.full(len(state[0]), self.prime_ids[-1])
         limit, excluded = self.config.max_characters, self.excluded
-        for step in range(limit + 1):
+        for step in range(limit + 1):  # the last step draws the END of a text of known length
             if step % AHEAD == 0:
                 chances = uniform(streams, step, AHEAD)
-            o = self.predictor.step(x, state)
+            o = self.predictor.step(x, state)  # (L, K)
             is_shared = len(x) < len(rows)
-            o = o[lane] if is_shared else o
-            y, nats = self._choose(o, chances[step % AHEAD, rows], excluded)
+            of_samples = o[lane] if is_shared else o  # (B, K)
+            y, nats = self._choose(of_samples, chances[step % AHEAD, rows], excluded)
             excluded = slice(UNKNOWN, UNKNOWN + 1)
             if self._lengths is not None:
                 to_come = state[-1][lane]  # (B,) characters after this one; -1 at END
@@ -206,21 +223,19 @@ class Sampler:
                 if self._lengths is None:
                     return
                 goes_on &= to_come == 0  # END comes next
-            if not is_shared and goes_on.all():
-                x = y
-                continue
             if not goes_on.any():
                 return
-            order, read = in_order((lane * o.shape[1] + y)[goes_on])
+            if goes_on.all() and not is_shared:
+                x = y
+                continue
+            order, lane, source, x = share_lanes(lane[goes_on], y[goes_on], o.shape[1])
             rows = rows[goes_on][order]
-            read, lane = np.unique(read, return_inverse=True)
-            source, x = np.divmod(read, o.shape[1])
             state = [h[source] for h in state]
 
     def _choose(self, o: Array64, chances: Array64, excluded: slice) -> tuple[Integers, Array64]:
         """Return the symbols that these chances draw, (B,), and their surprisal at temperature 1.
 
-        The logits o (B, K) change.
+        The logits o (B, K) change. The surprisal is that of the model, which excludes no symbol.
         """
         temperature = self.config.temperature
         log_excluded = np.logaddexp.reduce(o[:, excluded], 1)
@@ -257,7 +272,7 @@ class Sampler:
 
 
 def read_prime(predictor: Predictor, prime_ids: Integers, state: State) -> Array64:
-    """Move the state on to the prime's last symbol. Return the prime's nats, (B,)."""
+    """Read all of the prime but its last symbol. Return the nats of the whole prime, (B,)."""
     lanes = len(state[0])
     total = np.zeros(lanes)
     for x, y in pairwise(prime_ids.tolist()):
@@ -292,7 +307,8 @@ class LengthChoice:
         has_prime = len(prime_ids) > 1
         self.prime_nats = -float(log_p.max() + np.log(sums[-1])) if has_prime else 0.0
         if temperature != 1:
-            # The longest are RARE, but so many that they could outweigh the others.
+            # The longest are RARE, but so many that they could outweigh the others: leave out the
+            # ranges that begin where all but the rare ones are summed up.
             log_p[1:][sums[:-1] > (1 - RARE) * sums[-1]] = -np.inf
         log_p = (log_p - log_p.max()) / max(temperature, COLDEST)
         self._weights = np.exp(log_p) * self._sizes
@@ -300,15 +316,17 @@ class LengthChoice:
     def begin(self, chances: Array64) -> tuple[State, Integers, Array64]:
         """Draw lengths by these chances (S,).
 
-        Return the states before the prime's last symbol by length, (L, H), the row of each sample
-        in them, (S,), and the nats of the lengths, (S,).
+        Return the states by length, (L, H), which have read all of the prime but its last symbol,
+        the lane of each sample in them, (S,), and the nats of the lengths, (S,).
         """
         tau, lane = np.unique(self.draw(chances), return_inverse=True)  # read each length once
         state, nats = self._read(tau)
         return state, lane, (nats - self.prime_nats)[lane]
 
     def _read(self, tau: Integers) -> tuple[State, Array64]:
-        """Return, for lengths (n,), the states at the prime's end; the nats of length and prime."""
+        """Return, by length (n,), the states ahead of the prime's last symbol, and the nats of the
+        length and the prime.
+        """
         lengths = self._predictor.head.lengths
         assert lengths is not None
         state = self._predictor.zeros(len(tau), left=tau)
@@ -320,8 +338,8 @@ class LengthChoice:
         sums = np.add.accumulate(self._weights)
         wanted = chances * sums[-1]
         which = np.searchsorted(sums, wanted, "right")  # (S,) ranges
-        share = 1 - (sums[which] - wanted) / self._weights[which]  # of the range, up to the length
-        within = (share * self._sizes[which]).astype(np.int64)
+        fraction = 1 - (sums[which] - wanted) / self._weights[which]  # how far into the range
+        within = (fraction * self._sizes[which]).astype(np.int64)
         lengths: Integers = self._first[which] + within.clip(0, self._sizes[which] - 1)
         return lengths
 
@@ -373,7 +391,7 @@ def choose(
     conditions: Conditions,
     *,
     best: bool = False,
-    share: Share | None = None,
+    share: MapGroups | None = None,
 ) -> Iterator[Sample]:
     """Yield samples 0 to count - 1, each drawn until it meets the conditions.
 
@@ -405,7 +423,8 @@ def limit_length(
     """
     most = len(prime) + config.max_characters
     if longest is not None:
-        room = min(config.max_characters, longest + 1 - len(prime))  # one shows that it is too long
+        # One character more shows that a sample is too long.
+        room = min(config.max_characters, longest + 1 - len(prime))
         config, most = replace(config, max_characters=max(1, room)), min(most, longest)
     least = max(shortest or 0, len(prime))
     if least > most:

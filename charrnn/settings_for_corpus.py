@@ -15,6 +15,7 @@ from charrnn.default_settings import AUTOMATIC, LARGEST, Fitted, TrainConfig
 from charrnn.errors import CharrnnError, CorpusError, ResumeError, SettingError, in_words
 from charrnn.network.cells import CELLS
 from charrnn.network.parameters import LanguageModel, architecture_of
+from charrnn.network.readout import BLOCK
 from charrnn.training.batches import Epoch
 from charrnn.training.loop import LEAST_SCORED, MOMENTS, TRAINED_PER_SCORED
 
@@ -327,7 +328,6 @@ def known_settings(config: Fitted) -> dict[str, Any]:
 
 BASE = 45 << 20  # bytes of Python and the packages
 COPIES = 6  # of the parameters: current, average, best, thinned, two work buffers
-BLOCK = 1 << 20  # logits that are computed at once
 COUNTING, ROWS = 50, 1 << 26  # bytes for the n-grams of each symbol, and for rows made of them
 
 

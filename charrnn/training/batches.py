@@ -57,6 +57,7 @@ class Epoch:
         self.ends = starts[order + 1]  # (n,) the end of each example in the ids, in this order
         self.sizes = self.ends - starts[order]
         self.stops = np.cumsum(self.sizes)  # (n,) its end on the circle
+        # (B + 1,) The last bound is the first, once round, and moves as the first does.
         bounds = np.arange(lanes + 1, dtype=np.int64) * self.total // lanes
         bounds += int(rng.integers(self.total))
         back, ahead = self._around(bounds % self.total)
@@ -83,7 +84,10 @@ class Epoch:
             yield Window(x, y, x == END, idle, clock, to_come)
 
     def _rows(self) -> Ids:
-        """Return the symbols of each lane in the whole epoch and the one before them, (rows, B)."""
+        """Return the symbols of each lane in the whole epoch and the one before them, (rows, B).
+
+        A lane that is shorter than the longest reads on beyond its end, where it is idle.
+        """
         ids, shifts = self.examples.ids, self.ends - self.stops  # from the circle to the ids
         circle = np.empty_like(ids)
         for first in range(0, self.total, CHUNK):
@@ -120,15 +124,16 @@ def excerpt_of(examples: Examples, most: int) -> Excerpt:
     total = len(examples.ids)
     if total <= most:
         return examples, np.ones(total, np.bool_)
-    step = -(-total // most)
-    if len(examples) >= STRETCHES * step:
-        ids = np.concatenate([examples.nth(i) for i in range(0, len(examples), step)])
+    stride = -(-total // most)
+    if len(examples) >= STRETCHES * stride:
+        ids = np.concatenate([examples.nth(i) for i in range(0, len(examples), stride)])
         return Examples(ids), np.ones(len(ids), np.bool_)
     length = min(most, max(SHORTEST, most // STRETCHES))
     places = np.linspace(0, total - length, most // length, dtype=np.int64)
     ids = examples.ids[places[:, None] + np.arange(length)].ravel()
+    # The stretches lie end to end: a state goes on into the next, whose context it does not know.
     counted = np.tile(np.arange(length) >= WARM_UP, len(places))
-    counted[:length] = True
+    counted[:length] = True  # the first has its context
     return Examples(ids), counted
 
 
@@ -139,8 +144,8 @@ def excerpt_of(examples: Examples, most: int) -> Excerpt:
 #     blank         input characters, which become UNKNOWN, so that UNKNOWN gets a meaning
 #
 # The rest is scaled up, so that sums are the same on average. In the second half of a run the
-# shares fall to nothing, so that the last steps are those of the whole network. The noise of a step
-# follows from the seed and the step number: a resume needs no state.
+# shares fall to almost nothing, so that the last steps are those of the whole network. The noise of
+# a step follows from the seed and the step number: a resume needs no state.
 
 
 FADES_FROM = 0.5  # the share of a run from which the noise grows weaker
@@ -191,13 +196,17 @@ class Noise:
 
     def _draw_factors(self, shape: tuple[int, ...], share: float) -> Array:
         """Return factors with mean 1: 0 for about this share of places, and equal for the rest."""
-        shown = min(255, max(1, round(256 * (1 - share * self._strength))))  # places of 256
+        # At most 255: in the last steps, one place of 256 is still hidden.
+        shown = min(255, max(1, round(256 * (1 - share * self._strength))))
         draws = self._rng.integers(0, 256, shape, np.uint8)
         return np.multiply(draws < shown, np.float32(256 / shown), dtype=np.float32)
 
 
 class OwnInputs:
-    """A network of one step that samples inputs, without dropout, ahead of the one that trains."""
+    """Samples inputs before a step, by a network of its own that reads the window step by step.
+
+    That network has no dropout.
+    """
 
     def __init__(self, architecture: Architecture, config: Fitted) -> None:
         self.config = config
@@ -214,7 +223,7 @@ class OwnInputs:
         chances = rng.random(sampled.shape, np.float32)
         x, reader, plain = window.x.copy(), self._reader, p.plain()
         for states, h in zip(reader.states, state, strict=True):
-            states[0] = h
+            states[0] = h  # after the input before the next one
         arrays: list[Any] = [x, window.y, window.begins, None, window.clock, window.left]
         last = np.flatnonzero(sampled.any(1)).max(initial=-1)  # step with a sampled input
         for t in range(last + 1):

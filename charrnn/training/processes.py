@@ -52,9 +52,10 @@ class Part:
         """Take the states of these lanes from the memory; return what to compute."""
         memory, lanes = self.memory, self.lanes
         copy(memory["states"][:, lanes], self.states)
-        # as the fields of a Window, in their order
-        x, y, begins, idle, *counts = np.ascontiguousarray(memory["window"][:, :steps, lanes])
-        window = Window(x, y, begins > 0, idle > 0 if idle.any() else None, *counts)
+        fields = np.ascontiguousarray(memory["window"][:, :steps, lanes])  # of a Window, in order
+        x, y, begins, idle, clock, left = fields
+        # Zeros stand for None. A network without these inputs does not look at clock and left.
+        window = Window(x, y, begins > 0, idle > 0 if idle.any() else None, clock, left)
         masks = list(memory["masks"][:, :, lanes]) or None
         return self.p, window, self.gradient, self.scale, masks
 
@@ -94,12 +95,13 @@ class Lanes:
 
     def nats_and_gradient(self, window: Window, states: State, masks: Masks | None) -> float:
         """Return the loss at the parameters ``p``. Leave its gradient, and move the states on."""
-        part, memory, steps = self.parts[0], self.memory, len(window.x)
         if len(self.parts) == 1:
-            copy(states, part.states)
-            nats = part.unfolded.nats_and_gradient(self.p, window, self.gradient, part.scale, masks)
-            copy(part.states, states)
+            only = self.parts[0]
+            copy(states, only.states)
+            nats = only.unfolded.nats_and_gradient(self.p, window, only.gradient, only.scale, masks)
+            copy(only.states, states)
             return nats
+        memory, steps = self.memory, len(window.x)
         copy(vars(window).values(), memory["window"][:, :steps])
         copy(masks or [], memory["masks"])
         copy(states, memory["states"])
@@ -107,7 +109,7 @@ class Lanes:
         try:
             for pipe in pipes:
                 pipe.send_bytes(b"%d" % steps)
-            for part in self.parts[:: len(pipes) + 1]:
+            for part in self.parts[:: len(pipes) + 1]:  # the others serve those in between
                 nats = part.unfolded.nats_and_gradient(*part.read(steps))
                 part.write(nats)
             for pipe in pipes:
@@ -128,8 +130,8 @@ class Lanes:
             try:
                 for _, pipe in self.children:
                     pipe.recv_bytes()
-            except (EOFError, OSError):
-                self.close()  # one could not start
+            except (EOFError, OSError):  # one could not start: go on without any
+                self.close()
             self.are_ready = True
         return [pipe for _, pipe in self.children] if self.are_ready else []
 
