@@ -119,7 +119,8 @@ class Trained(Facts):
     def ended(self) -> Ending | None:
         """The reason why the run is over; None if it can go on."""
         counters = self.counters
-        return ending(self.config, counters.epoch, counters.minutes, self.best, self.history)
+        best_step = None if self.best is None else self.best[0]
+        return ending(self.config, counters.epoch, counters.minutes, best_step, self.history)
 
 
 @dataclass(kw_only=True, eq=False)

@@ -327,7 +327,7 @@ def save(path: Name, run: Checkpoint) -> None:
     arrays: Arrays = {"last": p.flat, "average": state.average}
     arrays |= {f"{run.config.optimizer}.{name}": m for name, m in state.moments.items()}
     names = p.architecture.state_names
-    arrays |= {f"lane.{name}": h for name, h in zip(names, state.lanes, strict=True)}
+    arrays |= {f"lane.{name}": h for name, h in zip(names, state.carried, strict=True)}
     record = run.corpus.seen_from(os.path.dirname(os.path.abspath(path)))
     write(path, replace(run.trained, corpus=record), arrays)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.model_contents import Checkpoint, Trained
-from charrnn.scores import BITS, Mean, band_of, in_bits
+from charrnn.scores import BITS, Mean, in_bits
 from charrnn.system import visible
 from charrnn.training.loop import Checkup, Event, progress
 
@@ -111,7 +111,7 @@ INK: Final = "#23262b"  # in a notebook
 
 def heat_map(text: str, nats: Sequence[float]) -> str:
     """Return the coloured text and its sums for a notebook; the last of the nats is END's."""
-    from charrnn.export.html import LIGHT
+    from charrnn.export.html import LIGHT, band_of
 
     shown = [(c.replace("\n", "↵\n"), cost) for c, cost in zip(text[:LONGEST], nats, strict=False)]
     cut = f" The first {LONGEST:,} are shown."

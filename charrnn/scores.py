@@ -21,10 +21,8 @@ the part of the surprisal that both predictors share.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -37,7 +35,8 @@ from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Places = NDArray[np.int64]
 Ranks = NDArray[np.int32]
-Group = tuple[Sequence[str], int | None]  # texts; if held out, the place of the middle of all
+# Texts; if held out, the place in them where the second half of the held-out text begins.
+Group = tuple[Sequence[str], int | None]
 T = TypeVar("T")
 
 STRETCH: Final = 4096  # symbols counted in a lane
@@ -176,16 +175,22 @@ class Stretches(NamedTuple):
 
 
 def cut(sizes: Places, stretch: int, warm_up: int) -> Stretches:
-    """Cut texts of these sizes into stretches, and return the longest first."""
+    """Cut texts of these sizes into stretches, and return the longest first.
+
+    A text of ten symbols, in stretches of four with a warm-up of one: 0123, 34567, 789.
+    """
     counts = -(-sizes // stretch)
     text = np.repeat(np.arange(len(sizes)), counts)
     number = np.arange(len(text)) - np.repeat(np.cumsum(counts) - counts, counts)  # in its text
-    counted = number * stretch
-    ends = np.minimum(counted + stretch, sizes[text])
-    first = np.maximum(counted - warm_up, 0)
-    starts = (np.cumsum(sizes) - sizes)[text]
-    left = sizes[text] - 1 - first
-    stretches = Stretches(starts + first, ends - first, counted - first, first, left)
+    counted_from = number * stretch
+    read_from = np.maximum(counted_from - warm_up, 0)
+    stretches = Stretches(
+        first=(np.cumsum(sizes) - sizes)[text] + read_from,
+        size=np.minimum(counted_from + stretch, sizes[text]) - read_from,
+        warm_up=counted_from - read_from,
+        clock=read_from,
+        left=sizes[text] - 1 - read_from,
+    )
     return stretches.at(np.argsort(-stretches.size, kind="stable"))
 
 
@@ -196,7 +201,8 @@ class Costs:
         self, predictor: Predictor, ids: Ids, exponents: Array64, *, ranking: bool
     ) -> None:
         self.predictor, self.ids, self.exponents = predictor, ids, exponents
-        self.flat = np.concatenate([[END], ids]).astype(np.intp)  # y is one place after x
+        # The network reads x = flat[place], and y = ids[place] = flat[place + 1] costs nats[place].
+        self.flat = np.concatenate([[END], ids]).astype(np.intp)
         self.nats: dict[Use, Array64] = {part: np.zeros(len(ids)) for part in predictor.parts}
         self.ranks = np.zeros(len(ids), np.int32) if ranking else None
 
@@ -205,7 +211,7 @@ class Costs:
         predictor, place, warm_up = self.predictor, stretches.first.copy(), stretches.warm_up
         state = predictor.zeros(len(place), stretches.clock, stretches.left)
         last_warm, steps = int(warm_up.max()), np.arange(int(stretches.size[0]))
-        unfinished = np.searchsorted(-stretches.size, -steps, "left")  # lanes at each step
+        unfinished = np.searchsorted(-stretches.size, -steps, "left")  # lanes longer than t
         for t, lanes in enumerate(unfinished.tolist()):
             if lanes < len(place):
                 place, warm_up = place[:lanes], warm_up[:lanes]
@@ -218,7 +224,7 @@ class Costs:
 
     def _fill_in(self, part: Use, o: Array64, place: Places) -> None:
         """Fill in what the symbols after these places of ``flat`` cost."""
-        if not self.predictor.is_bounded:
+        if not self.predictor.is_bounded:  # exp could overflow
             o -= o.max(1, keepdims=True)
         at_y = o[np.arange(len(place)), self.flat[place + 1]]
         if self.ranks is not None and part == self.predictor.use:
@@ -267,7 +273,6 @@ BLOCK: Final = 256  # symbols, at most, of the units of long examples
 FEW: Final = 30  # examples: with fewer, long ones are cut
 ENOUGH: Final = 20  # held-out examples from which the oddest is known
 CLEAR: Final = 2.0  # standard errors
-BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band of colour begins
 
 
 def in_bits(nats: float) -> str:
@@ -377,17 +382,6 @@ def scores_of(group: Scored) -> list[Score]:
     return [Score(*row) for row in zip(*totals, sizes, strict=True)]
 
 
-def band_of(nats: float) -> int:
-    """Return the number of the band of colour of a surprisal, from 0."""
-    return bisect_right(BOUNDS, nats * BITS)
-
-
-def band_names() -> list[str]:
-    """Return the legend of each band, in bits."""
-    inner = [f"{low:g}-{high:g}" for low, high in pairwise(BOUNDS)]
-    return [f"<{BOUNDS[0]:g}", *inner, f">{BOUNDS[-1]:g}"]
-
-
 class Difference(NamedTuple):
     """The nats per character of one predictor less those of another."""
 
@@ -396,7 +390,7 @@ class Difference(NamedTuple):
 
     @property
     def may_be_chance(self) -> bool:
-        """Return False if the standard error is known and the difference is clear."""
+        """Return True if this is within two standard errors, or if these are unknown."""
         return not abs(self.nats_per_character) > CLEAR * self.standard_error
 
 

@@ -45,7 +45,7 @@ def epochs(draw: st.DrawFn, *, counting: bool = False) -> Epoch:
 def test_every_symbol_is_a_target_exactly_once(epoch: Epoch) -> None:
     seen = Counter(t for window in epoch.starting_from(0) for t in targets(window))
     assert seen == Counter(epoch.examples.ids.tolist())
-    assert len(list(epoch.starting_from(0))) == epoch.windows
+    assert len(list(epoch.starting_from(0))) == epoch.window_count
 
 
 @given(epochs())

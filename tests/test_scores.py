@@ -11,16 +11,14 @@ import pytest
 
 import charrnn
 from charrnn.counts import Ngrams
+from charrnn.export.html import BOUNDS, band_names, band_of
 from charrnn.mixture import MIXABLE_HEADS, Predictor, combine
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
 from charrnn.scores import (
     BITS,
     BLOCK,
-    BOUNDS,
     Mean,
     Score,
-    band_names,
-    band_of,
     difference_of,
     groups_of,
     join,

@@ -322,7 +322,7 @@ def coloured(characters: Sequence[str | None], nats: list[float]) -> RichText:
     """Return characters in the colours of their surprisal; None is an end."""
     from rich.text import Text
 
-    from charrnn.scores import band_of
+    from charrnn.export.html import band_of
 
     text = Text()
     pairs = zip(map(band_of, nats), characters, strict=True)

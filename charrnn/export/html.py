@@ -11,14 +11,16 @@ import base64
 import hashlib
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from itertools import pairwise
 from typing import Final
 
 from charrnn.model_contents import Trained
 from charrnn.network.parameters import Parameters
-from charrnn.scores import BOUNDS, band_names, in_bits
+from charrnn.scores import BITS, in_bits
 from charrnn.system import STEERING, visible
 from charrnn.unfold import Unfolding
 
@@ -26,6 +28,7 @@ SHOWN_AT_FIRST: Final = 10  # texts shown at first, if they are short
 LONG_NAME: Final = 25  # characters
 STATES: Final = dict(zip("stuvwxy", ("-1", "-⅔", "-⅓", "0", "⅓", "⅔", "1"), strict=True))
 
+BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band of colour begins
 BAND_CLASSES: Final = "abcdefg"  # the CSS class of each band
 # The ink and the background of each band but the lowest, which is plain.
 LIGHT: Final = (
@@ -54,6 +57,17 @@ const model = new charrnn.Model(facts, charrnn.bytesOf("{numbers}"));
 export {{ charrnn }};
 export default model;
 """
+
+
+def band_of(nats: float) -> int:
+    """Return the number of the band of colour of a surprisal, from 0."""
+    return bisect_right(BOUNDS, nats * BITS)
+
+
+def band_names() -> list[str]:
+    """Return the legend of each band, in bits."""
+    inner = [f"{low:g}-{high:g}" for low, high in pairwise(BOUNDS)]
+    return [f"<{BOUNDS[0]:g}", *inner, f">{BOUNDS[-1]:g}"]
 
 
 def module(trained: Trained) -> bytes:

@@ -65,12 +65,12 @@ class Epoch:
         is_near = np.abs(nearest) <= self.total // lanes // SLACK
         self.bounds = bounds + np.where(is_near, nearest, 0)  # (B + 1,) of the lanes, on the circle
         self.lengths = np.diff(self.bounds)
-        self.windows = -(-int(self.lengths.max()) // steps)
+        self.window_count = -(-int(self.lengths.max()) // steps)
 
     def starting_from(self, window: int) -> Iterator[Window]:
         """Yield the windows of this epoch from that number on."""
         rows = self._rows()
-        for first in range(window * self.steps, self.windows * self.steps, self.steps):
+        for first in range(window * self.steps, self.window_count * self.steps, self.steps):
             unread = self.lengths - first  # (B,) symbols of each lane
             steps = min(self.steps, int(unread.max()))
             symbols = rows[first : first + steps + 1].astype(np.intp)
@@ -94,7 +94,7 @@ class Epoch:
             places = np.arange(first, min(first + CHUNK, self.total))
             which = np.searchsorted(self.stops, places, side="right")
             circle[places] = ids[places + shifts[which]]
-        size = self.windows * self.steps + 1
+        size = self.window_count * self.steps + 1
         circle = np.resize(circle, self.total + size)  # goes round again
         rows = np.empty((size, len(self.lengths)), ids.dtype)
         for lane, bound in enumerate(self.bounds[:-1].tolist()):

@@ -8,9 +8,9 @@
 A new network predicts each symbol by its frequency in the corpus, whatever came before. A network
 that starts from a model has the model's sizes and predicts as the model does.
 
-The average has the last steps, up to 0.4 of all so far, and fewer as the rate falls: it learns as
-the network does, without the noise of single steps. A check-up measures its held-out loss, on a
-part of the text, at a small part of training's cost.
+The average spans about the last 40 % of the steps, and fewer as the rate falls. It learns as the
+network does, without the noise of single steps. A check-up measures its held-out loss, on a part of
+the text, at a small part of training's cost.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from charrnn.corpus import Corpus
-from charrnn.default_settings import Ending, Fitted, Schedule, UpdateRule
+from charrnn.default_settings import AUTOMATIC, Ending, Fitted, Schedule, UpdateRule
 from charrnn.errors import DivergedError, ResumeError, SettingError
 from charrnn.mixture import Predictor, check_mixable
 from charrnn.network import Array
@@ -153,7 +153,7 @@ class Optimizer:
         change *= lr
 
 
-CHECKUPS_TO_STOP = 12  # before a run of patience 0 may end
+CHECKUPS_TO_STOP = 12  # before automatic patience may end a run
 
 
 class Best(NamedTuple):
@@ -184,7 +184,7 @@ class TrainState(Counters):
     parameters: Parameters
     moments: Moments
     average: Array  # of the parameters, which check-ups measure
-    lanes: State  # (B, H) for each state: where the next window starts from
+    carried: State  # (B, H) for each state: into the next window
     best: Best | None = None
     history: list[dict[str, float]] = field(default_factory=list)  # a row a check-up
 
@@ -206,8 +206,8 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
             starts = corpus.train.starts.astype(np.int64)
             architecture.head.lengths.begin(p, np.diff(starts) - 1)
     shape = config.batch, config.hidden
-    lanes: State = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
-    return TrainState(p, initial_moments(config.optimizer, p), p.flat.copy(), lanes)
+    zeros: State = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
+    return TrainState(p, initial_moments(config.optimizer, p), p.flat.copy(), zeros)
 
 
 def check_patience(patience: int | None, held_out: int) -> None:
@@ -220,27 +220,31 @@ def check_patience(patience: int | None, held_out: int) -> None:
 
 def find_ending(state: TrainState, config: Fitted) -> Ending | None:
     """Return why a run has ended, or None if it goes on."""
-    return ending(config, state.epoch, state.minutes, state.best, state.history)
+    best_step = None if state.best is None else state.best.step
+    return ending(config, state.epoch, state.minutes, best_step, state.history)
 
 
 def ending(
     config: Fitted,
     epochs: int,
     minutes: float,
-    best: tuple[Any, ...] | None,  # its step comes first
+    best_step: int | None,
     history: Sequence[Mapping[str, float]],
 ) -> Ending | None:
-    """Return why a run has ended that is this far, or None if it has not."""
+    """Return why a run that is this far has ended, or None.
+
+    Automatic patience makes a quarter more check-ups than led to the best, and at least 12 in all.
+    """
     if epochs >= config.epochs:
         return "epochs"
     if config.minutes is not None and minutes >= config.minutes:
         return "minutes"
-    if config.patience is not None and best is not None:
-        until_best = bisect_right(history, best[0], key=lambda row: row["step"])
-        in_vain = len(history) - until_best
+    if config.patience is not None and best_step is not None:
+        until_best = bisect_right(history, best_step, key=lambda row: int(row["step"]))
+        after_best = len(history) - until_best
         automatic = max(until_best // 4, CHECKUPS_TO_STOP - until_best)
-        patience = automatic if config.patience == 0 else config.patience
-        return "patience" if in_vain >= patience else None
+        patience = automatic if config.patience == AUTOMATIC else config.patience
+        return "patience" if after_best >= patience else None
     return None
 
 
@@ -258,9 +262,9 @@ TRAINED_PER_SCORED = 10  # symbols between two check-ups, for each symbol scored
 LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
 AT_ONCE = 1 << 16  # symbols that are scored in a moment
 FAMILIAR = 1 << 12  # symbols of the training text that are scored as well
-STRETCH = 1 << 9  # symbols counted in a lane of a check-up
+CHECKUP_STRETCH = 1 << 9  # symbols counted in a lane of a check-up
 USUAL_LR = 0.002
-AVERAGED = 0.4  # of the steps so far go into the average; fewer, the lower the rate has fallen
+AVERAGED = 0.4  # of the steps so far go into the average, and fewer as the rate falls
 
 
 @dataclass(frozen=True)
@@ -302,7 +306,7 @@ def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
     try:
         while True:
             due, why = is_due(state, config), find_ending(state, config)
-            if why is not None and not due:
+            if why is not None and not due:  # the last check-up comes first
                 break
             began = time.monotonic()  # what the caller does between events is left out
             event = learner.check_up() if due else learner.take_step()
@@ -326,8 +330,8 @@ class Learner:
         self.noise = Noise(p, config)
         self.own_inputs = OwnInputs(p.architecture, config)
         self.limit = 4 * corpus.entropy + 10  # nats per character: more is divergence
-        self.epoch: Epoch | None = None
-        self.windows: Iterator[Window] = iter(())  # of the epoch, still to be read
+        self.batches: Epoch | None = None  # of the epoch
+        self.unread: Iterator[Window] = iter(())  # windows of the epoch
         scored = config.check_every * config.batch * config.bptt // TRAINED_PER_SCORED
         self.held_out = excerpt_of(corpus.held_out, max(LEAST_SCORED, scored))
         self.familiar = excerpt_of(corpus.train, FAMILIAR)
@@ -339,17 +343,17 @@ class Learner:
         window = self.next_window()
         done = progress(state, self.config, len(self.corpus.train.ids))
         noise.begin(state.step, done)
-        window = self.own_inputs.read(state.parameters, window, state.lanes, state.step, done)
+        window = self.own_inputs.read(state.parameters, window, state.carried, state.step, done)
         # The order of the draws: weights, characters, units.
         lanes.p.flat[...] = state.parameters.flat
         noise.hide_weights(lanes.p)
         inputs, masks = noise.hide_characters(window), noise.dropout_masks()
-        nats = lanes.nats_and_gradient(inputs, state.lanes, masks)
+        nats = lanes.nats_and_gradient(inputs, state.carried, masks)
         noise.mask_gradient(lanes.gradient)
         norm = clip(lanes.gradient.flat, self.config.clip)
-        self.check_divergence(nats / window.count if math.isfinite(norm) else norm)
+        self.check_divergence(nats / window.count, norm)
         lr = self.learn(lanes.gradient.flat, done)
-        self.count(window, nats)
+        self.count_targets(window, nats)
         return Step(state.step, window.count, nats / window.count, norm, lr)
 
     def learn(self, gradient: Array, done: float) -> float:
@@ -358,36 +362,36 @@ class Learner:
         p, moments = state.parameters.flat, state.moments
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         state.step += 1
-        steps = state.step / done if done else math.inf  # of the whole run
-        self.optimizer.update(p, gradient, moments, state.step, lr, haste(steps))
+        planned_steps = state.step / done if done else math.inf
+        self.optimizer.update(p, gradient, moments, state.step, lr, haste(planned_steps))
         averaged = max(1.0, AVERAGED * state.step * lr / config.lr)
         state.average += (p - state.average) / np.float32(averaged)
         return lr
 
-    def count(self, window: Window, nats: float) -> None:
+    def count_targets(self, window: Window, nats: float) -> None:
         """Count the targets of a window. After the last window, the next epoch begins."""
         state = self.state
         state.characters += window.count
         state.nats += nats
         state.since += window.count
         state.window += 1
-        if self.epoch is not None and state.window == self.epoch.windows:
-            state.epoch, state.window, self.epoch = state.epoch + 1, 0, None
-            for h in state.lanes:
+        if self.batches is not None and state.window == self.batches.window_count:
+            state.epoch, state.window, self.batches = state.epoch + 1, 0, None
+            for h in state.carried:
                 h[...] = 0
 
     def next_window(self) -> Window:
         """Return the next window of this epoch, which begins here or goes on."""
         state, config = self.state, self.config
-        if self.epoch is None:
+        if self.batches is None:
             sizes = config.batch, config.bptt, config.seed, state.epoch
             counting = bool(state.parameters.architecture.inputs)
-            self.epoch = Epoch(self.corpus.train, *sizes, counting=counting)
-            if state.window >= self.epoch.windows:
-                what = f"the run is at window {state.window:,} of {self.epoch.windows:,}"
+            self.batches = Epoch(self.corpus.train, *sizes, counting=counting)
+            if state.window >= self.batches.window_count:
+                what = f"the run is at window {state.window:,} of {self.batches.window_count:,}"
                 raise ResumeError(what, "It was not saved by this program; train a new model.")
-            self.windows = self.epoch.starting_from(state.window)
-        return next(self.windows)
+            self.unread = self.batches.starting_from(state.window)
+        return next(self.unread)
 
     def check_up(self) -> Checkup:
         """Score the network, and keep its parameters if they are the best so far."""
@@ -395,16 +399,16 @@ class Learner:
         familiar = self.score(self.familiar).nats_per_character
         self.check_divergence(familiar)  # a step shows only what the step before it has done
         score = self.score(self.held_out) if len(self.held_out[0]) else None
-        hidden = state.nats / state.since
-        loss = hidden if score is None else score.nats_per_character
+        train_while_hidden = state.nats / state.since
+        loss = train_while_hidden if score is None else score.nats_per_character
         is_best = score is None or state.best is None or loss < state.best.nats_per_character
         if is_best:
             state.best = Best(state.step, loss, state.average.copy())
         row: dict[str, float] = {"step": state.step, "characters": state.characters}
-        row |= {"train": familiar, "train_while_hidden": hidden}
+        row |= {"train": familiar, "train_while_hidden": train_while_hidden}
         state.history.append(row if score is None else row | {"held_out": loss})
         state.nats, state.since = 0.0, 0
-        return Checkup(state.step, score, familiar, is_best, hidden)
+        return Checkup(state.step, score, familiar, is_best, train_while_hidden)
 
     @np.errstate(all="ignore")  # overflow shows in the loss
     def score(self, excerpt: Excerpt) -> Score:
@@ -413,12 +417,15 @@ class Learner:
         average = Parameters(self.state.parameters.architecture, self.state.average)
         model = LanguageModel(average, self.corpus.vocabulary)
         predictor = Predictor([model], dtype=np.float32)
-        nats, _ = score_ids(predictor, examples.ids, stretch=STRETCH, warm_up=WARM_UP)
+        nats, _ = score_ids(predictor, examples.ids, stretch=CHECKUP_STRETCH, warm_up=WARM_UP)
         return tally(examples.ids[counted], nats["network"][counted])
 
-    def check_divergence(self, nats_per_character: float) -> None:
-        """Raise DivergedError if the loss is far worse than that of knowing nothing, or NaN."""
-        if not nats_per_character < self.limit:
+    def check_divergence(self, nats_per_character: float, norm: float = 0.0) -> None:
+        """Raise DivergedError if the loss is far worse than that of knowing nothing, or NaN.
+
+        Raise it also for a norm that is not finite.
+        """
+        if not (nats_per_character < self.limit and math.isfinite(norm)):
             lr = f"{min(self.config.lr / 5, USUAL_LR):.1g}"
             what = f"the loss diverged at step {self.state.step:,}"
             raise DivergedError(what, f"Try a smaller learning rate, such as [lr] {lr}.")
