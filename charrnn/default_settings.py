@@ -27,6 +27,7 @@ Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 CORPUS, NETWORK, LEARNING, DRAWING, FILLING = "Corpus", "Network", "Learning", "Drawing", "Filling"
 LONGEST: Final = 60  # characters of a value in a message
 LARGEST: Final = 1 << 20  # units, lanes, steps: more is a typing error
+LIMITS: Final = ("epochs", "minutes", "patience")  # may be raised when a run is resumed
 AUTOMATIC: Final = 0  # the patience of a run that stops once it learns no more
 NEW_EACH_TIME: Final = "new each time"
 

@@ -8,15 +8,13 @@ run = charrnn.resume("names.npz", ["anna", "bob", ...], epochs=200)
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
-from hashlib import sha256
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -24,7 +22,7 @@ from typing import Any
 
 from charrnn.corpus import Corpus, Texts, corpus_of
 from charrnn.counts import Baseline, Ngrams, baselines, sample_of
-from charrnn.default_settings import AUTOMATIC, CorpusConfig, Fitted, TrainConfig
+from charrnn.default_settings import AUTOMATIC, LIMITS, CorpusConfig, Fitted, TrainConfig
 from charrnn.errors import (
     CharrnnError,
     DivergedError,
@@ -32,10 +30,11 @@ from charrnn.errors import (
     SaveError,
     SettingError,
 )
+from charrnn.metrics import Metrics
 from charrnn.mixture import Predictor, Use, fit_mixture
 from charrnn.model import Model
 from charrnn.model_contents import Checkpoint, CorpusRecord, copy_best, record_of
-from charrnn.model_file import keep_old, locked_model, remedy
+from charrnn.model_file import keep_old, locked_model
 from charrnn.model_file import load as load_run
 from charrnn.model_file import save as save_run
 from charrnn.network import Array64
@@ -50,28 +49,24 @@ from charrnn.settings_for_corpus import (
     sizes_of,
     take_sizes,
 )
-from charrnn.system import LineFile, cores_for, delayed, parse_line, path_of
+from charrnn.system import cores_for, delayed, path_of
 from charrnn.training.loop import (
     AT_ONCE,
     TRAINED_PER_SCORED,
-    Checkup,
     Done,
     Event,
     Step,
     check_patience,
     start,
 )
-from charrnn.training.loop import train as learn
+from charrnn.training.loop import train as train_steps
 
-MAY_RISE = ("epochs", "minutes", "patience")
 LEAVE_OUT = "Leave it out to resume, or train into another file with [path]."
 OFTEN = 2.0  # seconds between two saves, at least
 COSTLY = 50  # times the duration of a save until the next: saving takes at most 2% of the time
 SELDOM = 60.0  # seconds after a save that failed
 TRIAL = 0.25  # seconds for measuring the speed of this machine
 SHARED = 0.85  # of the speed of a process, where several share a batch
-RUN, STEP, CHECKUP = "charrnn.run/2", "charrnn.step/2", "charrnn.checkup/2"
-BEGINNING = b'{"schema": "charrnn.'
 
 
 class Run(Iterator[Event]):
@@ -80,16 +75,16 @@ class Run(Iterator[Event]):
     Ctrl-C takes effect after the current step, and the run can then go on or be saved.
     """
 
-    def __init__(self, corpus: Corpus, run: Checkpoint) -> None:
-        self.checkpoint, self._corpus = run, corpus
-        self._events = learn(run.state, corpus, run.config)
+    def __init__(self, corpus: Corpus, checkpoint: Checkpoint) -> None:
+        self.checkpoint, self._corpus = checkpoint, corpus
+        self._events = train_steps(checkpoint.state, corpus, checkpoint.config)
         self._between_steps = threading.RLock()  # another thread saves whole steps only
 
     def __next__(self) -> Event:
         with self._between_steps, delayed():
             event = next(self._events)
             if isinstance(event, Done):
-                measure(self.checkpoint, self._corpus)
+                fit_and_score(self.checkpoint, self._corpus)
             return event
 
     @property
@@ -142,7 +137,8 @@ def configure(typed: Mapping[str, Any], model: LanguageModel | None) -> TrainCon
     """Return the settings of a new run, which has the sizes of a model to start from."""
     if model is None:
         return TrainConfig(**typed)
-    return take_sizes(TrainConfig(**{**sizes_of(model), **typed}), model, typed)
+    config = TrainConfig(**{**sizes_of(model), **typed})  # what is typed has to fit the sizes
+    return take_sizes(config, model, typed)
 
 
 def begin(
@@ -174,11 +170,11 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     processes = min(config.parts, cores_for(config.cores))
     config = replace(config, cores=1)  # others would take longer to start
     state = start(corpus, config)
-    state.characters = config.epochs * len(corpus.train.ids) // 2
+    state.characters = config.epochs * len(corpus.train.ids) // 2  # noise as in mid-run
     rates: list[float] = []
     began = last = time.monotonic()
     with suppress(DivergedError):  # the run itself reports it
-        for event in islice(learn(state, corpus, config), 1000):
+        for event in islice(train_steps(state, corpus, config), 1000):
             seconds, last = time.monotonic() - last, time.monotonic()
             if isinstance(event, Step):
                 rates += [event.characters / max(seconds, 1e-9)]
@@ -196,21 +192,24 @@ def compute_baselines(corpus: Corpus, record: CorpusRecord) -> list[Baseline]:
     return known
 
 
-def measure(run: Checkpoint, corpus: Corpus, *, however_long: bool = False) -> dict[Use, Array64]:
+def fit_and_score(
+    checkpoint: Checkpoint, corpus: Corpus, *, however_long: bool = False
+) -> dict[Use, Array64]:
     """Fit the mixture, note the oddest held-out example, and return the held-out nats by part.
 
     Scoring that takes long is left out by default.
     """
-    ids = corpus.held_out.ids
-    if run.state.best is None or not len(ids):
+    ids, state, counted = corpus.held_out.ids, checkpoint.state, checkpoint.counted
+    if state.best is None or not len(ids):
         return {}
-    model = run.trained.model
-    counts = None if run.counted is None else Ngrams(run.counted, run.vocabulary.symbols)
-    run.mixture = fit_mixture(Predictor([model], counts), ids)
-    predictor = Predictor([model], counts, mixture=run.mixture)
-    is_wanted = however_long or len(ids) <= max(AT_ONCE, run.state.characters // TRAINED_PER_SCORED)
+    model = checkpoint.trained.model  # with the best parameters
+    counts = None if counted is None else Ngrams(counted, model.vocabulary.symbols)
+    checkpoint.mixture = fit_mixture(Predictor([model], counts), ids)
+    predictor = Predictor([model], counts, mixture=checkpoint.mixture)
+    most = max(AT_ONCE, state.characters // TRAINED_PER_SCORED)
+    is_wanted = however_long or len(ids) <= most
     costs = score_ids(predictor, ids, split=len(ids) // 2)[0] if is_wanted else {}
-    run.oddest = oddest(ids, costs)
+    checkpoint.oddest = oddest(ids, costs)
     return costs
 
 
@@ -225,8 +224,8 @@ def resume(
     epochs: More epochs than before, a whole number from 1, or None: as before.
     """
 
-    def read(run: Checkpoint) -> Corpus:
-        record = run.corpus
+    def read(checkpoint: Checkpoint) -> Corpus:
+        record = checkpoint.corpus
         if texts is None and (not record.sources or "-" in record.names):
             kind = "standard input" if record.sources else "texts from Python"
             raise ResumeError(f"{path} was trained on {kind}", "Give the same texts again.")
@@ -245,17 +244,17 @@ def reopen(
     Raise ResumeError if the corpus is another one, or if a setting of the corpus or of training
     has another value than before.
     """
-    run = load_run(path)
-    record = run.corpus
+    checkpoint = load_run(path)
+    record = checkpoint.corpus
     cut = asdict(record.reading) | {"examples": record.examples_are, "holdout": record.holdout}
     check_agreement(path, cut, {name: typed[name] for name in cut if name in typed}, LEAVE_OUT)
-    corpus = read(run)
+    corpus = read(checkpoint)
     check_corpus(path, record, corpus)
     if corpus.sources and not all(os.path.exists(path_of(file)) for file in record.names):
         # Names that still lead to a file stay, so that the model file is the same after a resume.
-        run.corpus = replace(record, sources=corpus.sources, valid=corpus.valid)
-    run.config = raise_limits(path, run.config, corpus, typed)
-    return corpus, run
+        checkpoint.corpus = replace(record, sources=corpus.sources, valid=corpus.valid)
+    checkpoint.config = raise_limits(path, checkpoint.config, corpus, typed)
+    return corpus, checkpoint
 
 
 def check_corpus(path: str | PathLike[str], record: CorpusRecord, corpus: Corpus) -> None:
@@ -277,9 +276,9 @@ def raise_limits(
     """
     had = asdict(config)
     limits = had | ({"epochs": None} if config.epochs == FOREVER else {})
-    raised = {name: typed[name] for name in MAY_RISE if name in typed}
+    raised = {name: typed[name] for name in LIMITS if name in typed}
     check_patience(raised.get("patience"), len(corpus.held_out))
-    check_agreement(path, limits, raised, LEAVE_OUT, may_rise=MAY_RISE)
+    check_agreement(path, limits, raised, LEAVE_OUT, may_rise=LIMITS)
     fixed = {name: typed[name] for name in had if name in typed and name not in raised}
     cores = fixed.pop("cores", None)  # may change: parts decide the numbers
     fits = asdict(fit_settings(TrainConfig(**{**had, **fixed}), corpus))
@@ -314,7 +313,7 @@ class Saver:
     def __init__(
         self,
         path: str | PathLike[str],
-        run: Checkpoint,
+        checkpoint: Checkpoint,
         metrics: Metrics | None = None,
         *,
         is_saved: bool = False,
@@ -328,8 +327,8 @@ class Saver:
         tell: Called with a line about the old model.
         alarm: Called with a line about a save that fails in training.
         """
-        self.path, self.run, self.metrics = os.fspath(path), run, metrics
-        self.saved_step = run.state.step if is_saved else None
+        self.path, self.checkpoint, self.metrics = os.fspath(path), checkpoint, metrics
+        self.saved_step = checkpoint.state.step if is_saved else None
         self._keep_old, self._tell, self._alarm = keep_old, tell, alarm
         self._due = time.monotonic() + OFTEN
 
@@ -353,8 +352,8 @@ class Saver:
         if self._keep_old and (old := keep_old(self.path)):
             self._tell(f"the old model is {old} now")
         self._keep_old = False
-        save_run(self.path, self.run)
-        self.saved_step = self.run.state.step
+        save_run(self.path, self.checkpoint)
+        self.saved_step = self.checkpoint.state.step
         seconds = time.monotonic() - began
         self._due = began + seconds + max(OFTEN, COSTLY * seconds)
 
@@ -372,78 +371,3 @@ class Saver:
             is_there = os.path.exists(self.path)
             error.add_note(f"{self.path} {words}." if is_there else "Nothing was saved.")
             raise
-
-
-class Metrics:
-    """The file of --metrics. After a kill it is ahead of the model; a resumed run cuts it back."""
-
-    def __init__(self, path: Path, run: Checkpoint, *, is_resumed: bool) -> None:
-        """Go on below the lines of a resumed run, or add a line for a new one."""
-        self._path, state, config = path, run.state, asdict(run.config)
-        settings = {name: config[name] for name in config if name not in (*MAY_RISE, "cores")}
-        text = json.dumps([run.corpus.fingerprint, settings], sort_keys=True)
-        name = sha256(text.encode()).hexdigest()[:16]
-        has_check_up = bool(state.history) and state.history[-1]["step"] == state.step
-        with self._explained(), ExitStack() as at_error:
-            self._file = LineFile(path)
-            at_error.callback(self._file.close)
-            if not self._cut_back(name if is_resumed else None, (state.step, has_check_up)):
-                row = {"schema": RUN, "run": name, "step": state.step, "seed": run.config.seed}
-                self._file.append({**row, "corpus": run.corpus.fingerprint})
-            at_error.pop_all()
-        self.sync, self.close = self._file.sync, self._file.close
-
-    def add(self, event: Event) -> None:
-        """Add a line for a step or a check-up."""
-        if isinstance(event, Step):
-            row = {"schema": STEP, **asdict(event)}
-            row["train_while_hidden"] = row.pop("nats_per_character")
-        elif isinstance(event, Checkup):
-            row = {"schema": CHECKUP, "step": event.step}
-            row["train"] = event.train_nats_per_character
-            row["train_while_hidden"] = event.train_while_hidden_nats_per_character
-            row["held_out"] = None if event.score is None else event.score.nats_per_character
-            row["best"] = event.is_best
-        else:
-            return
-        with self._explained():
-            self._file.append(row)
-
-    def _cut_back(self, name: str | None, place: tuple[int, bool]) -> bool:
-        """Cut off lines that come again. Return True if the file ends with the run of this name."""
-        kept_bytes = read_bytes = 0
-        is_this_run = False
-        for line in self._file.lines():
-            if is_torn(line):
-                break
-            kind, step, run = self._read(line)
-            read_bytes += len(line)
-            comes_again = (step, kind == CHECKUP) > place
-            if kind == RUN:
-                is_this_run = run == name and not comes_again
-            if not (is_this_run and comes_again):
-                kept_bytes = read_bytes
-        self._file.cut(kept_bytes)
-        return is_this_run
-
-    def _read(self, line: bytes) -> tuple[str, int, str | None]:
-        """Return the kind of a line, its step, and the name of the run that it begins, if any."""
-        try:
-            row = parse_line(line)
-            return row["schema"], int(row["step"]), row.get("run")
-        except (ValueError, KeyError, TypeError, OverflowError) as error:
-            what = f"{self._path} holds lines that are not metrics of charrnn"
-            raise CharrnnError(what, "Name another file with [metrics].") from error
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            what = f"{self._path} cannot be written: {error.strerror or error}"
-            raise CharrnnError(what, remedy(error, "name another file with [metrics]")) from error
-
-
-def is_torn(line: bytes) -> bool:
-    """Return True for the beginning of a line, whose end was lost in a kill."""
-    return not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)])

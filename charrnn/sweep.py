@@ -27,7 +27,7 @@ from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError
 from charrnn.model_contents import Checkpoint, CorpusRecord
 from charrnn.model_file import locked, remedy, save
 from charrnn.network.parameters import LanguageModel
-from charrnn.runs import begin, configure, measure
+from charrnn.runs import begin, configure, fit_and_score
 from charrnn.settings_for_corpus import check_agreement
 from charrnn.system import LineFile, parse_line
 from charrnn.training.loop import Done, train
@@ -95,7 +95,7 @@ def train_one(material: Material, trial: Trial) -> tuple[Row, Checkpoint | None]
         for event in train(run.state, corpus, run.config):
             if isinstance(event, Done):
                 stopped = event.why
-        costs = measure(run, corpus, however_long=True)
+        costs = fit_and_score(run, corpus, however_long=True)
         nats, best = costs.get("both", costs["network"]), run.state.best
         assert best is not None
         row["best"] = {"step": best.step, "nats_per_character": float(nats.mean())}

@@ -22,7 +22,7 @@ LAYERS = """
     mixture scores
     training
     settings_for_corpus model_contents texts
-    model_file
+    model_file metrics
     sampler filler reach embed unfold plots export
     runs model
     workers sweep

@@ -21,7 +21,7 @@ from charrnn.counts import Baseline
 from charrnn.default_settings import Ending
 from charrnn.model_contents import Checkpoint
 from charrnn.network.parameters import LanguageModel
-from charrnn.runs import measure
+from charrnn.runs import fit_and_score
 from charrnn.sampler import SampleConfig, Sampler
 from charrnn.scores import Difference, Mean, Score, difference_from, json_of, tally
 from charrnn.system import Visible, visible_line
@@ -75,7 +75,7 @@ class Training:
     def measure(self) -> None:
         """Score all held-out text by the best network and the counts, and compare with counting."""
         run, ids = self.run, self.corpus.held_out.ids
-        costs = measure(run, self.corpus)
+        costs = fit_and_score(run, self.corpus)
         for name, nats in costs.items():
             best = min(self.baselines, key=lambda baseline: baseline.nats_per_character)
             self.scores[name] = tally(ids, nats)

@@ -137,7 +137,8 @@ def run(options: Options, console: Console) -> None:
 
 def saver_of(run: Checkpoint, options: Options, console: Console, stack: ExitStack) -> Saver:
     """Return what saves the run and its metrics, whose file the stack closes."""
-    from charrnn.runs import Metrics, Saver
+    from charrnn.metrics import Metrics
+    from charrnn.runs import Saver
 
     metrics = None
     if options.metrics is not None:
