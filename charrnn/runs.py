@@ -314,7 +314,7 @@ class Saver:
         self,
         path: str | PathLike[str],
         checkpoint: Checkpoint,
-        metrics: Metrics | None = None,
+        metrics: Path | None = None,
         *,
         is_saved: bool = False,
         keep_old: bool = False,
@@ -322,15 +322,23 @@ class Saver:
         alarm: Callable[[str], None] = lambda _: None,
     ) -> None:
         """
-        is_saved: The file has this run.
+        metrics: The file for a line an event.
+        is_saved: The files have this run.
         keep_old: The first save moves an old model out of the way.
         tell: Called with a line about the old model.
         alarm: Called with a line about a save that fails in training.
         """
-        self.path, self.checkpoint, self.metrics = os.fspath(path), checkpoint, metrics
+        self.path, self.checkpoint = os.fspath(path), checkpoint
+        self.metrics = None
+        if metrics is not None:
+            self.metrics = Metrics(metrics, checkpoint, is_resumed=is_saved)
         self.saved_step = checkpoint.state.step if is_saved else None
         self._keep_old, self._tell, self._alarm = keep_old, tell, alarm
         self._due = time.monotonic() + OFTEN
+
+    def close(self) -> None:
+        if self.metrics is not None:
+            self.metrics.close()
 
     def keep(self, event: Event) -> None:
         """Add the event to the metrics, and save if it is time. A failed save is repeated later."""

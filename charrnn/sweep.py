@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from charrnn.corpus import Corpus
 from charrnn.counts import Baseline
 from charrnn.default_settings import CorpusConfig, option_of
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError
+from charrnn.model import load
 from charrnn.model_contents import Checkpoint, CorpusRecord
 from charrnn.model_file import locked, remedy, save
 from charrnn.network.parameters import LanguageModel
@@ -211,6 +213,21 @@ def rank(rows: Iterable[Row]) -> list[Row]:
         ranked["model"] = group[0]["model"] if group else None
         ranking.append(ranked)
     return ranking
+
+
+def add_marks(ranking: Iterable[Row]) -> None:
+    """Add to each row the size of its best model, samples and marks: best, smallest, fastest."""
+    for row in ranking:
+        row |= {"parameters": None, "samples": [], "marks": []}
+        if row["model"]:
+            model = load(row["model"])
+            row["parameters"] = model.parameters.architecture.parameter_count
+            row["samples"] = model.sample(2, max_characters=60, seed=0)  # of a long text the start
+    good = [row for row in ranking if row["model"] and not row["clearly_worse"]]
+    if good:
+        good[0]["marks"].append("best")
+        min(good, key=itemgetter("parameters"))["marks"].append("smallest")
+        min(good, key=itemgetter("seconds"))["marks"].append("fastest")
 
 
 def loss_of(row: Row) -> float:

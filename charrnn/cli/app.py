@@ -29,7 +29,7 @@ from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -55,6 +55,9 @@ from charrnn.default_settings import (
 )
 from charrnn.errors import USAGE, SettingError
 from charrnn.system import MODELS, NAMES, OURS, visible
+
+if TYPE_CHECKING:
+    from charrnn.corpus import Corpus
 
 OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")
@@ -172,9 +175,13 @@ class CorpusOptions(CommandOptions):
         names=("--from",),
     )
 
-    def config(self, known: str) -> CorpusConfig:
-        """Return how the corpus is cut; the vocabulary gets the known characters, too."""
-        return CorpusConfig(reading=Reading(**self.reading), known=known, **self.cutting)
+    def read(self, known: str, console: Console) -> tuple[Corpus, CorpusConfig]:
+        """Read the corpus; the vocabulary gets the known characters, too."""
+        from charrnn.corpus import read_files
+
+        config = CorpusConfig(reading=Reading(**self.reading), known=known, **self.cutting)
+        console.note_if_waiting((*self.sources, *self.valid))
+        return read_files(self.sources, config, self.valid), config
 
 
 class Option(NamedTuple):
@@ -185,7 +192,7 @@ class Option(NamedTuple):
     group: str  # the field that holds the value in a dict; "" for a field of its own
 
 
-def options_of(kind: type) -> Iterator[Option]:
+def options_of(kind: type[CommandOptions]) -> Iterator[Option]:
     """Yield the options of a command: those of the first panel, the others, the common ones."""
     options: dict[str, Option] = {}
     common = {field.name for field in fields(CommandOptions)}
@@ -197,14 +204,16 @@ def options_of(kind: type) -> Iterator[Option]:
         for name, of_group in settings_of(config).items():
             if not only or name in only:
                 options[name] = Option(name, replace(of_group, **changes), declared.name)
+    # A setting without names is none of the command line.
     options = {name: option for name, option in options.items() if option.setting.names != ()}
-    for name in getattr(kind, "FIRST", ()) or tuple(options):
+    first_names = kind.FIRST or tuple(options)
+    for name in first_names:
         option = options.pop(name)
         yield option._replace(setting=replace(option.setting, panel=""))
     yield from options.values()
 
 
-def with_options(kind: type, act: Callable[[Any], None]) -> Callable[..., None]:
+def with_options(kind: type[CommandOptions], act: Callable[[Any], None]) -> Callable[..., None]:
     """Return a function for Typer, with a parameter for each option, that acts on the options."""
     options = list(options_of(kind))
 
@@ -226,7 +235,7 @@ def with_options(kind: type, act: Callable[[Any], None]) -> Callable[..., None]:
 def value_of(setting: Setting, typed: Any) -> Any:
     """Return what was typed or is in the environment; None for neither."""
     if not typed and os.environ.get(setting.variable):  # Typer would split it into words
-        typed = setting.values.read(os.environ[setting.variable])
+        typed = parser_of(setting.values, setting.variable)(os.environ[setting.variable])
         typed = [typed] if setting.repeated else typed
     return (tuple(typed or ()) or None) if setting.repeated else typed
 
@@ -253,7 +262,7 @@ def parameter(option: Option) -> Parameter:
     return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def parser_of(values: Values) -> Callable[[Any], Any]:
+def parser_of(values: Values, variable: str | None = None) -> Callable[[Any], Any]:
     """Return a parser that raises BadParameter for a value that is not allowed.
 
     Typer's own limits let ``inf`` through, and their messages change from version to version.
@@ -263,7 +272,8 @@ def parser_of(values: Values) -> Callable[[Any], Any]:
         with suppress(ValueError):
             return values.plain(values.read(typed))
         several = "; 'charrnn sweep --try' compares several" if "," in str(typed) else ""
-        raise typer.BadParameter(not_one_of(typed, values.allowed) + several)
+        what = not_one_of(typed, values.allowed) + several
+        raise typer.BadParameter(what, param_hint=variable)
 
     return parse
 
@@ -311,12 +321,12 @@ COMMANDS = {
 def main(args: Sequence[str]) -> None:
     """Run a command line. Errors come out as exceptions, but wrong usage, which Typer explains."""
     if "_CHARRNN_COMPLETE" in os.environ:
-        program().main(args=list(args), prog_name="charrnn")
+        program().main(args=list(args), prog_name="charrnn")  # exits
     is_command = bool(args) and args[0] in COMMANDS
     command = load(args[0]) if is_command else program()
     name, words = (f"charrnn {args[0]}", args[1:]) if is_command else ("charrnn", args)
     try:  # not through main() of Typer, which handles Ctrl-C and closed pipes in its own way
-        with command.make_context(name, list(words), obj={"short": "--help" not in words}) as ctx:
+        with command.make_context(name, list(words), obj={"args": words}) as ctx:
             command.invoke(ctx)
     except typer.Exit as end:
         raise SystemExit(end.exit_code) from None
@@ -372,7 +382,10 @@ def page_of(text: str) -> dict[str, Any]:
 
 
 class Page:
-    """Help: with -h the first panel and few examples, with --help all; after it the examples."""
+    """Help: with -h the first panel and few examples, with --help all; after it the examples.
+
+    ``format_help`` calls Typer's for a copy without examples, which calls ``get_params``.
+    """
 
     def get_params(self: Any, ctx: Context) -> list[Any]:
         params = super().get_params(ctx)  # type: ignore[misc]
@@ -386,7 +399,7 @@ class Page:
     def format_help(self: Any, ctx: Context, formatter: Any) -> None:
         page, examples, unshown = copy(self), self.epilog, 0
         page.epilog = None
-        if ctx.find_root().obj["short"]:
+        if "--help" not in ctx.find_root().obj["args"]:
             ctx.meta["charrnn.short"] = True
             page.help = self.help.partition("\n\n")[0]
             shown = 1 if isinstance(self, Commands) else SHORT_EXAMPLES

@@ -21,7 +21,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -181,7 +180,6 @@ def run(options: Options, console: Console) -> None:
 
 def read_material(options: Options, console: Console) -> Material:
     """Read the corpus and the model to start from."""
-    from charrnn.corpus import read_files
     from charrnn.model_contents import record_of
     from charrnn.model_file import load_trained
     from charrnn.sweep import Material
@@ -190,9 +188,7 @@ def read_material(options: Options, console: Console) -> Material:
     if options.start_from is not None:
         model = load_trained(options.start_from).model
         known, typed["from"] = model.vocabulary.characters, str(options.start_from)
-    cutting = options.config(known)
-    console.note_if_waiting((*options.sources, *options.valid))
-    corpus = read_files(options.sources, cutting, options.valid)
+    corpus, cutting = options.read(known, console)
     if not len(corpus.held_out):
         what = "nothing is held out, and a sweep compares held-out losses"
         raise SettingError(what, "Hold out some text with [holdout] or [valid].")
@@ -213,20 +209,10 @@ def show_runs(rows: Iterable[Row], total: int, console: Console) -> None:
 
 def show_ranking(ranking: list[Row], path: Path, options: Options, console: Console) -> None:
     """Show a row for each combination, with marks and samples, and a command to copy the best."""
-    from charrnn.model import load
+    from charrnn.sweep import add_marks
 
-    for row in ranking:
-        row |= {"parameters": None, "samples": [], "marks": []}
-        if row["model"]:
-            model = load(row["model"])
-            row["parameters"] = model.parameters.architecture.parameter_count
-            row["samples"] = model.sample(2, max_characters=60, seed=0)  # of a long text the start
+    add_marks(ranking)
     trained = [row for row in ranking if row["model"]]
-    good = [row for row in trained if not row["clearly_worse"]]
-    if good:
-        good[0]["marks"].append("best")
-        min(good, key=itemgetter("parameters"))["marks"].append("smallest")
-        min(good, key=itemgetter("seconds"))["marks"].append("fastest")
     if options.as_json:
         best = trained[0] if trained else None
         console.json("sweep", {"folder": str(path), "best": best, "ranking": ranking})

@@ -24,7 +24,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from charrnn.cli.progress import Training
     from charrnn.corpus import Corpus, Warned
     from charrnn.model_contents import Checkpoint
-    from charrnn.runs import Saver
+    from charrnn.scores import Difference
 
 DOUBTS = {  # why a list may be messy, or its loss misleading
     "few examples": "only {count:,} to train on: see --examples",
@@ -93,6 +93,7 @@ def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
     from charrnn.cli.progress import Progress
     from charrnn.model_file import check_writable, locked_model
+    from charrnn.runs import Saver
     from charrnn.system import watched
     from charrnn.training.loop import Done, train
 
@@ -102,57 +103,45 @@ def run(options: Options, console: Console) -> None:
         show_dry_run(prepare(options, console), options, console)
         return
     may_replace = options.resume or options.force
-    with locked_model(options.model, force=may_replace), ExitStack() as stack:
+    with locked_model(options.model, force=may_replace):
         training = prepare(options, console)
-        run = training.run
-        first_step = run.state.step
-        saver = saver_of(run, options, console, stack)
-        stop = stack.enter_context(watched(console.quiet))
-        with saver.explained(), closing(Progress(training, console, options.preview)) as screen:
-            for event in train(run.state, training.corpus, run.config):
-                saver.keep(event)
-                screen.show(event)
-                if isinstance(event, Done):
-                    training.stopped = event.why
-                elif stop.requested:
-                    break
-            screen.finish()
-            if training.stopped == "patience":
-                console.note("        ended early: the last check-ups were no better")
-            saver.save()
-        work = len(training.corpus.held_out.ids) * len(run.state.parameters.flat)
-        if not stop.requested or work <= QUICK:
-            training.measure()
-            saver.save()
+        checkpoint = training.run
+        first_step = checkpoint.state.step
+        saver = Saver(
+            options.model,
+            checkpoint,
+            options.metrics,
+            is_saved=options.resume,
+            keep_old=not may_replace,
+            tell=console.note,
+            alarm=console.warn,
+        )
+        with closing(saver), watched(console.quiet) as stop:
+            with saver.explained(), closing(Progress(training, console, options.preview)) as screen:
+                for event in train(checkpoint.state, training.corpus, checkpoint.config):
+                    saver.keep(event)
+                    screen.show(event)
+                    if isinstance(event, Done):
+                        training.stopped = event.why
+                    elif stop.requested:
+                        break
+                screen.finish()
+                if training.stopped == "patience":
+                    console.note("        ended early: the last check-ups were no better")
+                saver.save()
+            work = len(training.corpus.held_out.ids) * len(checkpoint.state.parameters.flat)
+            if not stop.requested or work <= QUICK:
+                training.measure()
+                saver.save()
     if options.as_json:
         console.json("train", {"model": str(options.model), **training.results()})
     elif not console.quiet:
         show_summary(training, options, console)
-    if run.state.step == first_step and not stop.requested:
+    if checkpoint.state.step == first_step and not stop.requested:
         console.note("already finished: nothing was left to do")
     show_next(training, options, console)
     if stop.requested:
         raise SystemExit(stop.status)
-
-
-def saver_of(run: Checkpoint, options: Options, console: Console, stack: ExitStack) -> Saver:
-    """Return what saves the run and its metrics, whose file the stack closes."""
-    from charrnn.metrics import Metrics
-    from charrnn.runs import Saver
-
-    metrics = None
-    if options.metrics is not None:
-        metrics = Metrics(options.metrics, run, is_resumed=options.resume)
-        stack.callback(metrics.close)
-    return Saver(
-        options.model,
-        run,
-        metrics,
-        is_saved=options.resume,
-        keep_old=not (options.resume or options.force),
-        tell=console.note,
-        alarm=console.warn,
-    )
 
 
 def check(options: Options) -> None:
@@ -174,10 +163,9 @@ def prepare(options: Options, console: Console) -> Training:
 
     training = resume_run(options, console) if options.resume else begin_run(options, console)
     say([network_entry(training, options)], options, console)
-    known = training.run.corpus
-    training.baselines = compute_baselines(training.corpus, known)
+    training.baselines = compute_baselines(training.corpus, training.run.corpus)
     if training.baselines:
-        least = min(known.baselines.values())
+        least = min(baseline.nats_per_character for baseline in training.baselines)
         hint = "" if options.dry_run else "   (--dry-run: all choices)"
         say([("to beat", f"{least:.3f} nats per character, by counting{hint}")], options, console)
     return training
@@ -187,18 +175,16 @@ def begin_run(options: Options, console: Console) -> Training:
     """Begin a run, whose corpus is shown."""
     from charrnn import runs
     from charrnn.cli.progress import Training
-    from charrnn.corpus import read_files
     from charrnn.model_file import load_trained
     from charrnn.settings_for_corpus import fit_settings
 
     start = None if options.start_from is None else load_trained(options.start_from)
     model = None if start is None else start.model
     wanted = runs.configure(options.learning, model)
-    cutting = options.config("" if model is None else model.vocabulary.characters)
-    console.note_if_waiting((*options.sources, *options.valid))
-    corpus = read_files(options.sources, cutting, options.valid)
+    known = "" if model is None else model.vocabulary.characters
+    corpus, cutting = options.read(known, console)
     learned = () if start is None else start.corpus.sources
-    config = fit_settings(wanted, corpus, model)
+    config = fit_settings(wanted, corpus, model)  # for the checks; ``begin`` fits check-ups, too
     warnings, speed = examine(corpus, config, learned, options, console)
     return Training(corpus, runs.begin(corpus, cutting, wanted, model, speed), warnings, speed)
 
@@ -266,8 +252,8 @@ def corpus_entries(
     for doubt in doubts:
         words = DOUBTS.get(doubt.kind, TABLE)
         lines.append(words.format(**asdict(doubt), column=shlex.quote(doubt.what)))
-    again = {*map(os.path.realpath, corpus.sources)} & {*map(os.path.realpath, learned)}
-    if again and not corpus.valid:
+    shared_files = {*map(os.path.realpath, corpus.sources)} & {*map(os.path.realpath, learned)}
+    if shared_files and not corpus.valid:
         lines.append(f"{options.start_from} may know what is held out: add --valid FILE")
     yield from (("  !", line) for line in (lines if options.dry_run else lines[:WARNINGS]))
 
@@ -317,33 +303,44 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
 
 def show_summary(training: Training, options: Options, console: Console) -> None:
     """Show the loss of the best network, or of its mixture with counts, beside that of counting."""
-    from charrnn.scores import in_bits
-
-    state, loss, baselines = training.run.state, training.loss, training.run.corpus.baselines
-    why = "there was no check-up" if training.corpus.held_out.ids.size else "nothing is held out"
-    lines = [f"{why}, so the loss on new text is not known"]
-    if loss is not None and state.best is not None:
-        share = 100 * training.share * state.best.step / state.step  # of the whole run
-        part, network, where = "network", "", f"best at {share:.0f} %"
-        if "both" in training.scores:
-            part, network, where = "both", f"network {loss:.3f}, ", "with counts"
-            loss = training.scores["both"].nats_per_character
-        lines = [f"held-out loss {loss:.3f} nats ({in_bits(loss)} bits) per character, {where}"]
-        if baselines:
-            counting = min(baselines.values())
-            words = f"{abs(loss - counting):.3f} {'worse' if loss > counting else 'better'}"
-            apart = training.differences.get(part)
-            if apart is not None:
-                words = "no clear difference" if apart.may_be_chance else words
-                if math.isfinite(apart.standard_error):
-                    words += f" (standard error {apart.standard_error:.3f})"
-            lines.append(f"{network}counting {counting:.3f}: {words}")
-    name = str(options.model)
+    lines, name = summary(training), str(options.model)
     if len(name) >= INDENT:
         lines, name = [name, *lines], "model"
     console.say(Visible(""))
     rows = [(name, lines[0]), *(("", line) for line in lines[1:])]
     console.out.write_lines(entries(rows, console.out))
+
+
+def summary(training: Training) -> list[str]:
+    """Return a line about the held-out loss, and one about counting, if these are known."""
+    from charrnn.scores import in_bits
+
+    state, loss, baselines = training.run.state, training.loss, training.run.corpus.baselines
+    if loss is None or state.best is None:
+        nothing = not training.corpus.held_out.ids.size
+        why = "nothing is held out" if nothing else "there was no check-up"
+        return [f"{why}, so the loss on new text is not known"]
+    best_at = training.share * state.best.step / state.step  # of the whole run
+    where, network, part = f"best at {100 * best_at:.0f} %", "", "network"
+    if "both" in training.scores:
+        where, network, part = "with counts", f"network {loss:.3f}, ", "both"
+        loss = training.scores["both"].nats_per_character
+    lines = [f"held-out loss {loss:.3f} nats ({in_bits(loss)} bits) per character, {where}"]
+    if baselines:
+        counting = min(baselines.values())
+        words = apart_in_words(loss - counting, training.differences.get(part))
+        lines.append(f"{network}counting {counting:.3f}: {words}")
+    return lines
+
+
+def apart_in_words(nats: float, difference: Difference | None) -> str:
+    """Say how far a loss is from that of counting, with the standard error if it is known."""
+    words = f"{abs(nats):.3f} {'worse' if nats > 0 else 'better'}"
+    if difference is None:
+        return words
+    words = "no clear difference" if difference.may_be_chance else words
+    error = difference.standard_error
+    return f"{words} (standard error {error:.3f})" if math.isfinite(error) else words
 
 
 def show_next(training: Training, options: Options, console: Console) -> None:
