@@ -55,6 +55,7 @@ Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 FORMAT: Final = 4
 JSON_MEMBER: Final = "charrnn.json"
+ZIP_HEADER: Final = 30  # bytes before the name of the first member
 MOST: Final = 1 << 62  # no number of the facts is larger
 TOO_LARGE: Final = 1e20  # a parameter that no training leads to; its square is finite
 
@@ -123,13 +124,13 @@ def keep_old(name: Name) -> str | None:
         if not target.is_file():
             return None
         names = (target.with_name(f"{target.stem}.{i}{target.suffix}") for i in count(1))
+        # The same file has that name already if a run was killed before it saved.
         old = next(path for path in names if not os.path.lexists(path) or path.samefile(target))
         try:
             os.link(target, old)
-        except FileExistsError:
-            pass  # a run was killed before it saved
         except OSError:  # a filesystem without links
-            shutil.copyfile(target, old)
+            if not old.exists():
+                shutil.copyfile(target, old)
         return os.path.join(os.path.dirname(name), old.name)
 
 
@@ -264,7 +265,7 @@ def is_model(path: Name) -> bool:
     if not stat.S_ISREG(os.stat(path).st_mode):
         return False
     with open(path, "rb") as file:
-        return file.read(30 + len(JSON_MEMBER))[30:] == JSON_MEMBER.encode()
+        return file.read(ZIP_HEADER + len(JSON_MEMBER))[ZIP_HEADER:] == JSON_MEMBER.encode()
 
 
 def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
@@ -339,26 +340,32 @@ def save_slim(path: Name, trained: Trained) -> None:
     write(path, replace(trained, counters=counters, corpus=record, history=[], slim=True), {})
 
 
+def text_of_facts(trained: Trained, counted: int | None) -> str:
+    """Return the facts of a file as JSON, all but what no byte depends on."""
+    settings = asdict(trained.config)
+    del settings["cores"]  # any number of processes writes the same bytes
+    facts = vars(trained) | {"counted": counted, "vocabulary": trained.model.vocabulary}
+    del facts["model"], facts["config"]
+    facts["settings"] = settings
+    document, compact = {"facts": facts, "format": FORMAT}, (",", ":")
+    return json.dumps(document, sort_keys=True, separators=compact, allow_nan=False, default=asdict)
+
+
 def write(path: Name, trained: Trained, arrays: Arrays) -> None:
     """Write a file. Equal content gives equal bytes: each member has the date 1980-01-01."""
     model, counted = trained.model, trained.counted
     size = None if counted is None else len(counted)
-    arrays = {**arrays, **model.parameters} | ({} if counted is None else {"counted": counted})
+    given = {**arrays, **model.parameters, "counted": counted}
     types = layout(trained.config, model.architecture, size, trained.slim)
-    with np.errstate(over="ignore"):
-        arrays = {name: np.asarray(arrays[name], types[name][1], "C") for name in sorted(types)}
-    for name, array in arrays.items():
+    with np.errstate(over="ignore"):  # infinity in 16 bits is found below
+        stored = {name: np.asarray(given[name], types[name][1], "C") for name in sorted(types)}
+    for name, array in stored.items():
         if not are_usable(array):
             what = f"{os.fspath(path)} was not saved: {name} holds a number that is not finite"
             raise errors.SaveError(what, "The last save is untouched. Try a smaller [lr].")
-    facts = vars(trained) | {"counted": size, "vocabulary": model.vocabulary}
-    facts["settings"] = asdict(facts.pop("config"))
-    del facts["model"], facts["settings"]["cores"]  # any number of processes writes the same bytes
-    document, compact = {"facts": facts, "format": FORMAT}, (",", ":")
-    text = json.dumps(document, sort_keys=True, separators=compact, allow_nan=False, default=asdict)
     with replaced(path) as file, zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(zipfile.ZipInfo(JSON_MEMBER), text)
-        for name, array in arrays.items():
+        archive.writestr(zipfile.ZipInfo(JSON_MEMBER), text_of_facts(trained, size))
+        for name, array in stored.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 npy.write_array(member, array, (1, 0), allow_pickle=False)
 

@@ -96,39 +96,39 @@ def group(config: type, *only: str, **changes: Any) -> Any:
     return field(default_factory=dict, metadata={"group": (config, only, changes)})
 
 
-def like(config: type, name: str, **changes: Any) -> Any:
+def as_in(config: type, name: str, **changes: Any) -> Any:
     """Return a field for one setting of a configuration; None if it is not typed."""
     declared = replace(settings_of(config)[name], default=None, **changes)
     return field(default=None, metadata={"setting": declared})
 
 
-def sources(metavar: str, about: str, *, is_required: bool = False) -> Any:
+def sources_option(metavar: str, about: str, *, is_required: bool = False) -> Any:
     default = MISSING if is_required else ()
     return setting(Source(), about, default, panel=CORPUS, names=(metavar,), repeated=True)
 
 
-def model(about: str = f"The model: a file, or {OURS}.", **details: Any) -> Any:
+def model_option(about: str = f"The model: a file, or {OURS}.", **details: Any) -> Any:
     details = {"values": File(names=MODELS), "panel": OUTPUT, "default": MODEL, **details}
     return setting(about=about, names=("-m", "--model"), variable="CHARRNN_MODEL", **details)
 
 
-def models(about: str = "Repeatable, to compare models.", **details: Any) -> Any:
+def models_option(about: str = "Repeatable, to compare models.", **details: Any) -> Any:
     details = {"default": (MODEL,), "default_in_words": str(MODEL), "repeated": True, **details}
-    return model(f"The model: a file, or {OURS}. {about}", **details)
+    return model_option(f"The model: a file, or {OURS}. {about}", **details)
 
 
-def use() -> Any:
+def use_option() -> Any:
     about = "Use the network, the n-gram counts of the training text, or a mixture of both."
     default = "both if the model has counts (train --counts), else network"
     kinds = OneOf(("network", "counts", "both"))
     return setting(kinds, about, panel=DRAWING, default_in_words=default)
 
 
-def cores(**changes: Any) -> Any:
-    return like(TrainConfig, "cores", panel=WORKERS, **changes)
+def cores_option(**changes: Any) -> Any:
+    return as_in(TrainConfig, "cores", panel=WORKERS, **changes)
 
 
-def scheduler() -> Any:
+def scheduler_option() -> Any:
     about = "Work on a Dask scheduler: its address, such as tcp://HOST:8786, or its file."
     return setting(Text("ADDRESS|FILE"), about, panel=WORKERS)
 
@@ -154,7 +154,7 @@ class CommandOptions:
 class CorpusOptions(CommandOptions):
     """The options of a command that trains on a corpus."""
 
-    sources: tuple[str, ...] = sources(
+    sources: tuple[str, ...] = sources_option(
         "CORPUS",
         f"Files to train on, - for standard input, or a corpus of the package: {', '.join(NAMES)}.",
     )

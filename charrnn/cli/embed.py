@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    sources: tuple[str, ...] = app.sources(
+    sources: tuple[str, ...] = app.sources_option(
         "TEXT", "Files to read, or - for standard input. Default: the held-out part of the corpus."
     )
-    examples: str | None = app.like(CorpusConfig, "examples", default_in_words="as in training")
-    model: Path = app.model()
+    examples: str | None = app.as_in(CorpusConfig, "examples", default_in_words="as in training")
+    model: Path = app.model_option()
     output: Path | None = setting(
         File("FILE.npy", ".npy"),
         "Write an array for numpy.load into this file, and nothing to stdout.",

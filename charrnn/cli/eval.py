@@ -72,13 +72,13 @@ class Options(CommandOptions):
         *("sources", "held_out", "per_example", "top", "above", "per_char", "baselines", "use"),
         "models",
     )
-    sources: tuple[str, ...] = app.sources(
+    sources: tuple[str, ...] = app.sources_option(
         "TEXT",
         "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
         " the held-out part of the training corpus.",
     )
     held_out: bool = flag("Read the held-out text, even if text is piped in.")
-    examples: str | None = app.like(CorpusConfig, "examples", default_in_words="as in training")
+    examples: str | None = app.as_in(CorpusConfig, "examples", default_in_words="as in training")
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     per_example: bool = flag("Show a row for each example, as it is scored.")
     top: int | None = setting(COUNT, "Show the N oddest examples, the most surprising first.")
@@ -93,12 +93,12 @@ class Options(CommandOptions):
         " nats and rank."
     )
     baselines: bool = flag("Compare with counting.")
-    use: Use | None = app.use()
-    models: tuple[Path, ...] = app.models(
+    use: Use | None = app.use_option()
+    models: tuple[Path, ...] = app.models_option(
         "Several are compared with each other and with the mean of their probabilities. Repeatable."
     )
-    cores: int | None = app.cores()
-    scheduler: str | None = app.scheduler()
+    cores: int | None = app.cores_option()
+    scheduler: str | None = app.scheduler_option()
 
     @property
     def place_width(self) -> int:

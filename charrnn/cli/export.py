@@ -52,7 +52,7 @@ class Options(CommandOptions):
         names=("FILE",),
     )
     about: dict[str, Any] = group(ExportOptions)
-    model: Path = app.model()
+    model: Path = app.model_option()
     force: bool = flag("Replace FILE if it exists.")
 
 

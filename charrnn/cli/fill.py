@@ -43,7 +43,7 @@ class Options(CommandOptions):
         repeated=True,
     )
     filling: dict[str, Any] = group(FillConfig)
-    model: Path = app.model()
+    model: Path = app.model_option()
 
 
 def run(options: Options, console: Console) -> None:

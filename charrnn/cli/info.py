@@ -42,7 +42,7 @@ IN_NETWORK = ("cell", "hidden", "layers", "parts")  # settings that have a line 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    model: Path = app.model()
+    model: Path = app.model_option()
     plot: Path | None = setting(
         File("FILE", ".svg", ".png", ".pdf"),
         "Plot the learning curve into this file; needs matplotlib.",

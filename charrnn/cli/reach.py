@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from charrnn.cli import app
-from charrnn.cli.app import CommandOptions, sources
+from charrnn.cli.app import CommandOptions, sources_option
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.embed import texts_to_read
 from charrnn.default_settings import COUNT, setting
@@ -33,7 +33,7 @@ LABELS = 22  # columns of the row labels
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    sources: tuple[str, ...] = sources(
+    sources: tuple[str, ...] = sources_option(
         "TEXT",
         "Files to read, or - for standard input. Default: the held-out part of the corpus.",
     )
@@ -42,7 +42,7 @@ class Options(CommandOptions):
         "Measure the share that windows of this many steps cut off.",
         default_in_words="as in training",
     )
-    model: Path = app.model()
+    model: Path = app.model_option()
 
 
 def run(options: Options, console: Console) -> None:

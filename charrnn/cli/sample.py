@@ -95,14 +95,14 @@ class Options(CommandOptions):
         "Show the likeliest (fewest nats per character) of ten times as many samples, all of which"
         " are novel and unique."
     )
-    models: tuple[Path, ...] = app.models(
+    models: tuple[Path, ...] = app.models_option(
         "Several are mixed: the mean of their probabilities is used. Repeatable.",
         default=(),
         default_in_words=f"{MODEL} if that exists, else {USUAL}",
     )
-    use: str | None = app.use()
-    cores: int | None = app.cores()
-    scheduler: str | None = app.scheduler()
+    use: str | None = app.use_option()
+    cores: int | None = app.cores_option()
+    scheduler: str | None = app.scheduler_option()
 
 
 def run(options: Options, console: Console) -> None:

@@ -77,7 +77,7 @@ class Seeds(Values):
 class Options(CorpusOptions):
     FIRST = ("sources", "tried", "seeds", "output", "resume", "cores", "scheduler", "dry_run")
 
-    sources: tuple[str, ...] = app.sources(
+    sources: tuple[str, ...] = app.sources_option(
         "CORPUS", "Files to train on, as for charrnn train.", is_required=True
     )
     tried: tuple[str, ...] = setting(
@@ -100,8 +100,8 @@ class Options(CorpusOptions):
     )
     resume: bool = flag("Make only the runs that are missing in the folder.", panel=PANEL)
     learning: dict[str, Any] = group(TrainConfig, *TRIED.values())
-    cores: int | None = app.cores(about="Make this many runs at once.")
-    scheduler: str | None = app.scheduler()
+    cores: int | None = app.cores_option(about="Make this many runs at once.")
+    scheduler: str | None = app.scheduler_option()
     dry_run: bool = flag("Show the runs and exit.")
 
 

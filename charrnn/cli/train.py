@@ -71,7 +71,7 @@ class Options(CorpusOptions):
         *("sources", "minutes", "epochs", "cell", "hidden", "layers", "counts", "start_from"),
         *("seed", "resume", "force"),
     )
-    model: Path = app.model("The model file to write.", values=File())
+    model: Path = app.model_option("The model file to write.", values=File())
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")
     force: bool = flag("Replace an existing model file.")
     metrics: Path | None = setting(

@@ -61,7 +61,7 @@ class Options(CommandOptions):
         "Write a web page with every value and its equation into this file.",
         names=("-o", "--output"),
     )
-    model: Path = app.model()
+    model: Path = app.model_option()
     force: bool = flag("Replace the file of --output if it exists.")
 
 
