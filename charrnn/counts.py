@@ -240,7 +240,7 @@ def baselines(
     train: Ids, text: Ids, vocabulary: Vocabulary, counted: int = COUNTED, scored: int = SCORED
 ) -> list[Baseline]:
     """Return uniform, unigram and the n-grams of each order, the shortest context first."""
-    text = text[places(text, scored)]
+    text = text[scored_places(text, scored)]
     if not len(text):
         return []
     ngrams = Ngrams(sample_of(train, counted), vocabulary.symbols, ALONE)
@@ -255,10 +255,10 @@ def baselines(
 
 def sample_of(ids: Ids, most: int = COUNTED) -> Ids:
     """Return a text, or evenly spaced pieces of a long one."""
-    return ids if len(ids) <= most else ids[places(ids, most)]
+    return ids if len(ids) <= most else ids[scored_places(ids, most)]
 
 
-def places(ids: Ids, most: int = SCORED) -> NDArray[np.int64]:
+def scored_places(ids: Ids, most: int = SCORED) -> NDArray[np.int64]:
     """Return the places of all symbols, or of evenly spaced pieces, if possible whole examples."""
     if len(ids) <= most:
         return np.arange(len(ids))

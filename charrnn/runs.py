@@ -281,6 +281,7 @@ def raise_limits(
     check_agreement(path, limits, raised, LEAVE_OUT, may_rise=LIMITS)
     fixed = {name: typed[name] for name in had if name in typed and name not in raised}
     cores = fixed.pop("cores", None)  # may change: parts decide the numbers
+    # Fitted to the corpus again, bptt 0 compares as the longest example.
     fits = asdict(fit_settings(TrainConfig(**{**had, **fixed}), corpus))
     check_agreement(path, had, {name: fits[name] for name in fixed}, LEAVE_OUT)
     if config.patience == AUTOMATIC and raised:  # who raises a limit wants to reach it

@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts import Baseline, places
+from charrnn.counts import Baseline, scored_places
 from charrnn.mixture import Predictor, Use
 from charrnn.network import Array64, Integers
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
@@ -376,6 +376,7 @@ def score_of(group: Scored) -> Score:
 def scores_of(group: Scored) -> list[Score]:
     """Return the score of each text of a group."""
     is_end, is_unknown = (group.ids == END).astype(int), (group.ids == UNKNOWN).astype(int)
+    # nats, count, ends, unknown and nats_of_ends, in the order of the fields of a Score
     of_symbols = [group.nats, np.ones(len(group.ids), int), is_end, is_unknown, group.nats * is_end]
     totals = [group.totals(column).tolist() for column in of_symbols]
     sizes = [len(text.encode("utf-8", "replace")) for text in group.texts]
@@ -425,7 +426,7 @@ def difference_from(baseline: Baseline, ids: Ids, nats: NDArray[np.float64]) -> 
     """Return how the loss of a predictor of a text differs from that of a baseline, if known."""
     if baseline.nats is None:
         return None
-    at = places(ids)
+    at = scored_places(ids)
     return difference_of(ids[at], nats[at], baseline.nats)
 
 

@@ -318,8 +318,9 @@ def fit_pace(config: Fitted, typed: TrainConfig, held_out: int, speed: float) ->
 
 
 def known_settings(config: Fitted) -> dict[str, Any]:
-    """Return the settings by name; no epochs if minutes alone end the run, and no cores, on which
-    no figure depends.
+    """Return the settings by name, but for cores, on which no figure depends.
+
+    ``epochs`` is None if minutes alone end the run.
     """
     settings = asdict(config)
     del settings["cores"]

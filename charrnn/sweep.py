@@ -89,25 +89,25 @@ def train_one(material: Material, trial: Trial) -> tuple[Row, Checkpoint | None]
     row: Row = {"schema": SCHEMA, "name": trial.name, "corpus": material.record.fingerprint}
     row |= {"settings": {**material.reading, **learning}, "seed": trial.seed, "best": None}
     row |= {"held_out_blocks": [], "model": None, "seconds": 0.0, "stopped": "failed"}
-    row["error"], run = None, None
+    row["error"], checkpoint = None, None
     try:
         config = configure({**learning, "seed": trial.seed, "cores": 1}, model)
-        run = begin(corpus, material.cutting, config, model)
-        run.corpus, stopped = material.record, ""
-        for event in train(run.state, corpus, run.config):
+        checkpoint = begin(corpus, material.cutting, config, model)
+        checkpoint.corpus, stopped = material.record, ""
+        for event in train(checkpoint.state, corpus, checkpoint.config):
             if isinstance(event, Done):
                 stopped = event.why
-        costs = fit_and_score(run, corpus, however_long=True)
-        nats, best = costs.get("both", costs["network"]), run.state.best
+        costs = fit_and_score(checkpoint, corpus, however_long=True)
+        nats, best = costs.get("both", costs["network"]), checkpoint.state.best
         assert best is not None
         row["best"] = {"step": best.step, "nats_per_character": float(nats.mean())}
         row |= {"held_out_blocks": blocks_of(nats), "stopped": stopped}
     except (CharrnnError, OSError, MemoryError) as error:
-        run, row["error"] = None, str(error) or "not enough memory"
+        checkpoint, row["error"] = None, str(error) or "not enough memory"
         if isinstance(error, DivergedError):
             row["stopped"] = "diverged"
     row["seconds"] = round(time.monotonic() - began, 3)
-    return row, run
+    return row, checkpoint
 
 
 @dataclass
@@ -120,11 +120,11 @@ class Folder:
 
     def run(self, executor: Executor, material: Material, trials: Iterable[Trial]) -> Iterator[Row]:
         """Make these runs, and yield each row as its run ends."""
-        for row, run in executor(train_one, trials, in_order=False):
+        for row, checkpoint in executor(train_one, trials, in_order=False):
             try:
-                if run is not None:
+                if checkpoint is not None:
                     row["model"] = str(self.model(row["name"]))
-                    save(row["model"], run)
+                    save(row["model"], checkpoint)
                 self.file.append(row)
                 self.file.sync()
             except (OSError, SaveError) as error:

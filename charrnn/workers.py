@@ -101,7 +101,7 @@ class Processes:
         pipe, is_new = self.idle.get()
         try:
             if is_new:
-                pipe.send(self.shared)
+                pipe.send((os.getpid(), self.shared))
             pipe.send((function, group))
             result, error = pipe.recv()
         except (EOFError, OSError):
@@ -122,9 +122,9 @@ class Processes:
 def serve(file: int) -> None:
     """Work on the groups that come through a pipe, until the parent ends."""
     pipe = Connection(file)
-    threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
     with suppress(EOFError, OSError):  # the parent has ended
-        shared = pipe.recv()
+        parent, shared = pipe.recv()
+        threading.Thread(target=_end_with, args=[parent], daemon=True).start()
         while True:
             function, group = pipe.recv()
             result = failure = None

@@ -153,7 +153,7 @@ def test_without_them_the_window_is_the_one_that_was_given() -> None:
 def test_their_share_grows_to_what_was_asked_for(done: float) -> None:
     p, w = network(), window()
     own = OwnInputs(p.architecture, config(own_inputs=0.6))
-    places = own.places(np.random.default_rng(0), w, done)
+    places = own.draw_places(np.random.default_rng(0), w, done)
     of_characters = places[w.x > UNKNOWN].mean()
     assert of_characters == pytest.approx(0.6 * done, abs=0.03)
 
@@ -163,7 +163,7 @@ def test_a_stretch_is_so_many_steps_in_a_row_in_every_lane(length: int) -> None:
     p, w = network(), window()
     full = Window(np.full_like(w.x, UNKNOWN + 1), w.y)
     own = OwnInputs(p.architecture, config(free_running=length))
-    places = own.places(np.random.default_rng(0), full, 0.0)
+    places = own.draw_places(np.random.default_rng(0), full, 0.0)
     assert (places.sum(0) == length).all()
     assert (np.abs(np.diff(places.astype(int), axis=0)).sum(0) <= 2).all()
     starts = places.argmax(0)

@@ -244,3 +244,16 @@ def test_a_row_fits_a_terminal(made: Program) -> None:
     assert status == 0
     assert len(row) <= 70
     assert ODD in row
+
+
+def test_a_model_named_twice_is_one_model(made: Program) -> None:
+    made.write("odd.txt", "anna\nQqxzvv\n")
+    line = ("eval", "odd.txt", "--above", "1.5x", "-m", "dinosaurs")
+    once, twice = made.run(*line), made.run(*line, "-m", "dinosaurs")
+    assert once.status == twice.status == 3
+    assert once.out == twice.out
+
+
+def test_the_parts_of_a_row_are_summed_as_the_row_is(made: Program) -> None:
+    found = rows(made, "names.txt", "--per-example", "-m", "counts.npz")
+    assert all(row["nats"] == row["parts"]["both"] for row in found)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from charrnn import counts
-from charrnn.counts import Ngrams, baselines, discounts, places, sample_of
+from charrnn.counts import Ngrams, baselines, discounts, sample_of, scored_places
 from charrnn.system import path_of
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
@@ -133,11 +133,11 @@ def test_a_long_text_is_counted_in_whole_examples_from_all_of_it() -> None:
     sample = sample_of(text, 6400)
     assert 3200 < len(sample) <= 6400
     assert sample[-1] == END
-    at = places(text, 6400)
+    at = scored_places(text, 6400)
     np.testing.assert_array_equal(text[at], sample)
     begins = at[np.flatnonzero(np.diff(at, prepend=-9) > 1)]
     assert (text[begins[begins > 0] - 1] == END).all()
     assert at[0] < 100
     assert at[-1] > len(text) - 450
-    np.testing.assert_array_equal(places(np.full(1000, 2, np.uint8), 640)[[0, -1]], [0, 993])
+    np.testing.assert_array_equal(scored_places(np.full(1000, 2, np.uint8), 640)[[0, -1]], [0, 993])
     assert len(Ngrams(sample, SYMBOLS).starts) == 11

@@ -16,8 +16,9 @@ import pytest
 
 from charrnn import workers
 from charrnn.errors import ClusterError, CorpusError
+from charrnn.system import end_children, start_child
 from charrnn.workers import open_executor
-from tests.child import HOME, PYTHON, children_of, dask_cluster, going, wait_until
+from tests.child import HOME, PATIENCE, PYTHON, children_of, dask_cluster, going, wait_until
 from tests.program import NAMES, SMALL, Program
 
 GROUPS = [0.0, 0.03, 0.0, 0.02, 0.01, 0.0, 0.0, 0.0]
@@ -159,6 +160,16 @@ if __name__ == "__main__":
         print(*executor(pow, [1, 2, 3]), flush=True)
         list(executor(work, [99] * 9))
 """
+
+
+def test_a_worker_whose_parent_has_ended_before_it_began_ends() -> None:
+    process, pipe = start_child("charrnn.workers:serve")
+    pipe.send((os.getpid() + 1, "s"))
+    pipe.send((work, 60.0))
+    try:
+        assert process.wait(PATIENCE / 2) == 0
+    finally:
+        end_children([(process, pipe)])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from charrnn.corpus import Corpus
     from charrnn.mixture import Use
     from charrnn.model import Model
+    from charrnn.network import Array64
     from charrnn.scores import Group, Score, Scored
     from charrnn.texts import Example
 
@@ -124,7 +125,9 @@ def run(options: Options, console: Console) -> None:
     if len(models) > 1:
         predictors = {"mixture": combine([*predictors.values()]), **predictors}
     used = [*predictors.values()]
-    rows = Rows(model, used[0].use, options, console.out)
+    is_alike = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
+    oddest = model.trained.oddest.get(used[0].use) if is_alike else None
+    rows = Rows(oddest, options, console.out)
     needs_corpus = options.baselines or not options.sources
     corpus = rebuild_corpus(model.corpus, model.vocabulary) if needs_corpus else None
     middle = None if corpus is None or options.sources else len(corpus.held_out.ids) // 2
@@ -132,18 +135,18 @@ def run(options: Options, console: Console) -> None:
     cores = min(len(groups), cores_for(options.cores)) if isinstance(groups, list) else 1
     rows.write_head()
 
-    compares = not (rows.are_shown or options.per_char)  # all models
+    is_by_model = not (rows.are_shown or options.per_char)  # all models
     work = partial(score_group, ranking=options.per_char)
     total = Score()
     results: list[list[Scored]] = []
     groups, copies = tee(groups)
-    with open_executor(used if compares else used[:1], cores, options.scheduler) as executor:
+    with open_executor(used if is_by_model else used[:1], cores, options.scheduler) as executor:
         for examples, scored in zip(groups, executor(work, texts_of(copies, middle)), strict=True):
             total += score_of(scored[0])
             rows.add(examples, scored[0])
             if options.per_char:
                 write_characters(scored[0], options, console)
-            if compares:
+            if is_by_model:
                 results.append(scored)
     rows.write_oddest()
 
@@ -153,10 +156,10 @@ def run(options: Options, console: Console) -> None:
         whole = {name: join([scored[i] for scored in results]) for i, name in enumerate(predictors)}
         records = records_of(whole, corpus, options)
         show_records([record | facts for record in records], options, console)
-    elif total.ends and not compares:
+    elif total.ends and not is_by_model:
         size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
         console.note(f"{in_bits(total.nats_per_character)} bits per character, over {size}")
-    elif compares and not (results or options.above):
+    elif is_by_model and not (results or options.above):
         piped = "standard input is empty; --held-out scores the held-out text"
         what = piped if options.sources == ("-",) else f"{', '.join(options.sources)} is empty"
         raise CorpusError(what, "Name a text with a visible character.")
@@ -224,11 +227,8 @@ def texts_of(groups: Iterable[list[Example]], split: int | None) -> Iterator[Gro
 class Rows:
     """A row for each example above the limit: shown as it comes, or the oddest at the end."""
 
-    def __init__(self, model: Model, use: Use, options: Options, output: Output) -> None:
-        kinds = None, model.corpus.config.examples
-        is_comparable = len(options.models) == 1 and options.examples in kinds
-        self.oddest = model.trained.oddest.get(use) if is_comparable else None
-        self.limit = limit_of(options.above, self.oddest)
+    def __init__(self, oddest: float | None, options: Options, output: Output) -> None:
+        self.oddest, self.limit = oddest, limit_of(options.above, oddest)
         self.options, self.output = options, output
         self.are_shown = options.per_example or options.top is not None
         self.count = 0
@@ -245,12 +245,17 @@ class Rows:
 
         if not self.are_shown and not self.options.above:
             return
-        line_of = self._json if self.options.as_json else self._line
         rows: list[Row] = []
+        parts = {part: scored.totals(nats).tolist() for part, nats in scored.parts.items()}
         for i, (example, score) in enumerate(zip(examples, scores_of(scored), strict=True)):
             loss = score.nats_per_character
-            if loss > self.limit:
-                rows.append((loss, line_of(example, score, scored, i)))
+            if loss <= self.limit:
+                continue
+            if self.options.as_json:
+                line = self._json(example, score, {part: nats[i] for part, nats in parts.items()})
+            else:
+                line = self._line(example, score, scored.nats[scored.of_text(i)])
+            rows.append((loss, line))
         self.count += len(rows)
         if self.options.top:
             rows = [*self._oddest_rows, *rows]
@@ -264,24 +269,22 @@ class Rows:
     def _x_oddest(self, score: Score) -> float | None:
         return score.nats_per_character / self.oddest if self.oddest else None
 
-    def _json(self, example: Example, score: Score, scored: Scored, i: int) -> Visible:
+    def _json(self, example: Example, score: Score, parts: dict[Use, float]) -> Visible:
         row: dict[str, Any] = {"number": example.number, "text": example.text}
         row |= {"file": example.file} if len(self.options.sources) > 1 else {}
         row |= {"characters": score.characters, "unknown": score.unknown, "nats": score.nats}
         row |= score.per_character() | {"x_oddest": self._x_oddest(score)}
-        if len(scored.parts) > 1:
-            at = scored.of_text(i)
-            row["parts"] = {part: float(nats[at].sum()) for part, nats in scored.parts.items()}
+        if len(parts) > 1:
+            row["parts"] = parts
         return json_line("eval.example", row)
 
-    def _line(self, example: Example, score: Score, scored: Scored, i: int) -> Visible:
+    def _line(self, example: Example, score: Score, nats: Array64) -> Visible:
         from charrnn.scores import in_bits
 
         width, x_oddest = self.options.place_width, self._x_oddest(score)
         place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
         text = example.text.replace("\n", "\\n")
         if self.output.is_terminal:
-            nats = scored.nats[scored.of_text(i)]
             text = excerpt(example.text, nats, self.output.window - width - 24)
         bits = in_bits(score.nats_per_character)
         times = "-" if x_oddest is None else f"{x_oddest:.2f}"

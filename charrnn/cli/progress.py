@@ -39,7 +39,7 @@ class Training:
     corpus: Corpus
     run: Checkpoint
     warnings: list[Warned]  # about the corpus
-    speed: float  # characters a second, in a short trial
+    speed: float  # characters a second, in a short trial; 0 if that was not made
     baselines: list[Baseline] = field(default_factory=list)  # none if nothing is held out
     stopped: Ending = "interrupted"
     scores: dict[str, Score] = field(default_factory=dict)  # on all held-out text, by part

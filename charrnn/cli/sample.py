@@ -177,13 +177,13 @@ def write_as_drawn(sampler: Sampler, console: Console) -> Sample:
 
 
 def note_figures(
-    samples: Sequence[Sample], conditions: Conditions, longest: int, console: Console
+    samples: Sequence[Sample], conditions: Conditions, max_characters: int, console: Console
 ) -> None:
     """Note how many samples have no end, and how many were drawn and left out."""
     limited = sum(sample.ended == "limit" for sample in samples)
     if limited:
         which = "the sample" if len(samples) == 1 else f"{limited:,} of {len(samples):,} samples"
-        console.note(f"{which} reached --max-chars {longest} before the end")
+        console.note(f"{which} reached --max-chars {max_characters} before the end")
     if conditions.rejected:
         reasons = [f"{count:,} {reason}" for reason, count in conditions.rejected.items()]
         console.note(f"drew {conditions.drawn:,} samples, of which left out: {', '.join(reasons)}")

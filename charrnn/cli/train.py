@@ -205,7 +205,7 @@ def examine(
 ) -> tuple[list[Warned], float]:
     """Show the corpus, check the memory, and return warnings and characters a second.
 
-    ``learned`` are the files of --from.
+    ``learned`` are the files of --from. The speed is 0 if nobody asks for it.
     """
     from charrnn.corpus import warnings
     from charrnn.runs import characters_per_second
@@ -215,7 +215,7 @@ def examine(
     say(corpus_entries(corpus, doubts, learned, options), options, console)
     check_memory(memory_bytes(config, corpus), available())
     if console.quiet and config.minutes is None and not options.dry_run:
-        return doubts, 0.0  # nobody asks for the time, and the trial takes a quarter of a second
+        return doubts, 0.0  # the trial takes a quarter of a second
     return doubts, characters_per_second(config, corpus)
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -52,6 +53,11 @@ class Window:
     idle: NDArray[np.bool_] | None = None  # (T, B) whether the loss is left out
     clock: Integers | None = None  # (T, B) characters of the example read so far
     left: Integers | None = None  # (T, B) characters to come: see parameters
+
+    def at(self, t: int) -> Window:
+        """Return one step of the window."""
+        rows: Any = (None if rows is None else rows[t : t + 1] for rows in vars(self).values())
+        return Window(*rows)
 
     @property
     def count(self) -> int:

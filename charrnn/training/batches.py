@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -219,23 +218,24 @@ class OwnInputs:
         if not self.is_on:
             return window
         rng = np.random.Generator(np.random.SFC64([self.config.seed, OWN_INPUTS, step]))
-        sampled = self.places(rng, window, done)
+        sampled = self.draw_places(rng, window, done)
         chances = rng.random(sampled.shape, np.float32)
         x, reader, plain = window.x.copy(), self._reader, p.plain()
         for states, h in zip(reader.states, state, strict=True):
             states[0] = h  # after the input before the next one
-        arrays: list[Any] = [x, window.y, window.begins, None, window.clock, window.left]
+        window, idle = replace(window, x=x, idle=None), window.idle
         last = np.flatnonzero(sampled.any(1)).max(initial=-1)  # step with a sampled input
         for t in range(last + 1):
             lanes = np.flatnonzero(sampled[t])
             if len(lanes):
                 h = reader.layers[-1].h[0, lanes]
                 x[t, lanes] = sample_characters(plain, h, chances[t, lanes])
-            step_t: list[Any] = [None if array is None else array[t : t + 1] for array in arrays]
-            reader.read(plain, Window(*step_t))
-        return replace(window, x=x)
+            reader.read(plain, window.at(t))
+        return replace(window, idle=idle)
 
-    def places(self, rng: np.random.Generator, window: Window, done: float) -> NDArray[np.bool_]:
+    def draw_places(
+        self, rng: np.random.Generator, window: Window, done: float
+    ) -> NDArray[np.bool_]:
         """Return which inputs are sampled, (T, B)."""
         steps, lanes = window.x.shape
         sampled = rng.random(window.x.shape) < self.config.own_inputs * done

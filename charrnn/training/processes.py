@@ -136,10 +136,10 @@ class Lanes:
         return [pipe for _, pipe in self.children] if self.are_ready else []
 
 
-def copy(arrays: Any, places: Any) -> None:
+def copy(arrays: Any, targets: Any) -> None:
     """Copy arrays, zeros for None."""
-    for array, place in zip(arrays, places, strict=False):
-        place[...] = 0 if array is None else array
+    for array, target in zip(arrays, targets, strict=False):
+        target[...] = 0 if array is None else array
 
 
 def open_file() -> IO[bytes]:
