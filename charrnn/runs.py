@@ -152,16 +152,14 @@ def begin(
 
     ``speed`` in characters per second is measured if a time limit needs it.
     """
-    fitted = fit_settings(config, corpus, start_from)
+    record, fitted = record_of(corpus, cutting), fit_settings(config, corpus, start_from)
     if fitted.minutes is not None:
         rate = characters_per_second(fitted, corpus) if speed is None else speed
         fitted = fit_pace(fitted, config, len(corpus.held_out.ids), rate)
+    state = start(corpus, fitted, start_from)
+    counted = sample_of(corpus.train.ids) if fitted.counts else None
     return Checkpoint(
-        config=fitted,
-        corpus=record_of(corpus, cutting),
-        counted=sample_of(corpus.train.ids) if fitted.counts else None,
-        vocabulary=corpus.vocabulary,
-        state=start(corpus, fitted, start_from),
+        config=fitted, corpus=record, counted=counted, vocabulary=corpus.vocabulary, state=state
     )
 
 

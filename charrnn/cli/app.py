@@ -382,10 +382,7 @@ def page_of(text: str) -> dict[str, Any]:
 
 
 class Page:
-    """Help: with -h the first panel and few examples, with --help all; after it the examples.
-
-    ``format_help`` calls Typer's for a copy without examples, which calls ``get_params``.
-    """
+    """Help: with -h the first panel and few examples, with --help all; after it the examples."""
 
     def get_params(self: Any, ctx: Context) -> list[Any]:
         params = super().get_params(ctx)  # type: ignore[misc]
@@ -405,6 +402,7 @@ class Page:
             shown = 1 if isinstance(self, Commands) else SHORT_EXAMPLES
             examples = "\n".join(examples.split("\n\n")[:shown])
             unshown = len(self.params) + 1 - len(self.get_params(ctx))  # with --help
+        # Typer's own help, of a copy without examples; it calls get_params.
         super(Page, page).format_help(ctx, formatter)  # type: ignore[misc]
         lines = examples.splitlines()
         if unshown and isinstance(self, Command):
