@@ -260,21 +260,22 @@ STEERING: Final = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f"
     "\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff"
 )
+ANY_STEERING, STEERING_OR_BREAK = re.compile(f"[{STEERING}]"), re.compile(f"[\t\n{STEERING}]")
 
 
 def visible(text: str) -> Visible:
     """Return the text with control characters shown; pieces of a stream may come one by one."""
-    return Visible(re.sub(f"[{STEERING}]", _shown, text))
+    return Visible(ANY_STEERING.sub(_shown, text))
 
 
 def visible_line(text: str) -> Visible:
     """Return the text on one line: control characters, newline and tab are shown."""
-    return Visible(re.sub(f"[\t\n{STEERING}]", _shown, text))
+    return Visible(STEERING_OR_BREAK.sub(_shown, text))
 
 
 def visible_json(json_text: str) -> Visible:
     """Return equivalent JSON with the control characters in its strings escaped."""
-    return Visible(re.sub(f"[{STEERING}]", lambda match: f"\\u{ord(match[0]):04x}", json_text))
+    return Visible(ANY_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text))
 
 
 def encodable(text: str) -> str:

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from charrnn.corpus import Corpus
     from charrnn.mixture import Use
     from charrnn.model import Model
-    from charrnn.network import Array64
     from charrnn.scores import Group, Score, Scored
     from charrnn.texts import Example
 
@@ -246,15 +245,17 @@ class Rows:
         if not self.are_shown and not self.options.above:
             return
         rows: list[Row] = []
-        parts = {part: scored.totals(nats).tolist() for part, nats in scored.parts.items()}
+        several = scored.parts if len(scored.parts) > 1 else {}
+        parts = {part: scored.totals(nats).tolist() for part, nats in several.items()}
         for i, (example, score) in enumerate(zip(examples, scores_of(scored), strict=True)):
             loss = score.nats_per_character
             if loss <= self.limit:
                 continue
             if self.options.as_json:
-                line = self._json(example, score, {part: nats[i] for part, nats in parts.items()})
+                of_row = {part: nats[i] for part, nats in parts.items()} if parts else {}
+                line = self._json(example, score, of_row)
             else:
-                line = self._line(example, score, scored.nats[scored.of_text(i)])
+                line = self._line(example, score, scored, i)
             rows.append((loss, line))
         self.count += len(rows)
         if self.options.top:
@@ -274,17 +275,18 @@ class Rows:
         row |= {"file": example.file} if len(self.options.sources) > 1 else {}
         row |= {"characters": score.characters, "unknown": score.unknown, "nats": score.nats}
         row |= score.per_character() | {"x_oddest": self._x_oddest(score)}
-        if len(parts) > 1:
+        if parts:
             row["parts"] = parts
         return json_line("eval.example", row)
 
-    def _line(self, example: Example, score: Score, nats: Array64) -> Visible:
+    def _line(self, example: Example, score: Score, scored: Scored, i: int) -> Visible:
         from charrnn.scores import in_bits
 
         width, x_oddest = self.options.place_width, self._x_oddest(score)
         place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
         text = example.text.replace("\n", "\\n")
         if self.output.is_terminal:
+            nats = scored.nats[scored.of_text(i)]
             text = excerpt(example.text, nats, self.output.window - width - 24)
         bits = in_bits(score.nats_per_character)
         times = "-" if x_oddest is None else f"{x_oddest:.2f}"
