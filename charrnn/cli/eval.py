@@ -100,11 +100,6 @@ class Options(CommandOptions):
     cores: int | None = app.cores_option()
     scheduler: str | None = app.scheduler_option()
 
-    @property
-    def place_width(self) -> int:
-        """The columns for the line of an example, and for its file if there are several."""
-        return 8 if len(self.sources) < 2 else 8 + min(16, max(map(len, self.sources)))
-
 
 def run(options: Options, console: Console) -> None:
     """Score the text and show the result. Raise SystemExit if something is above --above."""
@@ -229,13 +224,15 @@ class Rows:
     def __init__(self, oddest: float | None, options: Options, output: Output) -> None:
         self.oddest, self.limit = oddest, limit_of(options.above, oddest)
         self.options, self.output = options, output
+        names = max(map(len, options.sources)) if len(options.sources) > 1 else 0
+        self.place_width = 8 + min(16, names)  # columns for a line, and for its file if several
         self.are_shown = options.per_example or options.top is not None
         self.count = 0
         self._oddest_rows: list[Row] = []
 
     def write_head(self) -> None:
         if self.are_shown and self.output.is_terminal and not self.options.as_json:
-            head = f"{'line':>{self.options.place_width}}  bits/char  x oddest  text"
+            head = f"{'line':>{self.place_width}}  bits/char  x oddest  text"
             self.output.write_lines([self.output.paint(Visible(head), CYAN)])
 
     def add(self, examples: list[Example], scored: Scored) -> None:
@@ -282,7 +279,7 @@ class Rows:
     def _line(self, example: Example, score: Score, scored: Scored, i: int) -> Visible:
         from charrnn.scores import in_bits
 
-        width, x_oddest = self.options.place_width, self._x_oddest(score)
+        width, x_oddest = self.place_width, self._x_oddest(score)
         place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
         text = example.text.replace("\n", "\\n")
         if self.output.is_terminal:

@@ -37,7 +37,7 @@ class Training:
     """A run on its corpus, and what came of it."""
 
     corpus: Corpus
-    run: Checkpoint
+    checkpoint: Checkpoint
     warnings: list[Warned]  # about the corpus
     speed: float  # characters a second, in a short trial; 0 if that was not made
     baselines: list[Baseline] = field(default_factory=list)  # none if nothing is held out
@@ -50,13 +50,13 @@ class Training:
     @property
     def share(self) -> float:
         """The share of the run that is done."""
-        return progress(self.run.state, self.run.config, len(self.corpus.train.ids))
+        return progress(self.checkpoint.state, self.checkpoint.config, len(self.corpus.train.ids))
 
     @property
     def loss(self) -> float | None:
         """The held-out loss of the best network in nats; None if it is not known."""
-        best = self.run.state.best
-        if best is None or not self.run.corpus.held_out_characters:
+        best = self.checkpoint.state.best
+        if best is None or not self.checkpoint.corpus.held_out_characters:
             return None
         exact = self.scores.get("network")
         return best.nats_per_character if exact is None else exact.nats_per_character
@@ -64,8 +64,8 @@ class Training:
     @property
     def seconds_left(self) -> float:
         """The time that the run is going to take."""
-        c, state = self.run.config, self.run.state
-        if self.run.ended is not None:
+        c, state = self.checkpoint.config, self.checkpoint.state
+        if self.checkpoint.ended is not None:
             return 0.0
         seconds = (c.epochs * len(self.corpus.train.ids) - state.characters) / max(self.speed, 1e-9)
         if c.minutes is not None:
@@ -74,8 +74,8 @@ class Training:
 
     def measure(self) -> None:
         """Score all held-out text by the best network and the counts, and compare with counting."""
-        run, ids = self.run, self.corpus.held_out.ids
-        costs = fit_and_score(run, self.corpus)
+        checkpoint, ids = self.checkpoint, self.corpus.held_out.ids
+        costs = fit_and_score(checkpoint, self.corpus)
         for name, nats in costs.items():
             best = min(self.baselines, key=lambda baseline: baseline.nats_per_character)
             self.scores[name] = tally(ids, nats)
@@ -83,22 +83,22 @@ class Training:
 
     def facts(self) -> dict[str, Any]:
         """Return what is known before the training, for JSON."""
-        run, held_out = self.run, ("held_out_examples", "held_out_characters")
+        checkpoint, held_out = self.checkpoint, ("held_out_examples", "held_out_characters")
         names = ("examples", "characters", *held_out, "examples_are")
-        corpus = {name: getattr(run.corpus, name) for name in names}
+        corpus = {name: getattr(checkpoint.corpus, name) for name in names}
         return {
-            "corpus": corpus | {"symbols": run.vocabulary.symbols},
-            "parameters": len(run.state.parameters.flat),
-            "hidden": run.config.hidden,
-            "layers": run.config.layers,
-            "baselines": run.corpus.baselines,
+            "corpus": corpus | {"symbols": checkpoint.vocabulary.symbols},
+            "parameters": len(checkpoint.state.parameters.flat),
+            "hidden": checkpoint.config.hidden,
+            "layers": checkpoint.config.layers,
+            "baselines": checkpoint.corpus.baselines,
             "warnings": [asdict(warning) for warning in self.warnings],
             "tidy": dict(self.corpus.tidied.lines),
         }
 
     def results(self) -> dict[str, Any]:
         """Return what is known after the training, for JSON."""
-        state, apart = self.run.state, self.differences
+        state, apart = self.checkpoint.state, self.differences
         best = Mean(math.nan if self.loss is None else self.loss, 1).loss()
         scores = self.scores.items()
         return self.facts() | {
@@ -126,11 +126,11 @@ class Progress:
         rate = "{rate_fmt}, " if console.err.window >= WIDE else ""
         layout = f"{{percentage:3.0f}}%|{{bar}}| {{desc}}{rate}{{remaining}} left"
         how: dict[str, Any] = {"unit": " characters", "unit_scale": True, "bar_format": layout}
-        self._bar = console.bar(initial=training.run.state.characters, miniters=0, **how)
+        self._bar = console.bar(initial=training.checkpoint.state.characters, miniters=0, **how)
         self.close = self._bar.close
 
     def show(self, event: Event) -> None:
-        training, run = self.training, self.training.run
+        training, checkpoint = self.training, self.training.checkpoint
         training.seconds = time.monotonic() - self._began
         if isinstance(event, Checkup):
             self._hidden = event
@@ -139,22 +139,22 @@ class Progress:
         elif isinstance(event, Step):
             training.characters += event.characters
             loss = f"training {event.nats_per_character:.3f}, "
-            if run.state.best is not None and run.corpus.held_out_characters:
-                loss = f"held-out {run.state.best.nats_per_character:.3f} (best), "
-            self._bar.total = run.state.characters / training.share
+            if checkpoint.state.best is not None and checkpoint.corpus.held_out_characters:
+                loss = f"held-out {checkpoint.state.best.nats_per_character:.3f} (best), "
+            self._bar.total = checkpoint.state.characters / training.share
             self._bar.set_description_str(loss, refresh=False)
             self._bar.update(event.characters)
 
     def finish(self) -> None:
         """Show the last check-up, if it has no row yet: its losses, and samples beside them."""
         event, self._hidden = self._hidden, None
-        run, share = self.training.run, self.training.share
+        checkpoint, share = self.training.checkpoint, self.training.share
         self._next_row = (math.floor(ROWS * share) + 1) / ROWS
         if event is None or self.console.quiet:
             return
         err, score = self.console.err, event.score
         head = "   done   train"
-        share *= event.step / run.state.step  # a signal may come after some steps
+        share *= event.step / checkpoint.state.step  # a signal may come after some steps
         row = f"{100 * share:5.0f} %{event.train_nats_per_character:8.3f}"
         if score is not None:
             head += "  held-out  "
@@ -162,12 +162,12 @@ class Progress:
             row += err.paint(cell, f"{BOLD};{GREEN}") if event.is_best else cell
         indent = len(head) + 3
         if not self._has_head:
-            kind = run.corpus.examples_are.removesuffix("s")
+            kind = checkpoint.corpus.examples_are.removesuffix("s")
             head += f"   a new {kind}" if self.samples else ""
             self.console.say(Visible(""), err.paint(visible_line(head), CYAN))
             self._has_head = True
-        seed = (run.config.seed + event.step) % (1 << 64)
-        samples = list(preview(run.latest, self.samples, seed, err.width - indent))
+        seed = (checkpoint.config.seed + event.step) % (1 << 64)
+        samples = list(preview(checkpoint.latest, self.samples, seed, err.width - indent))
         for text in samples or [Visible("")]:
             self.console.say(Visible(f"{row}   {err.paint(text, DIM) if text else ''}".rstrip()))
             row = " " * (indent - 3)

@@ -105,7 +105,7 @@ def run(options: Options, console: Console) -> None:
     may_replace = options.resume or options.force
     with locked_model(options.model, force=may_replace):
         training = prepare(options, console)
-        checkpoint = training.run
+        checkpoint = training.checkpoint
         first_step = checkpoint.state.step
         saver = Saver(
             options.model,
@@ -163,7 +163,7 @@ def prepare(options: Options, console: Console) -> Training:
 
     training = resume_run(options, console) if options.resume else begin_run(options, console)
     say([network_entry(training, options)], options, console)
-    training.baselines = compute_baselines(training.corpus, training.run.corpus)
+    training.baselines = compute_baselines(training.corpus, training.checkpoint.corpus)
     if training.baselines:
         least = min(baseline.nats_per_character for baseline in training.baselines)
         hint = "" if options.dry_run else "   (--dry-run: all choices)"
@@ -195,9 +195,9 @@ def resume_run(options: Options, console: Console) -> Training:
     from charrnn.runs import reopen
 
     typed = {**options.learning, **options.cutting, **options.reading}
-    corpus, run = reopen(options.model, partial(read_again, options, console), typed)
-    warnings, speed = examine(corpus, run.config, (), options, console)
-    return Training(corpus, run, warnings, speed)
+    corpus, checkpoint = reopen(options.model, partial(read_again, options, console), typed)
+    warnings, speed = examine(corpus, checkpoint.config, (), options, console)
+    return Training(corpus, checkpoint, warnings, speed)
 
 
 def examine(
@@ -219,13 +219,14 @@ def examine(
     return doubts, characters_per_second(config, corpus)
 
 
-def read_again(options: Options, console: Console, run: Checkpoint) -> Corpus:
+def read_again(options: Options, console: Console, checkpoint: Checkpoint) -> Corpus:
     """Return the corpus of a run in a file, whose texts may have other names now."""
     from charrnn.corpus import read_files
 
-    sources, valid = options.sources or run.corpus.sources, options.valid or run.corpus.valid
+    record = checkpoint.corpus
+    sources, valid = options.sources or record.sources, options.valid or record.valid
     console.note_if_waiting((*sources, *valid))
-    return read_files(sources, run.corpus.config, valid)
+    return read_files(sources, record.config, valid)
 
 
 def say(rows: Iterable[Entry], options: Options, console: Console) -> None:
@@ -246,7 +247,7 @@ def corpus_entries(
     files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
     yield "corpus", f"{names}   {size}; {part}{files}"
     if corpus.tidied.lines:
-        examples = [f"{line} -> {bare}" for line, bare in corpus.tidied.examples]
+        examples = [f"{line} -> {tidy}" for line, tidy in corpus.tidied.examples]
         yield "tidy", "; ".join([corpus.tidied.in_words(), *examples])
     lines = []
     for doubt in doubts:
@@ -262,11 +263,11 @@ def network_entry(training: Training, options: Options) -> Entry:
     """Return a line about the network, and how long the run is going to be."""
     from charrnn.settings_for_corpus import FOREVER
 
-    run, c, seconds = training.run, training.run.config, training.seconds_left
-    words = f"{c.layers} x {c.hidden:,} {c.cell}, {len(run.state.parameters.flat):,} parameters, "
+    state, c, seconds = training.checkpoint.state, training.checkpoint.config, training.seconds_left
+    words = f"{c.layers} x {c.hidden:,} {c.cell}, {len(state.parameters.flat):,} parameters, "
     words += "at most " if c.patience == 0 else ""
     words += count(c.minutes or 0, "minute") if c.epochs == FOREVER else count(c.epochs, "epoch")
-    words += f", resumed at step {run.state.step:,}" if options.resume else ""
+    words += f", resumed at step {state.step:,}" if options.resume else ""
     return "network", words + (f", about {clock(seconds)}" if seconds else "")
 
 
@@ -277,7 +278,7 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
 
     from charrnn.settings_for_corpus import known_settings, plan
 
-    run, c, seconds = training.run, training.run.config, training.seconds_left
+    checkpoint, c, seconds = training.checkpoint, training.checkpoint.config, training.seconds_left
     planned, settings = plan(c, training.corpus), known_settings(c)
     if options.as_json:
         facts = {"model": str(options.model), **training.facts(), "settings": settings}
@@ -289,10 +290,10 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     del settings["parts"]
     speed = tqdm.format_sizeof(training.speed)
     shown = [item for item in settings.items() if item[1] is not None and item[1] is not False]
-    losses = sorted(run.corpus.baselines.items(), key=lambda item: -item[1])
+    losses = sorted(checkpoint.corpus.baselines.items(), key=lambda item: -item[1])
     rows = [
         ("settings", " ".join(in_words(option_for(name), value) for name, value in shown)),
-        ("symbols", f"{run.vocabulary.symbols:,}, with the end and the unknown character"),
+        ("symbols", f"{checkpoint.vocabulary.symbols:,}, with the end and the unknown character"),
         ("memory", f"about {decimal(planned.memory_bytes)}"),
         ("steps", f"{planned.steps_per_epoch:,} an epoch, of {c.batch} x {c.bptt} characters"),
         ("time", f"about {clock(seconds)}, at {speed} characters a second"),
@@ -315,7 +316,7 @@ def summary(training: Training) -> list[str]:
     """Return a line about the held-out loss, and one about counting, if these are known."""
     from charrnn.scores import in_bits
 
-    state, loss, baselines = training.run.state, training.loss, training.run.corpus.baselines
+    state, loss = training.checkpoint.state, training.loss
     if loss is None or state.best is None:
         nothing = not training.corpus.held_out.ids.size
         why = "nothing is held out" if nothing else "there was no check-up"
@@ -326,8 +327,8 @@ def summary(training: Training) -> list[str]:
         where, network, part = "with counts", f"network {loss:.3f}, ", "both"
         loss = training.scores["both"].nats_per_character
     lines = [f"held-out loss {loss:.3f} nats ({in_bits(loss)} bits) per character, {where}"]
-    if baselines:
-        counting = min(baselines.values())
+    if training.baselines:
+        counting = min(baseline.nats_per_character for baseline in training.baselines)
         words = apart_in_words(loss - counting, training.differences.get(part))
         lines.append(f"{network}counting {counting:.3f}: {words}")
     return lines
@@ -347,7 +348,7 @@ def show_next(training: Training, options: Options, console: Console) -> None:
     """Show how to resume a run that was interrupted, or commands to type next."""
     from charrnn.mixture import MIXABLE_HEADS
 
-    corpus, state, c = training.corpus, training.run.state, training.run.config
+    corpus, state, c = training.corpus, training.checkpoint.state, training.checkpoint.config
     if training.stopped == "interrupted":
         metrics = [] if options.metrics is None else ["--metrics", str(options.metrics)]
         line = options.line("train", "--resume", *metrics)

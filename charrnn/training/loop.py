@@ -428,6 +428,7 @@ class Learner:
         if not (nats_per_character < self.limit and math.isfinite(norm)):
             lr = f"{min(self.config.lr / 5, USUAL_LR):.1g}"
             what = f"the loss diverged at step {self.state.step:,}"
+            # Errors write [lr] as lr in Python, and as --lr on the command line.
             raise DivergedError(what, f"Try a smaller learning rate, such as [lr] {lr}.")
 
 
