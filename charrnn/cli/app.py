@@ -71,7 +71,7 @@ Source = partial(Text, names=NAMES)  # the name of a text: a file, a corpus of t
 
 
 class File(Values):
-    """Paths, with one of these suffixes, if any; "-" is not a path. ``plain`` checks what was read."""
+    """Paths, with one of these suffixes, if any; "-" is none. ``plain`` checks what was read."""
 
     def __init__(self, metavar: str = "PATH", *suffixes: str, names: Sequence[str] = ()) -> None:
         self.suffixes = suffixes
