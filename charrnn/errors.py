@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Callable
 
@@ -73,3 +74,10 @@ def in_words(name: str, value: object) -> str:
         return f"no {name}"
     shown = f"{value:.12g}" if isinstance(value, float) else str(value)
     return name if value is True else f"{name} {shown}"
+
+
+def remedy(error: object, another: str = "name another file") -> str:
+    """Return what to do after a failed save. ``another`` asks for another file or folder."""
+    first = {errno.ENOSPC: "Free some room, or ", errno.ENOENT: "Make the folder first, or "}
+    advice = first.get(getattr(error, "errno", 0) or 0, "") + another
+    return f"{advice[0].upper()}{advice[1:]}."

@@ -13,9 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from charrnn.default_settings import LIMITS
-from charrnn.errors import CharrnnError
+from charrnn.errors import CharrnnError, remedy
 from charrnn.model_contents import Checkpoint
-from charrnn.model_file import remedy
 from charrnn.system import LineFile, parse_line
 from charrnn.training.loop import Checkup, Event, Step
 

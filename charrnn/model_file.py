@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from charrnn import errors
 from charrnn.default_settings import Fitted
-from charrnn.errors import SaveError
+from charrnn.errors import SaveError, remedy
 from charrnn.model_contents import Checkpoint, Trained
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
 from charrnn.system import MODELS, OURS, model_at, question
@@ -74,13 +74,6 @@ def target_of(name: Name) -> Iterator[Path]:
     except OSError as error:
         what = f"{os.fspath(name)} cannot be saved: {error.strerror or error}"
         raise SaveError(what, remedy(error)) from error
-
-
-def remedy(error: object, another: str = "name another file") -> str:
-    """Return what to do after a failed save. ``another`` asks for another file or folder."""
-    first = {errno.ENOSPC: "Free some room, or ", errno.ENOENT: "Make the folder first, or "}
-    advice = first.get(getattr(error, "errno", 0) or 0, "") + another
-    return f"{advice[0].upper()}{advice[1:]}."
 
 
 @contextmanager
@@ -140,13 +133,7 @@ def locked(name: Name) -> Iterator[None]:
     with target_of(name) as target:
         lock = target.with_name(f".{target.name}.lock")
         file = open(lock, "ab")  # noqa: SIM115
-        try:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The last run may have removed the file after it was opened and before it was locked.
-            is_alone = os.path.samestat(os.fstat(file.fileno()), os.stat(lock))
-        except (BlockingIOError, FileNotFoundError):
-            is_alone = False
+        is_alone = holds(file, lock)
     with file:
         if not is_alone:
             what = f"{os.fspath(name)} is being written by another run"
@@ -157,6 +144,17 @@ def locked(name: Name) -> Iterator[None]:
         finally:
             with suppress(OSError):
                 os.unlink(lock)
+
+
+def holds(file: IO[bytes], lock: Path) -> bool:
+    """Lock an open file. Return whether that was possible, and the file still has its name."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # The last run may have removed the file after it was opened and before it was locked.
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(lock))
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 # Facts and arrays

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from charrnn.corpus import Corpus
 from charrnn.counts import Baseline
 from charrnn.default_settings import CorpusConfig, option_of
-from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError
+from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, remedy
 from charrnn.model import load
 from charrnn.model_contents import Checkpoint, CorpusRecord
-from charrnn.model_file import locked, remedy, save
+from charrnn.model_file import locked, save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import begin, configure, fit_and_score
 from charrnn.settings_for_corpus import check_agreement
