@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # json.dumps would make one a line
 INDENT = 11  # columns of the names of entries
+TIME_LEFT = "{remaining} left"  # on a bar; tqdm fills it in
 Entry = tuple[str, str]
 TYPED_AS = {  # settings whose option has another name
     "temperature": "--temp",

@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
-from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, Console
+from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, TIME_LEFT, Console
 from charrnn.corpus import Corpus, Warned
 from charrnn.counts import Baseline
 from charrnn.default_settings import Ending
@@ -124,7 +124,7 @@ class Progress:
         self._hidden: Checkup | None = None  # the last check-up, if it has no row
         self._has_head = False
         rate = "{rate_fmt}, " if console.err.window >= WIDE else ""
-        layout = f"{{percentage:3.0f}}%|{{bar}}| {{desc}}{rate}{{remaining}} left"
+        layout = f"{{percentage:3.0f}}%|{{bar}}| {{desc}}{rate}{TIME_LEFT}"
         how: dict[str, Any] = {"unit": " characters", "unit_scale": True, "bar_format": layout}
         self._bar = console.bar(initial=training.checkpoint.state.characters, miniters=0, **how)
         self.close = self._bar.close

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import app
 from charrnn.cli.app import CorpusOptions, File, flag, group, not_one_of, only_one
-from charrnn.cli.console import BOLD, CYAN, Console, clock
+from charrnn.cli.console import BOLD, CYAN, TIME_LEFT, Console, clock
 from charrnn.default_settings import (
     SEED,
     Flag,
@@ -199,7 +199,7 @@ def show_runs(rows: Iterable[Row], total: int, console: Console) -> None:
     """Show a line for each run as it ends, and a bar over all runs."""
     from charrnn.sweep import loss_of
 
-    what = "{percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt} runs, {remaining} left"
+    what = "{percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt} runs, " + TIME_LEFT
     with console.bar(total=total, bar_format=what) as bar:
         for row in rows:
             loss = f"{loss_of(row):8.3f}" if row["best"] else "  failed"

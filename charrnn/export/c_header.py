@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -93,9 +93,14 @@ def arrays(p: Parameters, characters: str, prefix: str) -> str:
     codes = [str(ord(character)) for character in characters] or ["0"]
     definitions = [definition("uint32_t", f"{prefix}_codes", codes)]
     for name, array in p.items():
-        numbers = [f"{number}f" for number in array.astype(np.float32).ravel()]
+        numbers = map(c_float, array.ravel())
         definitions.append(definition("float", f"{prefix}_{name}", numbers))
     return "\n".join(definitions)
+
+
+def c_float(number: np.floating[Any]) -> str:
+    """Return the shortest constant of C for a number of 32 bits."""
+    return f"{np.float32(number)}f"
 
 
 def definition(kind: str, name: str, values: Iterable[str]) -> str:
