@@ -121,7 +121,7 @@ def keep_old(name: Name) -> str | None:
         old = next(path for path in names if not os.path.lexists(path) or path.samefile(target))
         try:
             os.link(target, old)
-        except OSError:  # a filesystem without links
+        except OSError:  # it has that name, or the filesystem has no links
             if not old.exists():
                 shutil.copyfile(target, old)
         return os.path.join(os.path.dirname(name), old.name)
@@ -361,8 +361,9 @@ def write(path: Name, trained: Trained, arrays: Arrays) -> None:
         if not are_usable(array):
             what = f"{os.fspath(path)} was not saved: {name} holds a number that is not finite"
             raise errors.SaveError(what, "The last save is untouched. Try a smaller [lr].")
+    text = text_of_facts(trained, size)
     with replaced(path) as file, zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(zipfile.ZipInfo(JSON_MEMBER), text_of_facts(trained, size))
+        archive.writestr(zipfile.ZipInfo(JSON_MEMBER), text)
         for name, array in stored.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 npy.write_array(member, array, (1, 0), allow_pickle=False)

@@ -190,11 +190,11 @@ class Sampler:
     def _draw(
         self, numbers: Sequence[int], attempts: Sequence[int]
     ) -> Iterator[tuple[Integers, Integers, Array64]]:
-        """Yield, for each step, the rows of samples that go on, their symbols and their nats.
+        """Yield, for each step, the places of samples that go on, their symbols and their nats.
 
         Samples that read the same so far share a lane of the state.
 
-            rows, lane, y   (B,)   of each sample that goes on: its number, its lane, its symbol
+            rows, lane, y   (B,)   of each sample that goes on: its place, its lane, its symbol
             x               (L,)   the symbol that each lane reads
         """
         streams = keys(self.seed, numbers, attempts)

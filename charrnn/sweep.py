@@ -215,7 +215,7 @@ def rank(rows: Iterable[Row]) -> list[Row]:
     return ranking
 
 
-def add_marks(ranking: Iterable[Row]) -> None:
+def add_marks(ranking: Sequence[Row]) -> None:
     """Add to each row the size of its best model, samples and marks: best, smallest, fastest."""
     for row in ranking:
         row |= {"parameters": None, "samples": [], "marks": []}

@@ -119,8 +119,8 @@ def run(options: Options, console: Console) -> None:
     if len(models) > 1:
         predictors = {"mixture": combine([*predictors.values()]), **predictors}
     used = [*predictors.values()]
-    is_alike = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
-    oddest = model.trained.oddest.get(used[0].use) if is_alike else None
+    is_comparable = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
+    oddest = model.trained.oddest.get(used[0].use) if is_comparable else None
     rows = Rows(oddest, options, console.out)
     needs_corpus = options.baselines or not options.sources
     corpus = rebuild_corpus(model.corpus, model.vocabulary) if needs_corpus else None
@@ -242,15 +242,14 @@ class Rows:
         if not self.are_shown and not self.options.above:
             return
         rows: list[Row] = []
-        several = scored.parts if len(scored.parts) > 1 else {}
+        several = scored.parts if self.options.as_json and len(scored.parts) > 1 else {}
         parts = {part: scored.totals(nats).tolist() for part, nats in several.items()}
         for i, (example, score) in enumerate(zip(examples, scores_of(scored), strict=True)):
             loss = score.nats_per_character
             if loss <= self.limit:
                 continue
             if self.options.as_json:
-                of_row = {part: nats[i] for part, nats in parts.items()} if parts else {}
-                line = self._json(example, score, of_row)
+                line = self._json(example, score, {part: nats[i] for part, nats in parts.items()})
             else:
                 line = self._line(example, score, scored, i)
             rows.append((loss, line))

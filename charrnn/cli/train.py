@@ -184,7 +184,7 @@ def begin_run(options: Options, console: Console) -> Training:
     known = "" if model is None else model.vocabulary.characters
     corpus, cutting = options.read(known, console)
     learned = () if start is None else start.corpus.sources
-    config = fit_settings(wanted, corpus, model)  # for the checks; ``begin`` fits check-ups, too
+    config = fit_settings(wanted, corpus, model)  # to measure the speed that ``begin`` needs
     warnings, speed = examine(corpus, config, learned, options, console)
     return Training(corpus, runs.begin(corpus, cutting, wanted, model, speed), warnings, speed)
 
