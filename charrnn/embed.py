@@ -35,7 +35,7 @@ def embed(model: LanguageModel, texts: Sequence[str]) -> Vectors:
     for at in range(0, len(texts), LANES):
         lanes = order[at : at + LANES]
         size, start = sizes[lanes], starts[lanes]
-        state = network.zeros(len(lanes), left=size)
+        state = network.zeros(len(lanes), to_come=size)
         network.step(np.full(len(lanes), END), state)
         for t in range(int(size[0])):
             longer = int(np.searchsorted(-size, -t))  # lanes with a symbol here

@@ -69,11 +69,11 @@ class Predictor:
         """The names of what predicts: those of ``logits`` after a step."""
         return ("network", "counts", "both") if self.use == "both" else (self.use,)
 
-    def zeros(self, lanes: int, clock: Count = 0, left: Count = 0) -> State:
+    def zeros(self, lanes: int, clock: Count = 0, to_come: Count = 0) -> State:
         """Return the state before the first symbol: see Network."""
         state: State = []
         for network in self.networks:
-            state += network.zeros(lanes, clock, left)
+            state += network.zeros(lanes, clock, to_come)
         if self.counts is not None and self.use != "network":
             state.append(self.counts.empty_contexts(lanes))
         return state

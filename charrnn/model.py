@@ -236,7 +236,7 @@ class Model:
         o: Array64 = np.empty((len(x), symbols))
         for t, symbol in enumerate(x):
             if symbol == END or t == 0:
-                state = network.zeros(1, left=int(to_come[t]))
+                state = network.zeros(1, to_come=int(to_come[t]))
             o[t] = network.step(x[t : t + 1], state)[0]
         return o
 

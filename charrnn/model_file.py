@@ -353,10 +353,10 @@ def write(path: Name, trained: Trained, arrays: Arrays) -> None:
     """Write a file. Equal content gives equal bytes: each member has the date 1980-01-01."""
     model, counted = trained.model, trained.counted
     size = None if counted is None else len(counted)
-    given = {**arrays, **model.parameters, "counted": counted}
+    by_name = {**arrays, **model.parameters, "counted": counted}
     types = layout(trained.config, model.architecture, size, trained.slim)
     with np.errstate(over="ignore"):  # infinity in 16 bits is found below
-        stored = {name: np.asarray(given[name], types[name][1], "C") for name in sorted(types)}
+        stored = {name: np.asarray(by_name[name], types[name][1], "C") for name in sorted(types)}
     for name, array in stored.items():
         if not are_usable(array):
             what = f"{os.fspath(path)} was not saved: {name} holds a number that is not finite"

@@ -329,7 +329,7 @@ class LengthChoice:
         """
         lengths = self._predictor.head.lengths
         assert lengths is not None
-        state = self._predictor.zeros(len(tau), left=tau)
+        state = self._predictor.zeros(len(tau), to_come=tau)
         prime_nats = read_prime(self._predictor, self._prime_ids, state)
         return state, lengths.nats(self._predictor.model.parameters, tau) + prime_nats
 

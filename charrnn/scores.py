@@ -168,7 +168,7 @@ class Stretches(NamedTuple):
     size: Places
     warm_up: Places  # symbols at its beginning that do not count
     clock: Places  # symbols of its text before it
-    left: Places  # characters of its text from its first symbol on
+    to_come: Places  # characters of its text from its first symbol on
 
     def at(self, some: slice | Places) -> Stretches:
         return Stretches(*(numbers[some] for numbers in self))
@@ -189,7 +189,7 @@ def cut(sizes: Places, stretch: int, warm_up: int) -> Stretches:
         size=np.minimum(counted_from + stretch, sizes[text]) - read_from,
         warm_up=counted_from - read_from,
         clock=read_from,
-        left=sizes[text] - 1 - read_from,
+        to_come=sizes[text] - 1 - read_from,
     )
     return stretches.at(np.argsort(-stretches.size, kind="stable"))
 
@@ -209,7 +209,7 @@ class Costs:
     def read(self, stretches: Stretches) -> None:
         """Read some stretches, the longest first, each in a lane."""
         predictor, place, warm_up = self.predictor, stretches.first.copy(), stretches.warm_up
-        state = predictor.zeros(len(place), stretches.clock, stretches.left)
+        state = predictor.zeros(len(place), stretches.clock, stretches.to_come)
         last_warm, steps = int(warm_up.max()), np.arange(int(stretches.size[0]))
         unfinished = np.searchsorted(-stretches.size, -steps, "left")  # lanes longer than t
         for t, lanes in enumerate(unfinished.tolist()):

@@ -22,7 +22,7 @@ def test_steps_are_those_of_the_unfolded_network(shape: Architecture) -> None:
     window = Window(x[:-1], y, clock=clock, left=left)
     expected = Unfolded(shape, STEPS, LANES, np.float64).nats(p, window)
     network = Network(p)
-    state = network.zeros(LANES, left=left[0])
+    state = network.zeros(LANES, to_come=left[0])
     for t in range(STEPS):
         o = network.step(x[t], state)
         nats = np.logaddexp.reduce(o, 1) - o[np.arange(LANES), y[t]]

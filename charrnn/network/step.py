@@ -56,11 +56,11 @@ class Network:
             np.empty((lanes, size), self._dtype) for size in sizes
         )
 
-    def zeros(self, lanes: int, clock: Count = 0, left: Count = 0) -> State:
+    def zeros(self, lanes: int, clock: Count = 0, to_come: Count = 0) -> State:
         """Return the state before the first symbol, after ``clock`` characters of its text and
-        before ``left`` more: a number, or one for each lane.
+        before ``to_come`` more: a number, or one for each lane.
         """
-        a, counts = self.architecture, {"clock": clock, "left": left}
+        a, counts = self.architecture, {"clock": clock, "left": to_come}
         state: State = [np.zeros((lanes, a.hidden), self._dtype) for _ in a.state_names]
         return state + [np.zeros(lanes, np.int64) + counts[name] for name in a.inputs]
 
