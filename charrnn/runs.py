@@ -42,10 +42,10 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.plots import show_progress
 from charrnn.scores import oddest, score_ids
 from charrnn.settings_for_corpus import (
-    FOREVER,
     check_agreement,
     fit_pace,
     fit_settings,
+    known_settings,
     sizes_of,
     take_sizes,
 )
@@ -273,10 +273,9 @@ def raise_limits(
     Raise ResumeError if a limit is lowered, or if another setting is not what it was.
     """
     had = asdict(config)
-    limits = had | ({"epochs": None} if config.epochs == FOREVER else {})
     raised = {name: typed[name] for name in LIMITS if name in typed}
     check_patience(raised.get("patience"), len(corpus.held_out))
-    check_agreement(path, limits, raised, LEAVE_OUT, may_rise=LIMITS)
+    check_agreement(path, known_settings(config), raised, LEAVE_OUT, may_rise=LIMITS)
     fixed = {name: typed[name] for name in had if name in typed and name not in raised}
     cores = fixed.pop("cores", None)  # may change: parts decide the numbers
     # Fitted to the corpus again, bptt 0 compares as the longest example.

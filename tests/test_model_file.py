@@ -278,12 +278,13 @@ def test_fault_19_a_limit_on_the_size_of_files_keeps_the_last_good_one(trained: 
         assert trained.files() == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_fault_19_a_folder_that_is_read_only_is_said_before_training(trained: Program) -> None:
     trained.folder.chmod(0o500)
     try:
+        if os.access(trained.folder, os.W_OK):
+            pytest.skip("this user may write everywhere")
         line = ("train", "names.txt", "--force", *SMALL)
-        trained.refuses(*line, what="cannot be saved: Permission denied", hint="-m")
+        trained.refuses(*line, what="cannot be saved: Permission denied", hint="Name another file.")
     finally:
         trained.folder.chmod(0o700)
 
