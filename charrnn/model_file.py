@@ -333,7 +333,7 @@ def save(path: Name, run: Checkpoint) -> None:
 
 def save_slim(path: Name, trained: Trained) -> None:
     """Write the model without its run, and without the folders of its corpus."""
-    counters = replace(trained.counters, window=0, nats=0.0, since=0)
+    counters = replace(trained.counters, window=0, nats=0.0, targets=0)
     record = trained.corpus.renamed(os.path.basename)
     write(path, replace(trained, counters=counters, corpus=record, history=[], slim=True), {})
 

@@ -84,7 +84,7 @@ def window_before(ids: Integers, ends: Integers, steps: int) -> Window:
     read = np.append(END, ids).astype(np.intp)
     x, y = read[places.clip(0)], ids[places.clip(0)].astype(np.intp)
     clock, to_come = read_before(ids)[places.clip(0)], still_to_come(ids)[places.clip(0)]
-    return Window(x, y, x == END, clock=clock, left=to_come)
+    return Window(x, y, x == END, clock=clock, to_come=to_come)
 
 
 def norms_back(

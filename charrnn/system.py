@@ -275,6 +275,8 @@ def visible_line(text: str) -> Visible:
 
 def visible_json(json_text: str) -> Visible:
     """Return equivalent JSON with the control characters in its strings escaped."""
+    if json_text.isprintable():  # sooner known
+        return Visible(json_text)
     return Visible(ANY_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text))
 
 

@@ -163,10 +163,10 @@ def window(symbols: int = SYMBOLS, *, resets: bool = True, idle: bool = False) -
     rng = np.random.default_rng(1)
     x, y = rng.integers(0, symbols, (2, STEPS, LANES))
     x[0, 0] = x[2, 1] = x[2, 2] = y[1, 0] = y[3, 2] = END_ID
-    clock, left = rng.integers(0, 20, (2, STEPS, LANES))
-    left = np.where(y == END_ID, 0, left + 1)
+    clock, to_come = rng.integers(0, 20, (2, STEPS, LANES))
+    to_come = np.where(y == END_ID, 0, to_come + 1)
     nothing = np.arange(STEPS * LANES).reshape(STEPS, LANES) > 15 if idle else None
-    return Window(x, y, x == END_ID if resets else None, nothing, clock=clock, left=left)
+    return Window(x, y, x == END_ID if resets else None, nothing, clock=clock, to_come=to_come)
 
 
 def cut(w: Window, steps: slice) -> Window:

@@ -77,12 +77,12 @@ def test_each_place_knows_what_was_read_of_its_example_and_what_is_left(epoch: E
     begins, stops = np.repeat(text.starts[:-1], sizes), np.repeat(text.starts[1:], sizes)
     for window in epoch.starting_from(0):
         assert window.clock is not None
-        assert window.left is not None
-        assert ((window.left == 0) == (window.y == 0)).all()
+        assert window.to_come is not None
+        assert ((window.to_come == 0) == (window.y == 0)).all()
         is_letter = window.y > 0
         places = window.y[is_letter] - 2  # no two letters are alike
         assert (window.clock[is_letter] == places - begins[places].astype(int)).all()
-        assert (window.left[is_letter] == stops[places].astype(int) - 1 - places).all()
+        assert (window.to_come[is_letter] == stops[places].astype(int) - 1 - places).all()
 
 
 def test_each_epoch_has_an_order_of_its_own_and_a_seed_repeats_it() -> None:

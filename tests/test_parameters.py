@@ -17,7 +17,7 @@ def test_characters_are_counted_from_the_end_before_and_to_the_end_after() -> No
     assert still_to_come(ids).tolist() == [2, 1, 0, 0, 3, 2, 1, 0, 1]
 
 
-@pytest.mark.parametrize("name", ["clock", "left"])
+@pytest.mark.parametrize("name", ["clock", "to_come"])
 def test_features_are_bounded_and_of_early_counts_never_the_same(name: str) -> None:
     rows = seen(name, np.arange(10 * KNOWN), np.float64)
     assert np.abs(rows).max() <= 1

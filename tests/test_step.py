@@ -18,11 +18,11 @@ def test_steps_are_those_of_the_unfolded_network(shape: Architecture) -> None:
     x = np.random.default_rng(1).integers(1, SYMBOLS, (STEPS + 1, LANES))
     x[0], y = END, x[1:]
     clock = np.repeat(np.arange(STEPS)[:, None], LANES, 1)
-    left = np.array([9, 12, 40, 5000]) - clock
-    window = Window(x[:-1], y, clock=clock, left=left)
+    to_come = np.array([9, 12, 40, 5000]) - clock
+    window = Window(x[:-1], y, clock=clock, to_come=to_come)
     expected = Unfolded(shape, STEPS, LANES, np.float64).nats(p, window)
     network = Network(p)
-    state = network.zeros(LANES, to_come=left[0])
+    state = network.zeros(LANES, to_come=to_come[0])
     for t in range(STEPS):
         o = network.step(x[t], state)
         nats = np.logaddexp.reduce(o, 1) - o[np.arange(LANES), y[t]]

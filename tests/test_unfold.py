@@ -103,7 +103,7 @@ def window_of(model: Model, text: str) -> Window:
     ids = np.append(model.vocabulary.encode(text), 0).astype(np.intp)
     x = np.append(END, ids[:-1])[:, None]
     counts = read_before(ids)[:, None], still_to_come(ids)[:, None]
-    return Window(x, ids[:, None], x == END, clock=counts[0], left=counts[1])
+    return Window(x, ids[:, None], x == END, clock=counts[0], to_come=counts[1])
 
 
 @networks

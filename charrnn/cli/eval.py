@@ -142,7 +142,7 @@ def run(options: Options, console: Console) -> None:
                 write_characters(scored[0], options, console)
             if is_by_model:
                 results.append(scored)
-    rows.write_oddest()
+    console.out.write_lines(line for _, line in rows.top_rows)
 
     if results and (options.as_json or rows.count or not (options.above and console.quiet)):
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
@@ -228,7 +228,7 @@ class Rows:
         self.place_width = 8 + min(16, names)  # columns for a line, and for its file if several
         self.are_shown = options.per_example or options.top is not None
         self.count = 0
-        self._oddest_rows: list[Row] = []
+        self.top_rows: list[Row] = []
 
     def write_head(self) -> None:
         if self.are_shown and self.output.is_terminal and not self.options.as_json:
@@ -242,38 +242,40 @@ class Rows:
         if not self.are_shown and not self.options.above:
             return
         rows: list[Row] = []
-        several = scored.parts if self.options.as_json and len(scored.parts) > 1 else {}
-        parts = {part: scored.totals(nats).tolist() for part, nats in several.items()}
+        parts = {part: scored.totals(nats).tolist() for part, nats in scored.parts.items()}
         for i, (example, score) in enumerate(zip(examples, scores_of(scored), strict=True)):
             loss = score.nats_per_character
             if loss <= self.limit:
                 continue
             if self.options.as_json:
-                line = self._json(example, score, {part: nats[i] for part, nats in parts.items()})
+                row = self._row(example, score)
+                if len(parts) > 1:
+                    row["parts"] = {part: nats[i] for part, nats in parts.items()}
+                line = json_line("eval.example", row)
             else:
                 line = self._line(example, score, scored, i)
             rows.append((loss, line))
         self.count += len(rows)
         if self.options.top:
-            rows = [*self._oddest_rows, *rows]
-            self._oddest_rows = nlargest(self.options.top, rows, key=itemgetter(0))
+            rows = [*self.top_rows, *rows]
+            self.top_rows = nlargest(self.options.top, rows, key=itemgetter(0))
         elif self.options.per_example:
             self.output.write_lines(line for _, line in rows)
-
-    def write_oddest(self) -> None:
-        self.output.write_lines(line for _, line in self._oddest_rows)
 
     def _x_oddest(self, score: Score) -> float | None:
         return score.nats_per_character / self.oddest if self.oddest else None
 
-    def _json(self, example: Example, score: Score, parts: dict[Use, float]) -> Visible:
-        row: dict[str, Any] = {"number": example.number, "text": example.text}
-        row |= {"file": example.file} if len(self.options.sources) > 1 else {}
-        row |= {"characters": score.characters, "unknown": score.unknown, "nats": score.nats}
-        row |= score.per_character() | {"x_oddest": self._x_oddest(score)}
-        if parts:
-            row["parts"] = parts
-        return json_line("eval.example", row)
+    def _row(self, example: Example, score: Score) -> dict[str, Any]:
+        return {
+            "number": example.number,
+            "text": example.text,
+            **({"file": example.file} if len(self.options.sources) > 1 else {}),
+            "characters": score.characters,
+            "unknown": score.unknown,
+            "nats": score.nats,
+            **score.per_character(),
+            "x_oddest": self._x_oddest(score),
+        }
 
     def _line(self, example: Example, score: Score, scored: Scored, i: int) -> Visible:
         from charrnn.scores import in_bits

@@ -17,10 +17,10 @@ Inputs besides symbols are counts of characters:
     a(t) = b + W h(t-1) + U x(t) + C f(n)        (10.8) with a block of columns beside U
 
     clock     n = the number of characters read
-    left      n = tau - t, the number of characters to come, the next one included
+    to_come   n = tau - t, the number of characters to come, the next one included
 
 f(n) are a few numbers that are smooth in n. Exponentials that fade at several rates distinguish
-near counts from far ones, waves of several lengths neighbours. The waves of `left` fade far from
+near counts from far ones, waves of several lengths neighbours. The waves of `to_come` fade far from
 the end, and each of the last characters has a mark. The count follows from the place in the text.
 """
 
@@ -58,7 +58,7 @@ def features(name: str, dtype: str) -> Array:
     turns = 2 * np.pi * (n % ROUND) / WAVES
     waves = np.concatenate([np.cos(turns), np.sin(turns[:, 1:])], 1)  # of wavelength 2, sine is 0
     parts = [np.exp(-n / FADING), waves]
-    if name == "left":
+    if name == "to_come":
         parts = [parts[0], np.exp(-n / CALM) * waves, n == np.arange(1, MARKS + 1)]
     return np.concatenate(parts, 1).astype(dtype)
 

@@ -179,7 +179,7 @@ class Length(Head):
     first character, so it is the same for all texts.
     """
 
-    inputs = ("left",)
+    inputs = ("to_come",)
     lengths = Lengths
 
     @staticmethod

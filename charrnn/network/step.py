@@ -3,7 +3,7 @@
 A state is a list of arrays with a row for each lane:
 
     h1, h2, ...     (B, H)  the states of each layer, as in ``Architecture.state_names``
-    clock, left     (B,)    the inputs besides symbols, if the network has them: the number of
+    clock, to_come  (B,)    the inputs besides symbols, if the network has them: the number of
                             characters read, and the number of characters to come
 
 A step moves the state on in place and counts the inputs up and down. Where an example begins, the
@@ -24,7 +24,7 @@ from charrnn.network.parameters import Parameters, seen
 State = list[NDArray[Any]]  # the first axis is the lane
 Count = int | Integers
 
-COUNTS_BY: Final = {"clock": 1, "left": -1}  # how an input changes from step to step
+COUNTS_BY: Final = {"clock": 1, "to_come": -1}  # how an input changes from step to step
 
 
 class Network:
@@ -60,7 +60,7 @@ class Network:
         """Return the state before the first symbol, after ``clock`` characters of its text and
         before ``to_come`` more: a number, or one for each lane.
         """
-        a, counts = self.architecture, {"clock": clock, "left": to_come}
+        a, counts = self.architecture, {"clock": clock, "to_come": to_come}
         state: State = [np.zeros((lanes, a.hidden), self._dtype) for _ in a.state_names]
         return state + [np.zeros(lanes, np.int64) + counts[name] for name in a.inputs]
 

@@ -52,7 +52,7 @@ class Window:
     begins: NDArray[np.bool_] | None = None  # (T, B) whether the state before is zero
     idle: NDArray[np.bool_] | None = None  # (T, B) whether the loss is left out
     clock: Integers | None = None  # (T, B) characters of the example read so far
-    left: Integers | None = None  # (T, B) characters to come: see parameters
+    to_come: Integers | None = None  # (T, B) characters to come: see parameters
 
     def at(self, t: int) -> Window:
         """Return one step of the window."""

@@ -173,7 +173,7 @@ class Counters:
     window: int = 0  # of the epoch: how many have been read
     characters: int = 0  # targets seen, ENDs included
     nats: float = 0.0  # of the targets since the last check-up
-    since: int = 0  # the number of those targets
+    targets: int = 0  # the number of those targets
     minutes: float = 0.0  # used so far; counted only if minutes limit the run
 
 
@@ -373,7 +373,7 @@ class Learner:
         state = self.state
         state.characters += window.count
         state.nats += nats
-        state.since += window.count
+        state.targets += window.count
         state.window += 1
         if self.batches is not None and state.window == self.batches.window_count:
             state.epoch, state.window, self.batches = state.epoch + 1, 0, None
@@ -399,7 +399,7 @@ class Learner:
         familiar = self.score(self.familiar).nats_per_character
         self.check_divergence(familiar)  # a step shows only what the step before it has done
         score = self.score(self.held_out) if len(self.held_out[0]) else None
-        train_while_hidden = state.nats / state.since
+        train_while_hidden = state.nats / state.targets
         loss = train_while_hidden if score is None else score.nats_per_character
         is_best = score is None or state.best is None or loss < state.best.nats_per_character
         if is_best:
@@ -407,7 +407,7 @@ class Learner:
         row: dict[str, float] = {"step": state.step, "characters": state.characters}
         row |= {"train": familiar, "train_while_hidden": train_while_hidden}
         state.history.append(row if score is None else row | {"held_out": loss})
-        state.nats, state.since = 0.0, 0
+        state.nats, state.targets = 0.0, 0
         return Checkup(state.step, score, familiar, is_best, train_while_hidden)
 
     @np.errstate(all="ignore")  # overflow shows in the loss

@@ -53,9 +53,9 @@ class Part:
         memory, lanes = self.memory, self.lanes
         copy(memory["states"][:, lanes], self.states)
         fields = np.ascontiguousarray(memory["window"][:, :steps, lanes])  # of a Window, in order
-        x, y, begins, idle, clock, left = fields
-        # Zeros stand for None. A network without these inputs does not look at clock and left.
-        window = Window(x, y, begins > 0, idle > 0 if idle.any() else None, clock, left)
+        x, y, begins, idle, clock, to_come = fields
+        # Zeros stand for None. A network without these inputs does not look at clock and to_come.
+        window = Window(x, y, begins > 0, idle > 0 if idle.any() else None, clock, to_come)
         masks = list(memory["masks"][:, :, lanes]) or None
         return self.p, window, self.gradient, self.scale, masks
 
