@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -101,7 +100,7 @@ class Processes:
         pipe, is_new = self.idle.get()
         try:
             if is_new:
-                pipe.send((os.getpid(), self.shared))
+                pipe.send(self.shared)
             pipe.send((function, group))
             result, error = pipe.recv()
         except (EOFError, OSError):
@@ -121,27 +120,29 @@ class Processes:
 
 def serve(file: int) -> None:
     """Work on the groups that come through a pipe, until the parent ends."""
-    pipe = Connection(file)
-    with suppress(EOFError, OSError):  # the parent has ended
-        parent, shared = pipe.recv()
-        threading.Thread(target=_end_with, args=[parent], daemon=True).start()
+    pipe: Connection = Connection(file)
+    received: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_receive, args=[pipe, received], daemon=True).start()
+    shared = received.get()
+    while True:
+        function, group = received.get()
+        result = failure = None
+        try:
+            result = function(shared, group)
+        except Exception as error:
+            if not isinstance(error, CharrnnError):
+                error.add_note(traceback.format_exc())  # a pipe drops tracebacks
+            failure = error
+        pipe.send((result, failure))
+
+
+def _receive(pipe: Connection, received: SimpleQueue[Any]) -> None:
+    """Receive what the parent sends; when it ends, end this process in the midst of its work."""
+    try:
         while True:
-            function, group = pipe.recv()
-            result = failure = None
-            try:
-                result = function(shared, group)
-            except Exception as error:
-                if not isinstance(error, CharrnnError):
-                    error.add_note(traceback.format_exc())  # a pipe drops tracebacks
-                failure = error
-            pipe.send((result, failure))
-
-
-def _end_with(parent: int) -> None:
-    """End this process, which may be at work for minutes, when its parent has ended."""
-    while os.getppid() == parent:
-        time.sleep(TICK)
-    os._exit(0)
+            received.put(pipe.recv())
+    finally:
+        os._exit(0)
 
 
 @contextmanager
