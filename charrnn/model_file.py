@@ -40,7 +40,7 @@ from charrnn.default_settings import Fitted
 from charrnn.errors import SaveError, remedy
 from charrnn.model_contents import Checkpoint, Trained
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
-from charrnn.system import MODELS, OURS, model_at, question
+from charrnn.system import MODELS, OURS, did_you_mean, model_at
 from charrnn.training.loop import MOMENTS, Best, TrainState
 from charrnn.vocabulary import Vocabulary
 
@@ -250,7 +250,7 @@ def read(path: Name) -> tuple[Trained, Arrays]:
         what = f"{name} is not a model of charrnn, or is damaged: {str(error)!a:.200}"
         hint = "Restore it from a copy, or train it again."
         if isinstance(error, FileNotFoundError):
-            what, near = f"there is no model {name}", question(get_close_matches(name, MODELS))
+            what, near = f"there is no model {name}", did_you_mean(get_close_matches(name, MODELS))
             hint = f"{near}Train one first, or name another with [model]: a file, or {OURS}."
         elif isinstance(error, OSError):
             what = f"{name} cannot be read: {error.strerror or error}"

@@ -345,7 +345,7 @@ class LengthChoice:
 
 
 ATTEMPTS: Final = 101  # at one sample: the first and a hundred more
-IN_VAIN: Final = 10  # samples in a row without success, after which drawing stops
+FAILURES_TO_STOP: Final = 10  # samples in a row without success, after which drawing stops
 BEST_OF, MOST_DRAWN = 10, 100  # samples for each of --best
 
 
@@ -395,8 +395,8 @@ def choose(
 ) -> Iterator[Sample]:
     """Yield samples 0 to count - 1, each drawn until it meets the conditions.
 
-    A sample that fails ATTEMPTS times is left out; after IN_VAIN of these in a row drawing stops.
-    The best are those with the fewest nats a character, of ten times as many that pass.
+    A sample that fails ATTEMPTS times is left out. FAILURES_TO_STOP of these in a row end the
+    drawing. The best are those with the fewest nats a character, of ten times as many that pass.
     """
     if best:
         samples = sampler.samples(range(MOST_DRAWN * count), share=share)
@@ -410,7 +410,7 @@ def choose(
         in_vain = in_vain + 1 if sample is None else 0
         if sample is not None:
             yield sample
-        elif in_vain == IN_VAIN:
+        elif in_vain == FAILURES_TO_STOP:
             return
 
 

@@ -30,8 +30,8 @@ NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones be
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST_CHECKUPS = 8  # with fewer, each scores a part of the held-out text
-WORTHWHILE = 800_000  # units squared x lanes, from which two processes are faster than one
-FEWEST_LANES = 8  # of a part, where many are asked for
+WORK_OF_TWO_PARTS = 800_000  # units squared x lanes, from which two processes are faster than one
+FEWEST_LANES_OF_PART = 8  # of a part, where many are asked for
 
 
 @dataclass(frozen=True)
@@ -296,8 +296,8 @@ def usual_checks(held_out: int, targets: int, steps: int) -> int:
 def usual_parts(hidden: int, lanes: int, cores: int | None) -> int:
     """Return the number of parts for a network, on a number of cores if that was asked for."""
     if cores is not None and cores > 2:
-        return max(1, min(cores, lanes // FEWEST_LANES))
-    return 2 if hidden**2 * lanes >= WORTHWHILE else 1
+        return max(1, min(cores, lanes // FEWEST_LANES_OF_PART))
+    return 2 if hidden**2 * lanes >= WORK_OF_TWO_PARTS else 1
 
 
 def fit_pace(config: Fitted, typed: TrainConfig, held_out: int, speed: float) -> Fitted:
@@ -327,9 +327,10 @@ def known_settings(config: Fitted) -> dict[str, Any]:
     return settings | ({"epochs": None} if config.epochs == FOREVER else {})
 
 
-BASE = 45 << 20  # bytes of Python and the packages
+BYTES_OF_PYTHON = 45 << 20  # and of the packages
 COPIES = 6  # of the parameters: current, average, best, thinned, two work buffers
-COUNTING, ROWS = 50, 1 << 26  # bytes for the n-grams of each symbol, and for rows made of them
+BYTES_OF_COUNTED_SYMBOL = 50  # of its n-grams
+BYTES_OF_COUNT_ROWS = 1 << 26  # of the probabilities that are made of n-grams
 
 
 @dataclass(frozen=True)
@@ -359,8 +360,11 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     logits = 2 * min(rows * symbols, max(BLOCK, 16 * symbols)) * config.parts
     numbers = copies * a.parameter_count + units + logits
     text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes + 2 * corpus.train.starts.nbytes
-    counting = ROWS + COUNTING * min(len(corpus.train.ids), COUNTED) if config.counts else 0
-    return BASE + 4 * numbers + text + counting
+    total = BYTES_OF_PYTHON + 4 * numbers + text
+    if config.counts:
+        counted = min(len(corpus.train.ids), COUNTED)
+        total += BYTES_OF_COUNT_ROWS + BYTES_OF_COUNTED_SYMBOL * counted
+    return total
 
 
 def check_memory(needed: int, available: int | None) -> None:

@@ -291,6 +291,6 @@ def _shown(match: re.Match[str]) -> str:
     return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 
 
-def question(names: Collection[str]) -> str:
+def did_you_mean(names: Collection[str]) -> str:
     """Return the question whether one of these was meant; nothing without a name."""
     return f"Did you mean {' or '.join(names)}? " if names else ""

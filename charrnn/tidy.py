@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 CLEAR_BULLETS: Final = "•‣◦▪●"  # need no space after them
-BULLETS: Final = rf"{CLEAR_BULLETS}*+·–—-"
+BULLETS: Final = rf"{CLEAR_BULLETS}*+·–—\-"
 BULLET: Final = re.compile(rf"(?:[{BULLETS}]\s+(?:\[[ xX]\]\s+)?|[{CLEAR_BULLETS}])(?=\S)")
 NUMBER: Final = re.compile(r"(?:\d{1,9}[.)]|\(\d{1,9}\))\s+(?=\S)")
 MARKS: Final = re.compile(r"(?<=\S)\s*[,;]+$")

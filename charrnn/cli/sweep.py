@@ -38,7 +38,7 @@ from charrnn.default_settings import (
     settings_of,
 )
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.system import Visible, cores_for, question, visible_line
+from charrnn.system import Visible, cores_for, did_you_mean, visible_line
 
 if TYPE_CHECKING:
     from charrnn.sweep import Material, Row
@@ -118,7 +118,7 @@ def check(options: Options) -> dict[str, tuple[Any, ...]]:
         word = word.strip().lstrip("-").replace("_", "-")
         if word not in TRIED:
             size = ["hidden"] if word in ("size", "units") else []
-            hint = question(size or get_close_matches(word, TRIED, 1)).rstrip() or SEE_HELP
+            hint = did_you_mean(size or get_close_matches(word, TRIED, 1)).rstrip() or SEE_HELP
             raise SettingError(f"--try {word}: train has no such option that can be tried", hint)
         name = TRIED[word]
         only_one({f"--{word}": name in options.learning, f"--try {text}": True})

@@ -28,7 +28,7 @@ class Cell:
     """The functions of a cell, and the facts needed to call them."""
 
     states: ClassVar[Sequence[str]]  # their names; |h| <= 1
-    bias: ClassVar[Sequence[float]]  # the initial b of each gate
+    initial_bias: ClassVar[Sequence[float]]  # b of each gate
     gates: ClassVar[int]  # blocks of H columns in U, W and b
     has_tape: ClassVar[bool] = False
     reads_h: ClassVar[bool] = False  # it reads h(t-1) itself, not only through W h
@@ -65,7 +65,7 @@ class Tanh(Cell):
     """
 
     states = ("h",)
-    bias, gates = (0.0,), 1
+    initial_bias, gates = (0.0,), 1
     equations: ClassVar = {
         "a": "{b} + {W h(t-1)} + {U x(t)}  (10.8)",
         "h": "tanh {a}(t)  (10.9)",
@@ -110,7 +110,7 @@ class Gru(Cell):
     """
 
     states = ("h",)
-    bias, gates = (0.0, 0.0, 0.0), 3
+    initial_bias, gates = (0.0, 0.0, 0.0), 3
     has_tape = reads_h = own_bias = True
     equations: ClassVar = {
         "r": "sigmoid({b_r} + {W_r h(t-1)} + {U_r x(t)})",
@@ -185,7 +185,7 @@ class Lstm(Cell):
     """
 
     states = ("h", "c")
-    bias, gates = (0.0, 1.0, 0.0, 0.0), 4
+    initial_bias, gates = (0.0, 1.0, 0.0, 0.0), 4
     has_tape = True
     equations: ClassVar = {
         "i": "sigmoid({b_i} + {W_i h(t-1)} + {U_i x(t)})",

@@ -26,6 +26,7 @@ the end, and each of the last characters has a mark. The count follows from the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -47,15 +48,15 @@ FADING: Final = (2, 6, 20, 60, 200)  # characters in which an exponential fades 
 WAVES: Final = (2, 3, 4, 5, 8, 16, 32)  # wavelengths in characters
 CALM: Final = 30  # the decay length of the waves, in characters from the end
 MARKS: Final = 8  # characters at the end that have a mark
-KNOWN: Final = 1 << 12  # counts with a row of their own
-ROUND: Final = 480  # the period of the clock beyond KNOWN
+DISTINCT: Final = 1 << 12  # counts with a row of their own
+PERIOD: Final = math.lcm(*WAVES)  # of the clock beyond DISTINCT
 
 
 @cache
 def features(name: str, dtype: str) -> Array:
     """Return the features of the counts from 0 on, (N, F)."""
-    n = np.arange(KNOWN + ROUND)[:, None]
-    turns = 2 * np.pi * (n % ROUND) / WAVES
+    n = np.arange(DISTINCT + PERIOD)[:, None]
+    turns = 2 * np.pi * (n % PERIOD) / WAVES
     waves = np.concatenate([np.cos(turns), np.sin(turns[:, 1:])], 1)  # of wavelength 2, sine is 0
     parts = [np.exp(-n / FADING), waves]
     if name == "to_come":
@@ -65,8 +66,8 @@ def features(name: str, dtype: str) -> Array:
 
 def seen(name: str, counts: Integers, dtype: DTypeLike) -> Array:
     """Return the features of counts, (..., F)."""
-    beyond = KNOWN + (counts - KNOWN) % ROUND if name == "clock" else KNOWN - 1
-    rows = np.where(counts < KNOWN, counts, beyond)
+    beyond = DISTINCT + (counts - DISTINCT) % PERIOD if name == "clock" else DISTINCT - 1
+    rows = np.where(counts < DISTINCT, counts, beyond)
     return features(name, np.dtype(dtype).char)[rows]
 
 
@@ -233,7 +234,7 @@ def initial(
     which stay unless noise makes it occur.
     """
     p = Parameters.zeros(architecture, dtype)
-    hidden, bias = architecture.hidden, architecture.cell.bias
+    hidden, bias = architecture.hidden, architecture.cell.initial_bias
     for layer in range(1, architecture.layers + 1):
         U, W, b = p[f"U{layer}"], p[f"W{layer}"], p[f"b{layer}"]
         U[...] = rng.standard_normal(U.shape) * (0.4 if layer == 1 else hidden**-0.5)

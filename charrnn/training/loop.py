@@ -52,7 +52,7 @@ MOMENTS = {"adam": ("m", "v"), "rmsprop": ("v",), "adagrad": ("v",), "sgd": ("m"
 Moments = dict[str, Array]
 
 BETA1, BETA2 = 0.9, 0.999  # Adam's memory of past gradients and squares
-FORGET = 0.99  # RMSprop's memory of past squares
+DECAY_OF_SQUARES = 0.99  # RMSprop's memory of past squares
 MOMENTUM = 0.9
 TINY = 1e-8
 FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
@@ -144,8 +144,8 @@ class Optimizer:
         change = self._change
         np.multiply(g, g, out=change)
         if self.rule == "rmsprop":
-            v *= FORGET
-            change *= 1 - FORGET
+            v *= DECAY_OF_SQUARES
+            change *= 1 - DECAY_OF_SQUARES
         v += change
         np.sqrt(v, out=change)
         change += TINY
@@ -153,7 +153,7 @@ class Optimizer:
         change *= lr
 
 
-CHECKUPS_TO_STOP = 12  # before automatic patience may end a run
+FEWEST_BEFORE_STOP = 12  # check-ups of a run that automatic patience may end
 
 
 class Best(NamedTuple):
@@ -242,7 +242,7 @@ def ending(
     if config.patience is not None and best_step is not None:
         until_best = bisect_right(history, best_step, key=lambda row: int(row["step"]))
         after_best = len(history) - until_best
-        automatic = max(until_best // 4, CHECKUPS_TO_STOP - until_best)
+        automatic = max(until_best // 4, FEWEST_BEFORE_STOP - until_best)
         patience = automatic if config.patience == AUTOMATIC else config.patience
         return "patience" if after_best >= patience else None
     return None
