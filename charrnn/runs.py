@@ -52,7 +52,6 @@ from charrnn.settings_for_corpus import (
 from charrnn.system import cores_for, delayed, path_of
 from charrnn.training.loop import (
     AT_ONCE,
-    TRAINED_PER_SCORED,
     Done,
     Event,
     Step,
@@ -66,6 +65,7 @@ OFTEN = 2.0  # seconds between two saves, at least
 COSTLY = 50  # times the duration of a save until the next: saving takes at most 2% of the time
 SELDOM = 60.0  # seconds after a save that failed
 TRIAL = 0.25  # seconds for measuring the speed of this machine
+TRAINED_PER_SCORED_AT_END = 10  # symbols of a run, for each held-out symbol scored at its end
 SHARED = 0.85  # of the speed of a process, where several share a batch
 
 
@@ -204,7 +204,7 @@ def fit_and_score(
     counts = None if counted is None else Ngrams(counted, model.vocabulary.symbols)
     checkpoint.mixture = fit_mixture(Predictor([model], counts), ids)
     predictor = Predictor([model], counts, mixture=checkpoint.mixture)
-    most = max(AT_ONCE, state.characters // TRAINED_PER_SCORED)
+    most = max(AT_ONCE, state.characters // TRAINED_PER_SCORED_AT_END)
     is_wanted = however_long or len(ids) <= most
     costs = score_ids(predictor, ids, split=len(ids) // 2)[0] if is_wanted else {}
     checkpoint.oddest = oddest(ids, costs)

@@ -283,7 +283,7 @@ class NetworkFit:
 
 
 def usual_checks(held_out: int, targets: int, steps: int) -> int:
-    """Return the steps between check-ups, of which each scores at most a tenth of what is read.
+    """Return the steps between check-ups, of which each scores a fifteenth of what is read at most.
 
     If few check-ups would remain in the whole run, each scores a part of the held-out text.
     """

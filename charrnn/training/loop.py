@@ -258,7 +258,7 @@ def progress(state: TrainState, config: Fitted, symbols: int) -> float:
 # Steps and check-ups
 
 
-TRAINED_PER_SCORED = 10  # symbols between two check-ups, for each symbol scored
+TRAINED_PER_SCORED = 15  # symbols between two check-ups, for each symbol scored
 LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
 AT_ONCE = 1 << 16  # symbols that are scored in a moment
 FAMILIAR = 1 << 12  # symbols of the training text that are scored as well
