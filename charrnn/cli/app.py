@@ -384,30 +384,28 @@ def page_of(text: str) -> dict[str, Any]:
 class Page:
     """Help: with -h the first panel and few examples, with --help all; after it the examples."""
 
-    def get_params(self: Any, ctx: Context) -> list[Any]:
-        params = super().get_params(ctx)  # type: ignore[misc]
-        if "charrnn.short" not in ctx.meta:
-            return list(params)
-        first = [copy(param) for param in params if not getattr(param, "rich_help_panel", None)]
-        for param in first:
-            param.help = re.split(r"[.,:;]? \[|[.,:;] |\.$", param.help or "")[0]
-        return [param for param in first if "completion" not in param.name]
-
     def format_help(self: Any, ctx: Context, formatter: Any) -> None:
-        page, examples, unshown = copy(self), self.epilog, 0
-        page.epilog = None
+        page, examples = copy(self), self.epilog
+        page.epilog = None  # Typer shows a copy of this command, and the examples come after it
         if "--help" not in ctx.find_root().obj["args"]:
-            ctx.meta["charrnn.short"] = True
             page.help = self.help.partition("\n\n")[0]
+            page.params = in_short(self.params)
             shown = 1 if isinstance(self, Commands) else SHORT_EXAMPLES
             examples = "\n".join(examples.split("\n\n")[:shown])
-            unshown = len(self.params) + 1 - len(self.get_params(ctx))  # with --help
-        # Typer's own help, of a copy without examples; it calls get_params.
         super(Page, page).format_help(ctx, formatter)  # type: ignore[misc]
         lines = examples.splitlines()
+        unshown = len(self.params) - len(page.params)
         if unshown and isinstance(self, Command):
             lines += ["", f"{unshown} more options: {ctx.command_path} --help"]
         print_examples(lines)
+
+
+def in_short(params: Sequence[Any]) -> list[Any]:
+    """Return the parameters of the first panel, each with the first clause of its help."""
+    short = [copy(param) for param in params if not getattr(param, "rich_help_panel", None)]
+    for param in short:
+        param.help = re.split(r"[.,:;]? \[|[.,:;] |\.$", param.help or "")[0]
+    return [param for param in short if "completion" not in param.name]
 
 
 def print_examples(lines: Sequence[str]) -> None:
