@@ -65,7 +65,7 @@ class Predictor:
         self._slices = [slice(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
 
     @property
-    def parts(self) -> tuple[Use, ...]:
+    def uses(self) -> tuple[Use, ...]:
         """The names of what predicts: those of ``logits`` after a step."""
         return ("network", "counts", "both") if self.use == "both" else (self.use,)
 
@@ -81,7 +81,7 @@ class Predictor:
     def step(self, x: Integers, state: State, mixture: Array64 | None = None) -> Array64:
         """Read x (B,), move the state on, and return the logits (B, K), which may be changed.
 
-        ``logits`` has those of each part until the next step. Exponents may differ by lane, (2, B).
+        ``logits`` has those of each use until the next step. Exponents may differ by lane, (2, B).
         """
         logits = self.logits
         if self.use != "counts":

@@ -38,7 +38,7 @@ from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network
 from charrnn.plots import heat_map, plot
 from charrnn.sampler import Conditions, Sampler, choose, folded, limit_length
-from charrnn.scores import Score, groups_of, score_of, score_with, scores_of
+from charrnn.scores import Score, groups_of, score_per_text, score_texts, total_score
 from charrnn.texts import texts_like, training_texts
 from charrnn.vocabulary import END, Vocabulary
 
@@ -191,18 +191,18 @@ class Model:
         """
         predictor = self.predictor(use)
         groups = groups_of(each_of(texts))
-        return sum((score_of(score_with(predictor, group)) for group in groups), Score())
+        return sum((total_score(score_texts(predictor, group)) for group in groups), Score())
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
         """Return the score of each text; all are read side by side."""
         predictor = self.predictor(use)
-        groups = groups_of(each_of(texts))
-        return [score for group in groups for score in scores_of(score_with(predictor, group))]
+        groups = (score_texts(predictor, group) for group in groups_of(each_of(texts)))
+        return [score for group in groups for score in score_per_text(group)]
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
         """Return the loss of each character of a text, and of its END."""
         text = check("text", text, Text())
-        scored = score_with(self.predictor(use), [text], ranking=True)
+        scored = score_texts(self.predictor(use), [text], ranking=True)
         assert scored.ranks is not None
         return Surprisal(text, scored.nats.tolist(), scored.ranks.tolist())
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -48,24 +48,24 @@ MOST_LENGTHS: Final = 1 << 16  # compared to rank an END
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredTexts:
     """Texts end to end, with an END after each and the surprisal of each symbol."""
 
     texts: Sequence[str]
     ids: Ids  # (S,)
     first: Places  # (n,)  where each text begins
-    parts: dict[Use, Array64]  # (S,)  nats by part
-    use: Use
+    nats_by_use: dict[Use, Array64]  # (S,)
+    use: Use  # of the model
     ranks: Ranks | None  # (S,)  1: no symbol was likelier
 
     @property
     def nats(self) -> Array64:
         """The nats of the model as it is used, (S,)."""
-        return self.parts[self.use]
+        return self.nats_by_use[self.use]
 
-    def totals(self, of_symbols: NDArray[Any]) -> NDArray[Any]:
-        """Return the sum over each text, (n,)."""
-        return np.add.reduceat(of_symbols, self.first)
+    def totals(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the sum of values of symbols (S,) over each text, (n,)."""
+        return np.add.reduceat(values, self.first)
 
     def of_text(self, i: int) -> slice:
         """Return the symbols of a text, with its END."""
@@ -87,26 +87,28 @@ def groups_of(texts: Iterable[T], text_of: Callable[[T], str] = str) -> Iterator
         yield group
 
 
-def join(groups: Sequence[Scored]) -> Scored:
+def join(groups: Sequence[ScoredTexts]) -> ScoredTexts:
     """Return the scores of several groups as those of one."""
     sizes = [len(group.ids) for group in groups]
     starts = np.cumsum([0, *sizes[:-1]])
     first = np.concatenate([group.first + at for group, at in zip(groups, starts, strict=True)])
-    parts = {part: np.concatenate([g.parts[part] for g in groups]) for part in groups[0].parts}
-    texts, ids = [text for g in groups for text in g.texts], np.concatenate([g.ids for g in groups])
-    return Scored(texts, ids, first, parts, groups[0].use, None)
+    texts = [text for group in groups for text in group.texts]
+    ids = np.concatenate([group.ids for group in groups])
+    uses = groups[0].nats_by_use
+    nats = {use: np.concatenate([group.nats_by_use[use] for group in groups]) for use in uses}
+    return ScoredTexts(texts, ids, first, nats, groups[0].use, None)
 
 
-def score_with(
+def score_texts(
     predictor: Predictor, texts: Sequence[str], *, ranking: bool = False, split: int | None = None
-) -> Scored:
+) -> ScoredTexts:
     """Return the score of a group of texts by one predictor."""
     return score_group([predictor], (texts, split), ranking=ranking)[0]
 
 
 def score_group(
     predictors: Sequence[Predictor], group: Group, *, ranking: bool = False
-) -> list[Scored]:
+) -> list[ScoredTexts]:
     """Score some texts, each from its beginning to its END, by predictors with one vocabulary."""
     texts, split = group
     vocabulary = predictors[0].vocabulary
@@ -116,10 +118,10 @@ def score_group(
     is_end = np.zeros(len(ids), np.bool_)
     is_end[stops - 1] = True
     ids[~is_end] = vocabulary.encode("".join(texts))
-    results: list[Scored] = []
+    results: list[ScoredTexts] = []
     for predictor in predictors:
-        parts, ranks = score_ids(predictor, ids, ranking=ranking, split=split)
-        results.append(Scored(texts, ids, stops - sizes, parts, predictor.use, ranks))
+        nats, ranks = score_ids(predictor, ids, ranking=ranking, split=split)
+        results.append(ScoredTexts(texts, ids, stops - sizes, nats, predictor.use, ranks))
     return results
 
 
@@ -132,7 +134,7 @@ def score_ids(
     warm_up: int = WARM_UP,
     split: int | None = None,
 ) -> tuple[dict[Use, Array64], Ranks | None]:
-    """Return the nats of each symbol by part, (S,), and the ranks; an END follows each text."""
+    """Return the nats of each symbol by use, (S,), and the ranks; an END follows each text."""
     stops = np.flatnonzero(ids == END) + 1
     if len(ids) and ids[-1] != END:
         stops = np.append(stops, len(ids))
@@ -156,8 +158,8 @@ def exponents_of(predictor: Predictor, size: int, split: int | None) -> Array64:
     """
     if split is None:
         return np.repeat(predictor.mixture[:, None], size, 1)
-    first, last = predictor.halves[0], predictor.halves[-1]
-    exponents: Array64 = np.where(np.arange(size) < split, last[:, None], first[:, None])
+    on_first, on_second = predictor.halves[0][:, None], predictor.halves[-1][:, None]  # fitted
+    exponents: Array64 = np.where(np.arange(size) < split, on_second, on_first)
     return exponents
 
 
@@ -170,8 +172,8 @@ class Stretches(NamedTuple):
     clock: Places  # symbols of its text before it
     to_come: Places  # characters of its text from its first symbol on
 
-    def at(self, some: slice | Places) -> Stretches:
-        return Stretches(*(numbers[some] for numbers in self))
+    def at(self, index: slice | Places) -> Stretches:
+        return Stretches(*(numbers[index] for numbers in self))
 
 
 def cut(sizes: Places, stretch: int, warm_up: int) -> Stretches:
@@ -179,7 +181,7 @@ def cut(sizes: Places, stretch: int, warm_up: int) -> Stretches:
 
     A text of ten symbols, in stretches of four with a warm-up of one: 0123, 34567, 789.
     """
-    counts = -(-sizes // stretch)
+    counts = -(-sizes // stretch)  # rounded up
     text = np.repeat(np.arange(len(sizes)), counts)
     number = np.arange(len(text)) - np.repeat(np.cumsum(counts) - counts, counts)  # in its text
     counted_from = number * stretch
@@ -195,7 +197,7 @@ def cut(sizes: Places, stretch: int, warm_up: int) -> Stretches:
 
 
 class Costs:
-    """The nats of each symbol by part, (S,), and its rank, filled in stretch by stretch."""
+    """The nats of each symbol by use, (S,), and its rank, filled in stretch by stretch."""
 
     def __init__(
         self, predictor: Predictor, ids: Ids, exponents: Array64, *, ranking: bool
@@ -203,7 +205,7 @@ class Costs:
         self.predictor, self.ids, self.exponents = predictor, ids, exponents
         # The network reads x = flat[place], and y = ids[place] = flat[place + 1] costs nats[place].
         self.flat = np.concatenate([[END], ids]).astype(np.intp)
-        self.nats: dict[Use, Array64] = {part: np.zeros(len(ids)) for part in predictor.parts}
+        self.nats: dict[Use, Array64] = {use: np.zeros(len(ids)) for use in predictor.uses}
         self.ranks = np.zeros(len(ids), np.int32) if ranking else None
 
     def read(self, stretches: Stretches) -> None:
@@ -211,27 +213,29 @@ class Costs:
         predictor, place, warm_up = self.predictor, stretches.first.copy(), stretches.warm_up
         state = predictor.zeros(len(place), stretches.clock, stretches.to_come)
         last_warm, steps = int(warm_up.max()), np.arange(int(stretches.size[0]))
-        unfinished = np.searchsorted(-stretches.size, -steps, "left")  # lanes longer than t
-        for t, lanes in enumerate(unfinished.tolist()):
+        rising = stretches.size[::-1]
+        longer = len(place) - np.searchsorted(rising, steps, "right")  # lanes of more than t steps
+        for t, lanes in enumerate(longer.tolist()):
             if lanes < len(place):
                 place, warm_up = place[:lanes], warm_up[:lanes]
                 state = [h[:lanes] for h in state]
             predictor.step(self.flat[place], state, self.exponents[:, place])
-            counted = np.flatnonzero(warm_up <= t) if t < last_warm else slice(None)
-            for part, o in predictor.logits.items():
-                self._fill_in(part, o[counted], place[counted])
+            # Once no lane warms up, all rows count: a slice copies nothing.
+            rows = np.flatnonzero(warm_up <= t) if t < last_warm else slice(None)
+            for use, o in predictor.logits.items():
+                self._fill_in(use, o[rows], place[rows])
             place += 1
 
-    def _fill_in(self, part: Use, o: Array64, place: Places) -> None:
+    def _fill_in(self, use: Use, o: Array64, place: Places) -> None:
         """Fill in what the symbols after these places of ``flat`` cost."""
         if not self.predictor.is_bounded:  # exp could overflow
             o -= o.max(1, keepdims=True)
         at_y = o[np.arange(len(place)), self.flat[place + 1]]
-        if self.ranks is not None and part == self.predictor.use:
+        if self.ranks is not None and use == self.predictor.use:
             is_above = o > at_y[:, None]
             is_above[:, UNKNOWN] = False
             self.ranks[place] = 1 + np.count_nonzero(is_above, axis=1)
-        self.nats[part][place] = np.log(np.exp(o, out=o).sum(1)) - at_y  # (10.14)
+        self.nats[use][place] = np.log(np.exp(o, out=o).sum(1)) - at_y  # (10.14)
 
     def add_lengths(self, stops: Places) -> None:
         """Fill in what the ENDs cost where the length comes first: the cost of the length."""
@@ -253,11 +257,14 @@ def add_novelty(
 ) -> None:
     """Add to the costs that the next character may be new, in place.
 
-    All characters of Unicode that are not in the vocabulary share the chance ``novelty``, so the
-    model is a distribution over all texts. An END that is known beforehand excludes them.
+        known:  P(x) (1 - novelty)
+        new:    (P(UNKNOWN) (1 - novelty) + novelty) / the number of unseen characters
+
+    So the model is a distribution over all texts. An END that is known beforehand stays as it is.
     """
     novelty = vocabulary.novelty
-    nats -= np.where((ids == END) & certain_ends, 0.0, math.log1p(-novelty))
+    may_be_new = ids != END if certain_ends else slice(None)
+    nats[may_be_new] -= math.log1p(-novelty)
     unknown = ids == UNKNOWN
     if unknown.any():
         log_novelty = math.log(novelty) if novelty else -math.inf
@@ -268,11 +275,11 @@ def add_novelty(
 
 
 BITS: Final = 1 / math.log(2)  # in a nat
-LARGEST: Final = 709.0  # nats whose perplexity is still a float
+LARGEST_NATS: Final = 709.0  # whose perplexity is still a float
 BLOCK: Final = 256  # symbols, at most, of the units of long examples
-FEW: Final = 30  # examples: with fewer, long ones are cut
-ENOUGH: Final = 20  # held-out examples from which the oddest is known
-CLEAR: Final = 2.0  # standard errors
+FEW_EXAMPLES: Final = 30  # with fewer, long ones are cut
+ENOUGH_EXAMPLES: Final = 20  # held out, from which the oddest is known
+CLEAR_ERRORS: Final = 2.0  # standard errors from which a difference is clear
 
 
 def in_bits(nats: float) -> str:
@@ -300,7 +307,7 @@ class Mean:
     @property
     def perplexity(self) -> float:
         """The number of equally likely symbols with the same surprisal."""
-        return math.exp(min(self.nats_per_character, LARGEST))
+        return math.exp(min(self.nats_per_character, LARGEST_NATS))
 
     def per_character(self) -> dict[str, float]:
         """Return the loss in both units."""
@@ -367,19 +374,20 @@ def tally(ids: Ids, nats: NDArray[np.floating]) -> Score:
     return Score(float(total), len(ids), ends, unknown, float(of_ends))
 
 
-def score_of(group: Scored) -> Score:
+def total_score(scored: ScoredTexts) -> Score:
     """Return the sums over a group of texts."""
-    size = len("".join(group.texts).encode("utf-8", "replace"))
-    return tally(group.ids, group.nats) + Score(bytes=size)
+    size = len("".join(scored.texts).encode("utf-8", "replace"))
+    return replace(tally(scored.ids, scored.nats), bytes=size)
 
 
-def scores_of(group: Scored) -> list[Score]:
+def score_per_text(scored: ScoredTexts) -> list[Score]:
     """Return the score of each text of a group."""
-    is_end, is_unknown = (group.ids == END).astype(int), (group.ids == UNKNOWN).astype(int)
-    # nats, count, ends, unknown and nats_of_ends, in the order of the fields of a Score
-    of_symbols = [group.nats, np.ones(len(group.ids), int), is_end, is_unknown, group.nats * is_end]
-    totals = [group.totals(column).tolist() for column in of_symbols]
-    sizes = [len(text.encode("utf-8", "replace")) for text in group.texts]
+    nats, is_end, is_unknown = scored.nats, scored.ids == END, scored.ids == UNKNOWN
+    ends, unknown = is_end.astype(int), is_unknown.astype(int)
+    # in the order of the fields of a Score
+    columns = nats, np.ones(len(nats), int), ends, unknown, np.where(is_end, nats, 0.0)
+    totals = [scored.totals(column).tolist() for column in columns]
+    sizes = [len(text.encode("utf-8", "replace")) for text in scored.texts]
     return [Score(*row) for row in zip(*totals, sizes, strict=True)]
 
 
@@ -392,7 +400,8 @@ class Difference(NamedTuple):
     @property
     def may_be_chance(self) -> bool:
         """Return True if this is within two standard errors, or if these are unknown."""
-        return not abs(self.nats_per_character) > CLEAR * self.standard_error
+        error = self.standard_error
+        return math.isnan(error) or abs(self.nats_per_character) <= CLEAR_ERRORS * error
 
 
 def json_of(difference: Difference | None) -> dict[str, float]:
@@ -409,9 +418,9 @@ def difference_of(
     if not len(ids):
         return Difference(math.nan, math.nan)
     is_last = ids == END  # of a unit
-    if np.count_nonzero(is_last) < FEW:
+    if np.count_nonzero(is_last) < FEW_EXAMPLES:
         is_last = is_last | (np.arange(len(ids)) % BLOCK == BLOCK - 1)
-    is_last[-1:] = True
+    is_last[-1] = True
     stops = np.flatnonzero(is_last) + 1
     starts = np.append(0, stops[:-1])
     D, n = np.add.reduceat(nats - reference, starts), stops - starts
@@ -431,11 +440,11 @@ def difference_from(baseline: Baseline, ids: Ids, nats: NDArray[np.float64]) -> 
 
 
 def oddest(ids: Ids, costs: Mapping[Use, NDArray[np.float64]]) -> dict[str, float | None]:
-    """Return the most nats per character of an example by part; None for few examples."""
+    """Return the most nats per character of an example by use; None for few examples."""
     most: dict[str, float | None] = {"network": None, "counts": None, "both": None}
     stops = np.flatnonzero(ids == END) + 1
-    if len(stops) >= ENOUGH:
+    if len(stops) >= ENOUGH_EXAMPLES:
         starts = np.append(0, stops[:-1])
-        for part, nats in costs.items():
-            most[part] = float((np.add.reduceat(nats, starts) / (stops - starts)).max())
+        for use, nats in costs.items():
+            most[use] = float((np.add.reduceat(nats, starts) / (stops - starts)).max())
     return most

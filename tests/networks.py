@@ -19,7 +19,7 @@ from charrnn.network.parameters import Architecture, LanguageModel, Parameters, 
 from charrnn.network.readout import HEADS, Lengths
 from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.runs import train
-from charrnn.scores import Score, score_ids, score_of, score_with
+from charrnn.scores import Score, score_ids, score_texts, total_score
 from charrnn.vocabulary import END as END_ID
 from charrnn.vocabulary import Ids, Vocabulary
 
@@ -225,6 +225,6 @@ def nats_of(model: LanguageModel, ids: Ids) -> Array64:
     return score_ids(Predictor([model]), ids)[0]["network"]
 
 
-def score_texts(model: LanguageModel, texts: Sequence[str]) -> Score:
+def model_score(model: LanguageModel, texts: Sequence[str]) -> Score:
     """Return the sums over texts that are an example each."""
-    return score_of(score_with(Predictor([model]), texts))
+    return total_score(score_texts(Predictor([model]), texts))

@@ -16,7 +16,7 @@ from charrnn.export import ExportOptions, export
 from charrnn.export.c_header import prefix_for
 from charrnn.export.html import asset
 from charrnn.model import Model
-from charrnn.scores import score_with
+from charrnn.scores import score_texts
 from tests.browser import ask, engine
 from tests.networks import IDS, MODELS, model_of
 from tests.program import Program
@@ -66,7 +66,7 @@ def test_a_module_draws_and_scores_as_the_slim_file(size: dict[str, Any], tmp_pa
         each = f"Array.from({{ length: {count} }}, (_, number) => model.sample({options}))"
         drawn = small.sample(count, seed=seed, temperature=temperature, prime=prime)
         assert in_javascript(model, each) == drawn
-    scored = score_with(small.predictor(), ["abé?Ж"])
+    scored = score_texts(small.predictor(), ["abé?Ж"])
     np.testing.assert_allclose(in_javascript(model, "model.score('abé?Ж')"), scored.nats)
 
 

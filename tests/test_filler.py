@@ -12,7 +12,7 @@ from charrnn.filler import FillConfig, Filled, fill
 from charrnn.mixture import Predictor
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
-from charrnn.scores import score_with
+from charrnn.scores import score_texts
 from tests.networks import END, babbler, drawing_lengths, independent, markov, model_of
 
 GAP = 3  # characters, at most
@@ -36,7 +36,7 @@ def brute_force(model: LanguageModel, text: str) -> dict[str, float]:
     sizes = range(longest + 1)
     every = ["".join(string) for size in sizes for string in product(known, repeat=size)]
     every = [string for string in every if form.fullmatch(string)]
-    scored = score_with(Predictor([model]), every)
+    scored = score_texts(Predictor([model]), every)
     weights = np.exp(-scored.totals(scored.nats))
     return dict(zip(every, (weights / weights.sum()).tolist(), strict=True))
 

@@ -12,7 +12,7 @@ from charrnn.mixture import EVEN, Predictor, Use, combine, fit_mixture, softmax
 from charrnn.network import Array64
 from charrnn.network.parameters import Architecture, LanguageModel, initial
 from charrnn.sampler import Sampler
-from charrnn.scores import join, score_ids, score_with
+from charrnn.scores import join, score_ids, score_texts
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 from tests.networks import vocabulary_of
 
@@ -75,13 +75,13 @@ def test_fitted_exponents_are_better_than_equal_ones(of_network: float) -> None:
     source = Predictor([network(1)], Ngrams(text(1, 80), K), mixture=(of_network, 1 - of_network))
     sampler = Sampler(source, SampleConfig(seed=1, max_characters=60))
     texts = [sample.text for sample in sampler.samples(range(1500))]
-    scored = score_with(source, texts)
+    scored = score_texts(source, texts)
     fitted = fit_mixture(source, scored.ids)
     middle, even = len(scored.ids) // 2, Predictor(source.models, source.counts)
     both = Predictor(source.models, source.counts, mixture=fitted)
-    nats = score_with(both, texts, split=middle).parts
+    nats = score_texts(both, texts, split=middle).nats_by_use
     means = {use: cost.mean() for use, cost in nats.items()}
-    equal = score_with(even, texts).nats.mean()
+    equal = score_texts(even, texts).nats.mean()
     assert means["both"] < min(means["network"], means["counts"]) + 0.001
     assert means["both"] < equal + (0.001 if of_network == 0.5 else -0.005)
     assert fit_mixture(source, scored.ids[:999]) == EVEN
@@ -90,12 +90,12 @@ def test_fitted_exponents_are_better_than_equal_ones(of_network: float) -> None:
 def test_each_half_has_the_exponents_of_the_other_in_any_groups() -> None:
     both, texts = predictor(mixture=(0.2, 0.7, 0.4, 0.9)), ["ab" * i for i in range(30)]
     first, second = (predictor(mixture=pair) for pair in ((0.4, 0.9), (0.2, 0.7)))
-    whole = score_with(both, texts, split=400)
+    whole = score_texts(both, texts, split=400)
     sizes = [len(text) + 1 for text in texts]
-    alone = [score_with(both, [text], split=400 - sum(sizes[:i])) for i, text in enumerate(texts)]
+    alone = [score_texts(both, [text], split=400 - sum(sizes[:i])) for i, text in enumerate(texts)]
     np.testing.assert_allclose(join(alone).nats, whole.nats, rtol=1e-9)
     for half, place in ((first, slice(0, 400)), (second, slice(400, None))):
-        np.testing.assert_allclose(whole.nats[place], score_with(half, texts).nats[place])
+        np.testing.assert_allclose(whole.nats[place], score_texts(half, texts).nats[place])
 
 
 def test_the_parts_are_the_scores_of_each_alone() -> None:

@@ -18,7 +18,7 @@ from charrnn.reading import text_of
 from charrnn.scores import score_ids
 from charrnn.system import path_of
 from charrnn.vocabulary import END
-from tests.networks import disagreement, drawing_lengths, parameters_of, score_texts, slopes
+from tests.networks import disagreement, drawing_lengths, model_score, parameters_of, slopes
 from tests.program import seldom
 
 
@@ -49,7 +49,7 @@ def test_lengths_of_any_corpus_add_up_to_1(lengths: list[int], seed: int) -> Non
 def test_the_end_costs_what_the_length_costs() -> None:
     model = drawing_lengths()
     for text in ("", "a", "abcab"):
-        score = score_texts(model, [text])
+        score = model_score(model, [text])
         length = Lengths.nats(model.parameters, np.array([len(text)]))[0]
         assert score.nats_of_ends == pytest.approx(length, abs=1e-10)
 

@@ -24,7 +24,7 @@ from charrnn.network.readout import HEADS
 from charrnn.sampler import SampleConfig, Sampler
 from charrnn.texts import rebuild_corpus
 from charrnn.training.loop import Step
-from tests.networks import nats_of, score_texts
+from tests.networks import model_score, nats_of
 from tests.program import SMALL, WORDS, Program
 
 Choice = dict[str, Any]
@@ -90,7 +90,7 @@ def test_a_choice_is_learned_kept_gone_on_with_drawn_from_and_scored(
     assert together[2:3] == list(sampler.samples([2]))
     for sample in together:
         if sample.ended == "end":
-            scored = score_texts(model.language_model, [sample.text])
+            scored = model_score(model.language_model, [sample.text])
             assert sample.nats == pytest.approx(scored.nats, rel=1e-3)
     assert math.isfinite(model.score([*FEW, "Ж?"]).nats)
 

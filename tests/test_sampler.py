@@ -17,7 +17,7 @@ from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.readout import Lengths
 from charrnn.sampler import Conditions, LengthChoice, Sample, Sampler, choose, keys, uniform
-from charrnn.scores import score_with
+from charrnn.scores import score_texts
 from tests.networks import (
     END,
     UNKNOWN,
@@ -117,7 +117,7 @@ def test_nats_are_those_of_the_score(make: Any, prime: str) -> None:
     model = make()
     sampler = Sampler(model, SampleConfig(seed=1, temperature=0.8), prime, may_be_empty=True)
     samples = [one for one in sampler.samples(range(40)) if one.ended == "end"]
-    scored = score_with(Predictor([model]), [sample.text for sample in samples])
+    scored = score_texts(Predictor([model]), [sample.text for sample in samples])
     expected = [sample.nats for sample in samples]
     np.testing.assert_allclose(scored.totals(scored.nats), expected, rtol=1e-9)
 
@@ -263,7 +263,7 @@ def test_a_prime_says_how_long_its_text_may_be() -> None:
     begun = [["ba" + "".join(rest) for rest in product("ab?", repeat=n - 2)] for n in sizes]
     totals = []
     for same_length in begun:
-        scored = score_with(Predictor([model]), same_length)
+        scored = score_texts(Predictor([model]), same_length)
         ways = np.array([text.count("?") * model.vocabulary.unseen_nats for text in same_length])
         totals.append(float(np.exp(ways - scored.totals(scored.nats)).sum()))
     prime_ids = np.append(0, model.vocabulary.encode("ba")).astype(np.intp)

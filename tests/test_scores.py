@@ -24,14 +24,14 @@ from charrnn.scores import (
     join,
     oddest,
     score_ids,
-    score_of,
-    score_with,
-    scores_of,
+    score_per_text,
+    score_texts,
+    total_score,
 )
 from charrnn.system import path_of
 from charrnn.vocabulary import END, SCALARS, Vocabulary
 from tests.networks import END as OUTSIDE
-from tests.networks import SHAPES, markov, score_texts
+from tests.networks import SHAPES, markov, model_score
 
 
 def model(novelty: float = 0.01) -> LanguageModel:
@@ -42,7 +42,7 @@ def model(novelty: float = 0.01) -> LanguageModel:
 
 def test_a_network_without_knowledge_is_unsure_among_all_symbols() -> None:
     blank = LanguageModel(Parameters.zeros(Architecture(5, 3, 1)), Vocabulary("abc"))
-    assert score_texts(blank, ["abba", "c"]).perplexity == pytest.approx(5)
+    assert model_score(blank, ["abba", "c"]).perplexity == pytest.approx(5)
 
 
 def test_bigram_frequencies_score_their_entropy() -> None:
@@ -54,7 +54,7 @@ def test_bigram_frequencies_score_their_entropy() -> None:
         after[first][second] = count / firsts[first]
     entropy = -sum(n * math.log(after[first][second]) for (first, second), n in pairs.items())
     bigrams = markov(after)
-    score = score_texts(bigrams, names)
+    score = model_score(bigrams, names)
     assert score.characters + score.ends == pairs.total()
     known = -pairs.total() * math.log1p(-bigrams.vocabulary.novelty)
     assert score.nats == pytest.approx(entropy + known, rel=1e-6)
@@ -62,7 +62,7 @@ def test_bigram_frequencies_score_their_entropy() -> None:
 
 @pytest.mark.parametrize("novelty", [0.0, 0.01])
 def test_a_new_character_is_dear_and_never_impossible(novelty: float) -> None:
-    group = score_with(Predictor([model(novelty)]), ["aЖb", "\ud800", "𝒳"])
+    group = score_texts(Predictor([model(novelty)]), ["aЖb", "\ud800", "𝒳"])
     unknown = group.nats[group.ids == 1]
     assert len(unknown) == 3
     assert (math.log(SCALARS - 3) < unknown).all()
@@ -71,17 +71,17 @@ def test_a_new_character_is_dear_and_never_impossible(novelty: float) -> None:
 
 def test_the_likeliest_symbol_has_rank_1() -> None:
     one = model()
-    scored = score_with(Predictor([one]), ["abcabcaabbcd"], ranking=True)
+    scored = score_texts(Predictor([one]), ["abcabcaabbcd"], ranking=True)
     assert scored.ranks is not None
     assert scored.ranks[-2] == 5  # d, never seen, comes after END, a, b and c
     for t, text in enumerate(["", "a", "ab", "abc"]):
-        others = [score_with(Predictor([one]), [text + y]).nats[t] for y in ("a", "b", "c", "")]
+        others = [score_texts(Predictor([one]), [text + y]).nats[t] for y in ("a", "b", "c", "")]
         assert scored.ranks[t] == 1 + sum(nats < scored.nats[t] - 1e-9 for nats in others)
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["Ж"], ["\ud800"]])
 def test_each_figure_that_exists_is_a_number(texts: list[str]) -> None:
-    score = score_texts(model(), texts) if texts else Score()
+    score = model_score(model(), texts) if texts else Score()
     for mean in (score, score.without_end):
         assert math.isfinite(mean.nats_per_character) == (mean.count > 0)
         assert math.isfinite(mean.perplexity) == (mean.count > 0)
@@ -91,8 +91,8 @@ def test_each_figure_that_exists_is_a_number(texts: list[str]) -> None:
 
 def test_scores_add_up() -> None:
     texts = ["abc", "d", "", "caЖ"]
-    apart = sum((score_texts(model(), [text]) for text in texts), Score())
-    together = score_texts(model(), texts)
+    apart = sum((model_score(model(), [text]) for text in texts), Score())
+    together = model_score(model(), texts)
     assert together.nats == pytest.approx(apart.nats, rel=1e-9)
     assert (together.characters, together.ends, together.unknown, together.bytes) == (7, 4, 2, 8)
     assert together.bits_per_byte == pytest.approx(together.nats / math.log(2) / 8)
@@ -171,17 +171,17 @@ def test_a_text_has_the_same_score_alone_and_among_others(
     shape: Architecture, with_counts: bool
 ) -> None:
     predictor = predictor_of(shape, with_counts)
-    group = score_with(predictor, texts(), ranking=True)
-    backwards = score_with(predictor, texts()[::-1], ranking=True)
+    group = score_texts(predictor, texts(), ranking=True)
+    backwards = score_texts(predictor, texts()[::-1], ranking=True)
     for i in (*range(12), 998, 999):
-        alone = score_with(predictor, texts()[i : i + 1], ranking=True)
+        alone = score_texts(predictor, texts()[i : i + 1], ranking=True)
         for other, j in ((group, i), (backwards, 999 - i)):
             at = other.of_text(j)
-            for part, nats in alone.parts.items():
-                np.testing.assert_allclose(other.parts[part][at], nats, rtol=0, atol=1e-9)
+            for part, nats in alone.nats_by_use.items():
+                np.testing.assert_allclose(other.nats_by_use[part][at], nats, rtol=0, atol=1e-9)
             assert other.ranks is not None
             np.testing.assert_array_equal(other.ranks[at], alone.ranks)
-    score, of_each = score_of(group), sum(scores_of(group), Score())
+    score, of_each = total_score(group), sum(score_per_text(group), Score())
     assert (score.characters, score.unknown, score.bytes) == (
         of_each.characters,
         of_each.unknown,
@@ -195,13 +195,13 @@ def test_all_short_texts_have_a_probability_of_1(shape: Architecture, with_count
     """Sum over all texts of 0 to 2 characters, and over all beginnings of 3 characters."""
     predictor, size = predictor_of(shape, with_counts), 3
     short = ["".join(text) for n in range(size + 1) for text in product(CHARACTERS + "?", repeat=n)]
-    group = score_with(predictor, short)
+    group = score_texts(predictor, short)
     weights = np.array(
         [math.exp(text.count("?") * predictor.vocabulary.unseen_nats) for text in short]
     )
     sizes = np.array([len(text) for text in short])
     lengths = predictor.head.lengths
-    for nats in group.parts.values():
+    for nats in group.nats_by_use.values():
         p = weights * np.exp(-group.totals(nats))
         if lengths is not None:
             expected = np.exp(-lengths.nats(predictor.model.parameters, np.arange(size + 1)))
@@ -235,8 +235,8 @@ def test_stretches_are_one_pass(
 
 def test_groups_that_are_joined_are_one_group() -> None:
     predictor, names = predictor_of(SHAPES[0], with_counts=True), texts()[:30]
-    whole = score_with(predictor, names)
-    both = join([score_with(predictor, names[:12]), score_with(predictor, names[12:])])
+    whole = score_texts(predictor, names)
+    both = join([score_texts(predictor, names[:12]), score_texts(predictor, names[12:])])
     assert both.texts == names
     np.testing.assert_allclose(both.nats, whole.nats, rtol=0, atol=1e-9)
     np.testing.assert_allclose(both.totals(both.nats), whole.totals(whole.nats), atol=1e-9)
@@ -258,12 +258,12 @@ def test_losses_of_the_models_of_the_package(name: str) -> None:
     blocks = Path(path_of(corpus)).read_text(encoding="utf-8").split(gap)
     predictor = Predictor([model.language_model])
     groups = groups_of(block for block in blocks if block.strip())
-    score = sum((score_of(score_with(predictor, group)) for group in groups), Score())
+    score = sum((total_score(score_texts(predictor, group)) for group in groups), Score())
     assert score.nats_per_character == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_model_with_itself_is_itself() -> None:
     model = predictor_of(SHAPES[0])
     twice = combine([model, model])
-    alone, both = score_with(model, texts()), score_with(twice, texts())
+    alone, both = score_texts(model, texts()), score_texts(twice, texts())
     np.testing.assert_allclose(both.nats, alone.nats, rtol=0, atol=1e-9)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from charrnn.corpus import Corpus
     from charrnn.mixture import Use
     from charrnn.model import Model
-    from charrnn.scores import Group, Score, Scored
+    from charrnn.scores import Group, Score, ScoredTexts
     from charrnn.texts import Example
 
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
@@ -108,7 +108,7 @@ def run(options: Options, console: Console) -> None:
     check(options)
     from charrnn.mixture import combine
     from charrnn.model import load
-    from charrnn.scores import Score, in_bits, join, score_group, score_of
+    from charrnn.scores import Score, in_bits, join, score_group, total_score
     from charrnn.texts import rebuild_corpus
     from charrnn.workers import open_executor
 
@@ -132,11 +132,11 @@ def run(options: Options, console: Console) -> None:
     is_by_model = not (rows.are_shown or options.per_char)  # all models
     work = partial(score_group, ranking=options.per_char)
     total = Score()
-    results: list[list[Scored]] = []
+    results: list[list[ScoredTexts]] = []
     groups, copies = tee(groups)
     with open_executor(used if is_by_model else used[:1], cores, options.scheduler) as executor:
         for examples, scored in zip(groups, executor(work, texts_of(copies, middle)), strict=True):
-            total += score_of(scored[0])
+            total += total_score(scored[0])
             rows.add(examples, scored[0])
             if options.per_char:
                 write_characters(scored[0], options, console)
@@ -235,22 +235,22 @@ class Rows:
             head = f"{'line':>{self.place_width}}  bits/char  x oddest  text"
             self.output.write_lines([self.output.paint(Visible(head), CYAN)])
 
-    def add(self, examples: list[Example], scored: Scored) -> None:
+    def add(self, examples: list[Example], scored: ScoredTexts) -> None:
         """Count the examples above the limit, and write or keep their rows."""
-        from charrnn.scores import scores_of
+        from charrnn.scores import score_per_text
 
         if not self.are_shown and not self.options.above:
             return
         rows: list[Row] = []
-        parts = {part: scored.totals(nats).tolist() for part, nats in scored.parts.items()}
-        for i, (example, score) in enumerate(zip(examples, scores_of(scored), strict=True)):
+        parts = {use: scored.totals(nats).tolist() for use, nats in scored.nats_by_use.items()}
+        for i, (example, score) in enumerate(zip(examples, score_per_text(scored), strict=True)):
             loss = score.nats_per_character
             if loss <= self.limit:
                 continue
             if self.options.as_json:
                 row = self._row(example, score)
                 if len(parts) > 1:
-                    row["parts"] = {part: nats[i] for part, nats in parts.items()}
+                    row["parts"] = {use: nats[i] for use, nats in parts.items()}
                 line = json_line("eval.example", row)
             else:
                 line = self._line(example, score, scored, i)
@@ -277,7 +277,7 @@ class Rows:
             "x_oddest": self._x_oddest(score),
         }
 
-    def _line(self, example: Example, score: Score, scored: Scored, i: int) -> Visible:
+    def _line(self, example: Example, score: Score, scored: ScoredTexts, i: int) -> Visible:
         from charrnn.scores import in_bits
 
         width, x_oddest = self.place_width, self._x_oddest(score)
@@ -305,7 +305,7 @@ def excerpt(text: str, nats: Any, room: int) -> Visible:
     return Visible(lead + shown[: room - len(lead + tail)] + tail)
 
 
-def write_characters(scored: Scored, options: Options, console: Console) -> None:
+def write_characters(scored: ScoredTexts, options: Options, console: Console) -> None:
     """Write coloured text, or a row for each character with its nats and rank."""
     characters = [character for text in scored.texts for character in (*text, None)]  # None: END
     nats = scored.nats.tolist()
@@ -336,11 +336,11 @@ def coloured(characters: Sequence[str | None], nats: list[float]) -> RichText:
 
 
 def records_of(
-    whole: dict[str, Scored], corpus: Corpus | None, options: Options
+    whole: dict[str, ScoredTexts], corpus: Corpus | None, options: Options
 ) -> list[dict[str, Any]]:
     """Return the figures of each predictor, and how it differs from the first model."""
     from charrnn.counts import baselines
-    from charrnn.scores import Mean, difference_from, difference_of, json_of, score_of, tally
+    from charrnn.scores import Mean, difference_from, difference_of, json_of, tally, total_score
 
     reference = whole[str(options.models[0])]
     ids, counting, records = reference.ids, [], list[dict[str, Any]]()
@@ -348,13 +348,13 @@ def records_of(
         counting = baselines(corpus.train.ids, ids, corpus.vocabulary)
     for name, scored in whole.items():
         nats = scored.nats
-        record = {"model": name, "examples": len(scored.texts), **score_of(scored).figures()}
+        record = {"model": name, "examples": len(scored.texts), **total_score(scored).figures()}
         if scored is not reference:
             record |= json_of(difference_of(ids, nats, reference.nats))
-        if len(scored.parts) > 1:
+        if len(scored.nats_by_use) > 1:
             record["parts"] = {
-                part: tally(ids, costs).loss() | json_of(difference_of(ids, nats, costs))
-                for part, costs in scored.parts.items()
+                use: tally(ids, costs).loss() | json_of(difference_of(ids, nats, costs))
+                for use, costs in scored.nats_by_use.items()
             }
         if counting:
             record["baselines"] = {
