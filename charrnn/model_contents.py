@@ -14,7 +14,7 @@ from charrnn.corpus import Corpus
 from charrnn.default_settings import CorpusConfig, Ending, Fitted, Reading
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.system import path_of
-from charrnn.training.loop import Counters, TrainState, ending
+from charrnn.training.loop import Counters, TrainState, ending_at
 from charrnn.vocabulary import Ids, Vocabulary
 
 Row = dict[str, float]
@@ -120,7 +120,7 @@ class Trained(Facts):
         """The reason why the run is over; None if it can go on."""
         counters = self.counters
         best_step = None if self.best is None else self.best[0]
-        return ending(self.config, counters.epoch, counters.minutes, best_step, self.history)
+        return ending_at(self.config, counters.epoch, counters.minutes, best_step, self.history)
 
 
 @dataclass(kw_only=True, eq=False)

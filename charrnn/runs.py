@@ -51,7 +51,7 @@ from charrnn.settings_for_corpus import (
 )
 from charrnn.system import cores_for, delayed, path_of
 from charrnn.training.loop import (
-    AT_ONCE,
+    SCORED_AT_ONCE,
     Done,
     Event,
     Step,
@@ -204,7 +204,7 @@ def fit_and_score(
     counts = None if counted is None else Ngrams(counted, model.vocabulary.symbols)
     checkpoint.mixture = fit_mixture(Predictor([model], counts), ids)
     predictor = Predictor([model], counts, mixture=checkpoint.mixture)
-    most = max(AT_ONCE, state.characters // TRAINED_PER_SCORED_AT_END)
+    most = max(SCORED_AT_ONCE, state.characters // TRAINED_PER_SCORED_AT_END)
     is_wanted = however_long or len(ids) <= most
     costs = score_ids(predictor, ids, split=len(ids) // 2)[0] if is_wanted else {}
     checkpoint.oddest = oddest(ids, costs)

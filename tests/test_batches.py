@@ -43,16 +43,16 @@ def epochs(draw: st.DrawFn, *, counting: bool = False) -> Epoch:
 
 @given(epochs())
 def test_every_symbol_is_a_target_exactly_once(epoch: Epoch) -> None:
-    seen = Counter(t for window in epoch.starting_from(0) for t in targets(window))
+    seen = Counter(t for window in epoch.windows_from(0) for t in targets(window))
     assert seen == Counter(epoch.examples.ids.tolist())
-    assert len(list(epoch.starting_from(0))) == epoch.window_count
+    assert len(list(epoch.windows_from(0))) == epoch.window_count
 
 
 @given(epochs())
 def test_an_epoch_can_be_entered_at_any_window(epoch: Epoch) -> None:
-    whole = list(epoch.starting_from(0))
+    whole = list(epoch.windows_from(0))
     for number in range(len(whole)):
-        for window, expected in zip(epoch.starting_from(number), whole[number:], strict=True):
+        for window, expected in zip(epoch.windows_from(number), whole[number:], strict=True):
             busy = ... if expected.idle is None else ~expected.idle
             np.testing.assert_array_equal(window.x[busy], expected.x[busy])
             np.testing.assert_array_equal(window.y[busy], expected.y[busy])
@@ -62,7 +62,7 @@ def test_an_epoch_can_be_entered_at_any_window(epoch: Epoch) -> None:
 def test_before_a_symbol_stands_the_last_of_its_example_or_a_new_beginning(epoch: Epoch) -> None:
     """So nothing leaks from one example to the next: see test_cells for what a beginning does."""
     before = np.append(END, epoch.examples.ids[:-1])
-    for window in epoch.starting_from(0):
+    for window in epoch.windows_from(0):
         is_letter = window.y > 0
         places = window.y[is_letter] - 2  # no two letters are alike
         assert (window.x[is_letter] == before[places]).all()
@@ -75,7 +75,7 @@ def test_each_place_knows_what_was_read_of_its_example_and_what_is_left(epoch: E
     text = epoch.examples
     sizes = np.diff(text.starts.astype(int))
     begins, stops = np.repeat(text.starts[:-1], sizes), np.repeat(text.starts[1:], sizes)
-    for window in epoch.starting_from(0):
+    for window in epoch.windows_from(0):
         assert window.clock is not None
         assert window.to_come is not None
         assert ((window.to_come == 0) == (window.y == 0)).all()
@@ -88,7 +88,7 @@ def test_each_place_knows_what_was_read_of_its_example_and_what_is_left(epoch: E
 def test_each_epoch_has_an_order_of_its_own_and_a_seed_repeats_it() -> None:
     text = examples([5] * 40)
     first, again, second = (
-        [t for w in Epoch(text, 2, 10, 1, epoch).starting_from(0) for t in targets(w)]
+        [t for w in Epoch(text, 2, 10, 1, epoch).windows_from(0) for t in targets(w)]
         for epoch in (0, 0, 1)
     )
     assert first == again
@@ -97,21 +97,21 @@ def test_each_epoch_has_an_order_of_its_own_and_a_seed_repeats_it() -> None:
 
 def test_lanes_begin_with_an_example_where_examples_are_short() -> None:
     text = examples([3, 4, 5, 6] * 100)
-    first = next(Epoch(text, 8, 16, 0, 0).starting_from(0))
+    first = next(Epoch(text, 8, 16, 0, 0).windows_from(0))
     assert first.begins is not None
     assert first.begins[0].all()
 
 
 def test_one_long_example_is_cut_into_as_many_stretches_as_there_are_lanes() -> None:
     text = examples([10_000])
-    windows = list(Epoch(text, 10, 50, 0, 0).starting_from(0))
+    windows = list(Epoch(text, 10, 50, 0, 0).windows_from(0))
     assert windows[0].x.shape == (50, 10)
     assert sum(len(window.x) for window in windows) <= 1000 + 1000 // SLACK + 1  # one cut may move
 
 
 def test_short_examples_cost_no_padding() -> None:
     text = examples([1, 2, 3] * 1000)
-    places = sum(window.y.size for window in Epoch(text, 16, 20, 0, 0).starting_from(0))
+    places = sum(window.y.size for window in Epoch(text, 16, 20, 0, 0).windows_from(0))
     assert places < 1.1 * len(text.ids)
 
 

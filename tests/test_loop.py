@@ -27,7 +27,7 @@ from charrnn.training.loop import (
     Optimizer,
     Step,
     clip,
-    ending,
+    ending_at,
     haste,
     initial_moments,
 )
@@ -135,7 +135,7 @@ def test_the_best_network_is_an_average_of_the_last_ones() -> None:
 def test_patience_counts_the_check_ups_since_the_best(patience: int, why: str | None) -> None:
     config = train(["anna", "bob"] * 9, epochs=9, patience=patience).checkpoint.config
     history = [{"step": step} for step in (5, 10, 15, 20)]
-    assert ending(config, 1, 0.0, 10, history) == why
+    assert ending_at(config, 1, 0.0, 10, history) == why
 
 
 def test_rows_that_both_know_are_copied_and_new_ones_are_zero() -> None:
@@ -203,7 +203,7 @@ def test_without_a_limit_a_run_ends_after_a_quarter_more_in_vain(
     assert config.patience == 0
     for count, end in (in_vain - 1, None), (in_vain, "patience"):
         history = [{"step": 10.0 * row} for row in range(1, until_best + count + 1)]
-        assert ending(config, 0, 0.0, 10 * until_best, history) == end
+        assert ending_at(config, 0, 0.0, 10 * until_best, history) == end
 
 
 def test_a_run_with_a_limit_of_its_own_goes_on(tmp_path: Path) -> None:

@@ -16,22 +16,23 @@ from charrnn.default_settings import TrainConfig
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
-from charrnn.training.processes import BatchSize, Lanes
+from charrnn.training.processes import BatchSize, SharedBatch
 from tests.child import NOTHING, Child, going, is_running, wait_until
 from tests.program import Program
 
 NAMES = [f"{first}{last}" for first in "abcdefgh" for last in ("nna", "ob", "erta", "lix")]
 NOISY: dict[str, Any] = {"dropout": 0.3, "dropconnect": 0.2, "blank": 0.1, "own_inputs": 0.3}
 SMALL: dict[str, Any] = {"hidden": 6, "batch": 7, "bptt": 5, "epochs": 3, "check_every": 4, **NOISY}
+Batches = list[SharedBatch]
 SCRIPT = """
 import os, sys, charrnn
-from charrnn.training.processes import Lanes
-first = Lanes.nats_and_gradient
+from charrnn.training.processes import SharedBatch
+first = SharedBatch.nats_and_gradient
 def tell(self, *given):
     if self.are_ready and not hasattr(self, "told"):
         self.told = [print(child.pid, flush=True) for child, _ in self.children]
     return first(self, *given)
-Lanes.nats_and_gradient = tell
+SharedBatch.nats_and_gradient = tell
 names = ["anna", "bob", "clara", "dora"] * 20
 charrnn.fit(names, hidden=9, batch=8, bptt=5, epochs=int(sys.argv[1]), parts=2, cores=2)
 print("done")
@@ -39,18 +40,18 @@ print("done")
 
 
 @pytest.fixture
-def lanes(monkeypatch: pytest.MonkeyPatch) -> list[Lanes]:
-    """The lanes of each training, which waits until all of its processes are ready."""
-    init = Lanes.__init__
-    made: list[Lanes] = []
+def batches(monkeypatch: pytest.MonkeyPatch) -> Batches:
+    """The batch of each training, which waits until all of its processes are ready."""
+    init = SharedBatch.__init__
+    made: Batches = []
 
-    def wait(self: Lanes, *given: Any) -> None:
+    def wait(self: SharedBatch, *given: Any) -> None:
         init(self, *given)
         for _, pipe in self.children:
             assert select.select([pipe], [], [], 20)[0]
         made.append(self)
 
-    monkeypatch.setattr(Lanes, "__init__", wait)
+    monkeypatch.setattr(SharedBatch, "__init__", wait)
     return made
 
 
@@ -64,14 +65,14 @@ def trained(path: Path, cores: int, **settings: Any) -> bytes:
 @pytest.mark.parametrize("more", [{}, {"cell": "lstm"}, {"ends": "length"}, {"cell": "output"}])
 @pytest.mark.parametrize("parts", [2, 4])
 def test_any_number_of_processes_writes_the_same_file(
-    tmp_path: Path, lanes: list[Lanes], parts: int, more: dict[str, Any]
+    tmp_path: Path, batches: Batches, parts: int, more: dict[str, Any]
 ) -> None:
     files = {trained(tmp_path, cores, parts=parts, **more) for cores in (1, 2, 3)}
     assert len(files) == 1
     assert files != {trained(tmp_path, 1, parts=1, **more)}
 
 
-def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path, lanes: list[Lanes]) -> None:
+def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path, batches: Batches) -> None:
     whole = trained(tmp_path, 1, parts=2)
     run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=2, cores=2))
     for _ in range(5):
@@ -107,21 +108,21 @@ def test_the_gradient_is_the_sum_over_the_parts(cores: int) -> None:
     x, y = rng.integers(0, 7, (2, 6, 9))
     gradients, losses = [], []
     for parts in (1, 3):
-        lanes = Lanes(size, BatchSize(6, 9, parts, has_dropout=False), cores)
+        batch = SharedBatch(size, BatchSize(6, 9, parts, has_dropout=False), cores)
         states = [np.zeros((9, 5), np.float32)]
-        lanes.p.flat[...] = initial(size, np.zeros(7), np.random.default_rng(1)).flat
-        losses.append(lanes.nats_and_gradient(Window(x, y), states, None))
-        gradients.append(lanes.gradient.flat.copy())
-        lanes.close()
+        batch.p.flat[...] = initial(size, np.zeros(7), np.random.default_rng(1)).flat
+        losses.append(batch.nats_and_gradient(Window(x, y), states, None))
+        gradients.append(batch.gradient.flat.copy())
+        batch.close()
     assert losses[1] == pytest.approx(losses[0], rel=1e-6)
     np.testing.assert_allclose(gradients[1], gradients[0], rtol=1e-4, atol=1e-7)
 
 
-def test_fault_26_a_killed_process_ends_the_training(tmp_path: Path, lanes: list[Lanes]) -> None:
+def test_fault_26_a_killed_process_ends_the_training(tmp_path: Path, batches: Batches) -> None:
     run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=3, cores=3))
     next(run)
-    children = [child for child, _ in lanes[-1].children]
-    assert lanes[-1].are_ready
+    children = [child for child, _ in batches[-1].children]
+    assert batches[-1].are_ready
     children[1].kill()
     with pytest.raises(CharrnnError, match="a process of this training has ended"):
         for _ in run:

@@ -23,6 +23,8 @@ from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.system import ORDER, OWN_INPUTS, REGULARIZATION
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
+Places = NDArray[np.int64]
+
 CHUNK = 1 << 16  # symbols gathered at a time, to need little memory
 SLACK = 16  # a lane may be a sixteenth longer or shorter, to begin with an example
 
@@ -59,14 +61,14 @@ class Epoch:
         # (B + 1,) The last bound is the first, once round, and moves as the first does.
         bounds = np.arange(lanes + 1, dtype=np.int64) * self.total // lanes
         bounds += int(rng.integers(self.total))
-        back, ahead = self._around(bounds % self.total)
-        nearest = np.where(back <= ahead, -back, ahead)  # beginning of an example, as a distance
-        is_near = np.abs(nearest) <= self.total // lanes // SLACK
-        self.bounds = bounds + np.where(is_near, nearest, 0)  # (B + 1,) of the lanes, on the circle
+        back, ahead = self._distances(bounds % self.total)
+        shift = np.where(back <= ahead, -back, ahead)  # to the nearest beginning of an example
+        is_near = np.abs(shift) <= self.total // lanes // SLACK
+        self.bounds = bounds + np.where(is_near, shift, 0)  # (B + 1,) of the lanes, on the circle
         self.lengths = np.diff(self.bounds)
-        self.window_count = -(-int(self.lengths.max()) // steps)
+        self.window_count = -(-int(self.lengths.max()) // steps)  # rounded up
 
-    def starting_from(self, window: int) -> Iterator[Window]:
+    def windows_from(self, window: int) -> Iterator[Window]:
         """Yield the windows of this epoch from that number on."""
         rows = self._rows()
         for first in range(window * self.steps, self.window_count * self.steps, self.steps):
@@ -78,7 +80,7 @@ class Epoch:
             idle = t >= unread if unread.min() < steps else None
             clock = to_come = None
             if self.counting:  # the characters of the example before y, and after it
-                clock, ahead = self._around((self.bounds[:-1] + first + t) % self.total)
+                clock, ahead = self._distances((self.bounds[:-1] + first + t) % self.total)
                 to_come = ahead - 1
             yield Window(x, y, x == END, idle, clock, to_come)
 
@@ -91,8 +93,8 @@ class Epoch:
         circle = np.empty_like(ids)
         for first in range(0, self.total, CHUNK):
             places = np.arange(first, min(first + CHUNK, self.total))
-            which = np.searchsorted(self.stops, places, side="right")
-            circle[places] = ids[places + shifts[which]]
+            example = np.searchsorted(self.stops, places, side="right")
+            circle[places] = ids[places + shifts[example]]
         size = self.window_count * self.steps + 1
         circle = np.resize(circle, self.total + size)  # goes round again
         rows = np.empty((size, len(self.lengths)), ids.dtype)
@@ -101,11 +103,11 @@ class Epoch:
             rows[:, lane] = circle[first : first + size]
         return rows
 
-    def _around(self, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _distances(self, places: Places) -> tuple[Places, Places]:
         """Return the symbols from the beginning of its example to each place, and to its end."""
-        which = np.searchsorted(self.stops, places, side="right")
-        ahead = self.stops[which] - places
-        return self.sizes[which] - ahead, ahead
+        example = np.searchsorted(self.stops, places, side="right")
+        ahead = self.stops[example] - places
+        return self.sizes[example] - ahead, ahead
 
 
 # Excerpts that are scored at a check-up
@@ -123,7 +125,7 @@ def excerpt_of(examples: Examples, most: int) -> Excerpt:
     total = len(examples.ids)
     if total <= most:
         return examples, np.ones(total, np.bool_)
-    stride = -(-total // most)
+    stride = -(-total // most)  # rounded up
     if len(examples) >= STRETCHES * stride:
         ids = np.concatenate([examples.nth(i) for i in range(0, len(examples), stride)])
         return Examples(ids), np.ones(len(ids), np.bool_)
@@ -131,9 +133,9 @@ def excerpt_of(examples: Examples, most: int) -> Excerpt:
     places = np.linspace(0, total - length, most // length, dtype=np.int64)
     ids = examples.ids[places[:, None] + np.arange(length)].ravel()
     # The stretches lie end to end: a state goes on into the next, whose context it does not know.
-    counted = np.tile(np.arange(length) >= WARM_UP, len(places))
-    counted[:length] = True  # the first has its context
-    return Examples(ids), counted
+    is_counted = np.tile(np.arange(length) >= WARM_UP, len(places))
+    is_counted[:length] = True  # the first has its context
+    return Examples(ids), is_counted
 
 
 # The noise of a step
@@ -156,7 +158,8 @@ class Noise:
     def __init__(self, p: Parameters, config: Fitted) -> None:
         self.config, self.architecture = config, p.architecture
         self.is_on = any((config.dropout, config.dropconnect, config.blank))
-        self.names = [name for name in p if name.startswith("W")] if config.dropconnect else []
+        weights = [name for name in p if name.startswith("W")]
+        self.weight_names = weights if config.dropconnect else []
         self.factors: dict[str, Array] = {}  # of weights: 0 if hidden
         self._rng, self._strength = np.random.default_rng(), 1.0
 
@@ -176,13 +179,13 @@ class Noise:
 
     def hide_weights(self, p: Parameters) -> None:
         """Hide some weights, in place."""
-        for name in self.names:
+        for name in self.weight_names:
             self.factors[name] = self._draw_factors(p[name].shape, self.config.dropconnect)
             p[name][...] *= self.factors[name]
 
     def mask_gradient(self, gradient: Parameters) -> None:
         """Turn the gradient of the thinned parameters into that of all parameters, in place."""
-        for name in self.names:
+        for name in self.weight_names:
             gradient[name][...] *= self.factors[name]
 
     def hide_characters(self, window: Window) -> Window:
@@ -198,7 +201,7 @@ class Noise:
         # At most 255: in the last steps, one place of 256 is still hidden.
         shown = min(255, max(1, round(256 * (1 - share * self._strength))))
         draws = self._rng.integers(0, 256, shape, np.uint8)
-        return np.multiply(draws < shown, np.float32(256 / shown), dtype=np.float32)
+        return np.where(draws < shown, np.float32(256 / shown), np.float32(0))
 
 
 class OwnInputs:
@@ -219,19 +222,19 @@ class OwnInputs:
             return window
         rng = np.random.Generator(np.random.SFC64([self.config.seed, OWN_INPUTS, step]))
         sampled = self.draw_places(rng, window, done)
-        chances = rng.random(sampled.shape, np.float32)
+        draws = rng.random(sampled.shape, np.float32)
         x, reader, plain = window.x.copy(), self._reader, p.plain()
         for states, h in zip(reader.states, state, strict=True):
             states[0] = h  # after the input before the next one
-        window, idle = replace(window, x=x, idle=None), window.idle
+        inputs = replace(window, x=x, idle=None)  # the reader computes no loss
         last = np.flatnonzero(sampled.any(1)).max(initial=-1)  # step with a sampled input
         for t in range(last + 1):
-            lanes = np.flatnonzero(sampled[t])
-            if len(lanes):
-                h = reader.layers[-1].h[0, lanes]
-                x[t, lanes] = sample_characters(plain, h, chances[t, lanes])
-            reader.read(plain, window.at(t))
-        return replace(window, idle=idle)
+            sampled_lanes = np.flatnonzero(sampled[t])
+            if len(sampled_lanes):
+                rows = reader.layers[-1].h[0, sampled_lanes]
+                x[t, sampled_lanes] = sample_characters(plain, rows, draws[t, sampled_lanes])
+            reader.read(plain, inputs.at(t))
+        return replace(window, x=x)
 
     def draw_places(
         self, rng: np.random.Generator, window: Window, done: float
@@ -246,13 +249,14 @@ class OwnInputs:
         return sampled & (window.x > UNKNOWN)
 
 
-def sample_characters(p: Parameters, h: Array, chances: Array) -> Integers:
-    """Sample a character after each state (R, H), END and UNKNOWN left out."""
+def sample_characters(p: Parameters, h: Array, draws: Array) -> Integers:
+    """Sample a character after each state (R, H), END and UNKNOWN left out, by draws (R,)."""
     o = h @ p["V"].T + p["c"]  # (10.10)
-    p.architecture.head.logits(o)
-    characters = o[:, UNKNOWN + 1 :]
-    characters -= characters.max(1, keepdims=True)
-    np.exp(characters, characters)
-    sums = chances * np.add.reduce(characters, 1)
-    sampled: Integers = np.argmax(np.add.accumulate(characters, 1) > sums[:, None], axis=1)
+    p.architecture.head.logits(o)  # in place
+    weights = o[:, UNKNOWN + 1 :]
+    weights -= weights.max(1, keepdims=True)
+    np.exp(weights, weights)
+    sums = draws * np.add.reduce(weights, 1)
+    is_beyond = np.add.accumulate(weights, 1) > sums[:, None]
+    sampled: Integers = np.argmax(is_beyond, axis=1)  # the first True of each row
     return sampled + UNKNOWN + 1

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import math
 import time
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -34,7 +33,7 @@ from charrnn.network.through_time import State, Window
 from charrnn.scores import Score, score_ids, tally
 from charrnn.system import WEIGHTS, cores_for
 from charrnn.training.batches import WARM_UP, Epoch, Excerpt, Noise, OwnInputs, excerpt_of
-from charrnn.training.processes import BatchSize, Lanes
+from charrnn.training.processes import BatchSize, SharedBatch
 
 # The optimisers: m and v are their moments
 #
@@ -54,8 +53,8 @@ Moments = dict[str, Array]
 BETA1, BETA2 = 0.9, 0.999  # Adam's memory of past gradients and squares
 DECAY_OF_SQUARES = 0.99  # RMSprop's memory of past squares
 MOMENTUM = 0.9
-TINY = 1e-8
-FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
+EPSILON = 1e-8
+LOWEST_RATE = 0.01  # of a schedule, as a share of the learning rate
 ENOUGH_STEPS, MOST_HASTE = 3000, 3.0
 
 
@@ -70,7 +69,7 @@ def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
     if schedule == "constant":
         return rising
     falling = remaining if schedule == "linear" else (1 - math.cos(math.pi * remaining)) / 2
-    return rising * (FLOOR + (1 - FLOOR) * falling)
+    return rising * (LOWEST_RATE + (1 - LOWEST_RATE) * falling)
 
 
 def clip(gradient: Array, longest: float) -> float:
@@ -96,7 +95,7 @@ class Optimizer:
     def __init__(self, rule: UpdateRule, p: Parameters, weight_decay: float = 0.0) -> None:
         self.rule = rule
         change = p.like()
-        self._change, self._room = change.flat, np.empty_like(p.flat)
+        self._change, self._scratch = change.flat, np.empty_like(p.flat)
         self._symbol_changes = change["U1"], change["V"]
         self._decay = p.matrices() * weight_decay if weight_decay else None
 
@@ -108,9 +107,9 @@ class Optimizer:
         The rate of U1 and V is ``faster`` times lr.
         """
         if self._decay is not None:
-            np.multiply(self._decay, p, out=self._room)
-            self._room *= lr
-            p -= self._room
+            np.multiply(self._decay, p, out=self._scratch)
+            self._scratch *= lr
+            p -= self._scratch
         if self.rule == "sgd":
             m = moments["m"]
             m *= MOMENTUM
@@ -126,18 +125,19 @@ class Optimizer:
         p -= self._change
 
     def _adam(self, g: Array, m: Array, v: Array, step: int, lr: float) -> None:
-        change, room = self._change, self._room
+        change, scratch = self._change, self._scratch
         m *= BETA1
-        np.multiply(g, 1 - BETA1, out=room)
-        m += room
+        np.multiply(g, 1 - BETA1, out=scratch)
+        m += scratch
         v *= BETA2
-        np.multiply(g, g, out=room)
-        room *= 1 - BETA2
-        v += room
-        np.sqrt(v, out=room)
-        room += TINY * math.sqrt(1 - BETA2**step)
-        np.divide(m, room, out=change)
-        change *= lr * math.sqrt(1 - BETA2**step) / (1 - BETA1**step)
+        np.multiply(g, g, out=scratch)
+        scratch *= 1 - BETA2
+        v += scratch
+        root = math.sqrt(1 - BETA2**step)  # both sides of the fraction times it: v^ is never made
+        np.sqrt(v, out=scratch)
+        scratch += EPSILON * root
+        np.divide(m, scratch, out=change)
+        change *= lr * root / (1 - BETA1**step)
 
     def _divide_by_root(self, g: Array, v: Array, lr: float) -> None:
         """Make a step of adagrad, or of rmsprop, which forgets."""
@@ -148,7 +148,7 @@ class Optimizer:
             change *= 1 - DECAY_OF_SQUARES
         v += change
         np.sqrt(v, out=change)
-        change += TINY
+        change += EPSILON
         np.divide(g, change, out=change)
         change *= lr
 
@@ -221,10 +221,10 @@ def check_patience(patience: int | None, held_out: int) -> None:
 def find_ending(state: TrainState, config: Fitted) -> Ending | None:
     """Return why a run has ended, or None if it goes on."""
     best_step = None if state.best is None else state.best.step
-    return ending(config, state.epoch, state.minutes, best_step, state.history)
+    return ending_at(config, state.epoch, state.minutes, best_step, state.history)
 
 
-def ending(
+def ending_at(
     config: Fitted,
     epochs: int,
     minutes: float,
@@ -240,8 +240,8 @@ def ending(
     if config.minutes is not None and minutes >= config.minutes:
         return "minutes"
     if config.patience is not None and best_step is not None:
-        until_best = bisect_right(history, best_step, key=lambda row: int(row["step"]))
-        after_best = len(history) - until_best
+        after_best = sum(row["step"] > best_step for row in history)
+        until_best = len(history) - after_best
         automatic = max(until_best // 4, FEWEST_BEFORE_STOP - until_best)
         patience = automatic if config.patience == AUTOMATIC else config.patience
         return "patience" if after_best >= patience else None
@@ -260,7 +260,7 @@ def progress(state: TrainState, config: Fitted, symbols: int) -> float:
 
 TRAINED_PER_SCORED = 15  # symbols between two check-ups, for each symbol scored
 LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
-AT_ONCE = 1 << 16  # symbols that are scored in a moment
+SCORED_AT_ONCE = 1 << 16  # symbols that are scored in a moment
 FAMILIAR = 1 << 12  # symbols of the training text that are scored as well
 CHECKUP_STRETCH = 1 << 9  # symbols counted in a lane of a check-up
 USUAL_LR = 0.002
@@ -305,16 +305,20 @@ def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
     learner = Learner(state, corpus, config)
     try:
         while True:
-            due, why = is_due(state, config), find_ending(state, config)
-            if why is not None and not due:  # the last check-up comes first
+            why = find_ending(state, config)
+            if is_due(state, config):  # also after the last step
+                act: Callable[[], Event] = learner.check_up
+            elif why is None:
+                act = learner.take_step
+            else:
                 break
             began = time.monotonic()  # what the caller does between events is left out
-            event = learner.check_up() if due else learner.take_step()
+            event = act()
             if config.minutes is not None:
                 state.minutes += (time.monotonic() - began) / 60
             yield event
     finally:
-        learner.lanes.close()
+        learner.batch.close()
     yield Done(why)
 
 
@@ -325,12 +329,12 @@ class Learner:
         p = state.parameters
         self.state, self.corpus, self.config = state, corpus, config
         size = BatchSize(config.bptt, config.batch, config.parts, config.dropout > 0)
-        self.lanes = Lanes(p.architecture, size, cores_for(config.cores))
+        self.batch = SharedBatch(p.architecture, size, cores_for(config.cores))
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
         self.noise = Noise(p, config)
         self.own_inputs = OwnInputs(p.architecture, config)
         self.limit = 4 * corpus.entropy + 10  # nats per character: more is divergence
-        self.batches: Epoch | None = None  # of the epoch
+        self.epoch: Epoch | None = None
         self.unread: Iterator[Window] = iter(())  # windows of the epoch
         scored = config.check_every * config.batch * config.bptt // TRAINED_PER_SCORED
         self.held_out = excerpt_of(corpus.held_out, max(LEAST_SCORED, scored))
@@ -339,21 +343,21 @@ class Learner:
     @np.errstate(all="ignore")  # overflow shows in the loss
     def take_step(self) -> Step:
         """Change the parameters by the gradient of one window."""
-        state, lanes, noise = self.state, self.lanes, self.noise
+        state, batch, noise = self.state, self.batch, self.noise
         window = self.next_window()
         done = progress(state, self.config, len(self.corpus.train.ids))
         noise.begin(state.step, done)
         window = self.own_inputs.read(state.parameters, window, state.carried, state.step, done)
         # The order of the draws: weights, characters, units.
-        lanes.p.flat[...] = state.parameters.flat
-        noise.hide_weights(lanes.p)
+        batch.p.flat[...] = state.parameters.flat
+        noise.hide_weights(batch.p)
         inputs, masks = noise.hide_characters(window), noise.dropout_masks()
-        nats = lanes.nats_and_gradient(inputs, state.carried, masks)
-        noise.mask_gradient(lanes.gradient)
-        norm = clip(lanes.gradient.flat, self.config.clip)
+        nats = batch.nats_and_gradient(inputs, state.carried, masks)
+        noise.mask_gradient(batch.gradient)
+        norm = clip(batch.gradient.flat, self.config.clip)
         self.check_divergence(nats / window.count, norm)
-        lr = self.learn(lanes.gradient.flat, done)
-        self.count_targets(window, nats)
+        lr = self.learn(batch.gradient.flat, done)
+        self.finish_window(window, nats)
         return Step(state.step, window.count, nats / window.count, norm, lr)
 
     def learn(self, gradient: Array, done: float) -> float:
@@ -368,29 +372,31 @@ class Learner:
         state.average += (p - state.average) / np.float32(averaged)
         return lr
 
-    def count_targets(self, window: Window, nats: float) -> None:
-        """Count the targets of a window. After the last window, the next epoch begins."""
+    def finish_window(self, window: Window, nats: float) -> None:
+        """Count the targets of a window. The last one ends the epoch, and clears the states."""
         state = self.state
         state.characters += window.count
         state.nats += nats
         state.targets += window.count
         state.window += 1
-        if self.batches is not None and state.window == self.batches.window_count:
-            state.epoch, state.window, self.batches = state.epoch + 1, 0, None
+        if self.epoch is not None and state.window == self.epoch.window_count:
+            state.epoch += 1
+            state.window = 0
+            self.epoch = None
             for h in state.carried:
                 h[...] = 0
 
     def next_window(self) -> Window:
         """Return the next window of this epoch, which begins here or goes on."""
         state, config = self.state, self.config
-        if self.batches is None:
+        if self.epoch is None:
             sizes = config.batch, config.bptt, config.seed, state.epoch
             counting = bool(state.parameters.architecture.inputs)
-            self.batches = Epoch(self.corpus.train, *sizes, counting=counting)
-            if state.window >= self.batches.window_count:
-                what = f"the run is at window {state.window:,} of {self.batches.window_count:,}"
+            self.epoch = Epoch(self.corpus.train, *sizes, counting=counting)
+            if state.window >= self.epoch.window_count:
+                what = f"the run is at window {state.window:,} of {self.epoch.window_count:,}"
                 raise ResumeError(what, "It was not saved by this program; train a new model.")
-            self.unread = self.batches.starting_from(state.window)
+            self.unread = self.epoch.windows_from(state.window)
         return next(self.unread)
 
     def check_up(self) -> Checkup:
@@ -425,7 +431,8 @@ class Learner:
 
         Raise it also for a norm that is not finite.
         """
-        if not (nats_per_character < self.limit and math.isfinite(norm)):
+        is_sound = nats_per_character < self.limit and math.isfinite(norm)  # False for NaN
+        if not is_sound:
             lr = f"{min(self.config.lr / 5, USUAL_LR):.1g}"
             what = f"the loss diverged at step {self.state.step:,}"
             # Errors write [lr] as lr in Python, and as --lr on the command line.

@@ -40,33 +40,33 @@ class Part:
     """A part of the lanes, the network unfolded over them, and the memory of all parts."""
 
     def __init__(self, a: Architecture, size: BatchSize, number: int, memory: Any) -> None:
-        first, stop = (size.lanes * n // size.parts for n in (number, number + 1))
-        self.number, self.memory, self.lanes = number, memory, slice(first, stop)
+        first = size.lanes * number // size.parts
+        stop = size.lanes * (number + 1) // size.parts
+        self.number, self.memory, self.slice = number, memory, slice(first, stop)
         self.unfolded = Unfolded(a, size.steps, stop - first)
-        self.states = [state[0] for state in self.unfolded.states]
+        self.states = [state[0] for state in self.unfolded.states]  # before a window, then after it
         self.scale = 1 / (size.steps * size.lanes)  # the mean loss over a full window
         self.p = Parameters(a, memory["p"])
         self.gradient = Parameters(a, memory["gradients"][number])
 
-    def read(self, steps: int) -> tuple[Any, ...]:
-        """Take the states of these lanes from the memory; return what to compute."""
-        memory, lanes = self.memory, self.lanes
+    def compute(self, steps: int) -> None:
+        """Compute the gradient of these lanes from the memory; leave loss and states there."""
+        memory, lanes = self.memory, self.slice
         copy(memory["states"][:, lanes], self.states)
         fields = np.ascontiguousarray(memory["window"][:, :steps, lanes])  # of a Window, in order
         x, y, begins, idle, clock, to_come = fields
         # Zeros stand for None. A network without these inputs does not look at clock and to_come.
         window = Window(x, y, begins > 0, idle > 0 if idle.any() else None, clock, to_come)
         masks = list(memory["masks"][:, :, lanes]) or None
-        return self.p, window, self.gradient, self.scale, masks
+        memory["nats"][self.number] = self.nats_and_gradient(window, masks)
+        copy(self.states, memory["states"][:, lanes])
 
-    def write(self, nats: float) -> None:
-        """Leave the loss and the states of these lanes in the memory, beside the gradient."""
-        self.memory["nats"][self.number] = nats
-        copy(self.states, self.memory["states"][:, self.lanes])
+    def nats_and_gradient(self, window: Window, masks: Masks | None) -> float:
+        return self.unfolded.nats_and_gradient(self.p, window, self.gradient, self.scale, masks)
 
 
-class Lanes:
-    """All lanes of a batch, and the processes that compute its parts."""
+class SharedBatch:
+    """The lanes of a batch in parts, and the processes that compute them."""
 
     def __init__(self, a: Architecture, size: BatchSize, cores: int = 1) -> None:
         self.children: list[Child] = []
@@ -89,8 +89,9 @@ class Lanes:
                 file.flush()
                 shared = memory_of(a, size, file.fileno())
                 for first in range(1, processes):
-                    self.children.append(start_child(f"{__name__}:serve", file.fileno()))
-                    self.children[-1][1].send((a, size, first, processes))
+                    child, pipe = start_child(f"{__name__}:serve", file.fileno())
+                    self.children.append((child, pipe))
+                    pipe.send((a, size, first, processes))
             self.memory = shared
 
     def nats_and_gradient(self, window: Window, states: State, masks: Masks | None) -> float:
@@ -98,20 +99,20 @@ class Lanes:
         if len(self.parts) == 1:
             only = self.parts[0]
             copy(states, only.states)
-            nats = only.unfolded.nats_and_gradient(self.p, window, only.gradient, only.scale, masks)
+            nats = only.nats_and_gradient(window, masks)
             copy(only.states, states)
             return nats
         memory, steps = self.memory, len(window.x)
-        copy(vars(window).values(), memory["window"][:, :steps])
+        copy(vars(window).values(), memory["window"][:, :steps])  # in the order of its fields
         copy(masks or [], memory["masks"])
         copy(states, memory["states"])
         pipes = self.pipes_of_others()
+        processes = 1 + len(pipes)
         try:
             for pipe in pipes:
                 pipe.send_bytes(b"%d" % steps)
-            for part in self.parts[:: len(pipes) + 1]:  # the others serve those in between
-                nats = part.unfolded.nats_and_gradient(*part.read(steps))
-                part.write(nats)
+            for part in self.parts[::processes]:  # process i has the parts i, i + processes, ...
+                part.compute(steps)
             for pipe in pipes:
                 pipe.recv_bytes()
         except (EOFError, OSError):
@@ -126,18 +127,23 @@ class Lanes:
 
     def pipes_of_others(self) -> list[Connection]:
         """Return the pipes to the other processes once all are ready; until then, none."""
-        if not self.are_ready and all(pipe.poll() for _, pipe in self.children):
-            try:
-                for _, pipe in self.children:
-                    pipe.recv_bytes()
-            except (EOFError, OSError):  # one could not start: go on without any
-                self.close()
-            self.are_ready = True
-        return [pipe for _, pipe in self.children] if self.are_ready else []
+        pipes = [pipe for _, pipe in self.children]
+        if self.are_ready:
+            return pipes
+        if not all(pipe.poll() for pipe in pipes):
+            return []
+        self.are_ready = True
+        try:
+            for pipe in pipes:
+                pipe.recv_bytes()
+        except (EOFError, OSError):  # one could not start: this process computes all parts
+            self.close()  # which empties the list of children
+            return []
+        return pipes
 
 
 def copy(arrays: Any, targets: Any) -> None:
-    """Copy arrays, zeros for None."""
+    """Copy arrays, zeros for None. There may be fewer arrays than targets."""
     for array, target in zip(arrays, targets, strict=False):
         target[...] = 0 if array is None else array
 
@@ -178,5 +184,4 @@ def serve(pipe_file: int, memory_file: int) -> None:
             pipe.send_bytes(b".")  # ready, or done
             steps = int(pipe.recv_bytes())
             for part in parts:
-                nats = part.unfolded.nats_and_gradient(*part.read(steps))
-                part.write(nats)
+                part.compute(steps)

@@ -13,7 +13,7 @@ from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
 from charrnn.settings_for_corpus import usual_parts
 from charrnn.training.loop import Optimizer, clip, initial_moments
-from charrnn.training.processes import BatchSize, Lanes
+from charrnn.training.processes import BatchSize, SharedBatch
 from tests.benchmarks.measuring import Work, in_turn
 
 Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps
@@ -38,7 +38,7 @@ def step(shape: Shape, cores: int, cell: str = "tanh", *, forced: bool = False) 
     moments, states = initial_moments("adam", p), [np.zeros((lanes, hidden), np.float32)]
     states *= len(size.state_names)
     parts = min(usual_parts(hidden, lanes, None), cores)
-    everything = Lanes(size, BatchSize(steps, lanes, parts, has_dropout=False), cores)
+    everything = SharedBatch(size, BatchSize(steps, lanes, parts, has_dropout=False), cores)
     optimizer = Optimizer("adam", p)
     x, y = rng.integers(0, symbols, (2, steps, lanes))
     window = Window(x, y, np.zeros(x.shape, np.bool_))
