@@ -49,7 +49,7 @@ try:
 except ImportError:  # Windows: two runs into one file are not noticed
     fcntl = None  # type: ignore[assignment]
 
-Name = str | os.PathLike[str]
+PathName = str | os.PathLike[str]
 Arrays = dict[str, NDArray[Any]]
 Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
@@ -64,25 +64,25 @@ TOO_LARGE: Final = 1e20  # a parameter that no training leads to; its square is 
 
 
 @contextmanager
-def target_of(name: Name) -> Iterator[Path]:
-    """Yield the file that a name leads to; an OSError of the block becomes a SaveError."""
+def target_of(path: PathName) -> Iterator[Path]:
+    """Yield the file that a path leads to; an OSError of the block becomes a SaveError."""
     try:
-        target = Path(os.path.realpath(name))
+        target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
             raise OSError(errno.EINVAL, "it is not a regular file")
         yield target
     except OSError as error:
-        what = f"{os.fspath(name)} cannot be saved: {error.strerror or error}"
+        what = f"{os.fspath(path)} cannot be saved: {error.strerror or error}"
         raise SaveError(what, remedy(error)) from error
 
 
 @contextmanager
-def replaced(name: Name) -> Iterator[IO[bytes]]:
+def replaced(path: PathName) -> Iterator[IO[bytes]]:
     """Yield a new file that takes the place of the old one at the end, if all goes well.
 
     The caller holds the lock. A file that a killed save has left is replaced, too.
     """
-    with target_of(name) as target:
+    with target_of(path) as target:
         temporary = target.with_name(f".{target.name}.tmp")
         temporary.unlink(missing_ok=True)
         try:
@@ -90,7 +90,7 @@ def replaced(name: Name) -> Iterator[IO[bytes]]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            with suppress(OSError):  # of a first save
+            with suppress(OSError):  # a first save has no old file
                 shutil.copymode(target, temporary)
             os.replace(temporary, target)
         finally:
@@ -101,42 +101,44 @@ def replaced(name: Name) -> Iterator[IO[bytes]]:
             os.close(folder)
 
 
-def check_writable(name: Name) -> None:
+def check_writable(path: PathName) -> None:
     """Raise SaveError if a file could not be saved. Use it before long work."""
-    with target_of(name) as target, tempfile.TemporaryFile(dir=target.parent):
+    with target_of(path) as target, tempfile.TemporaryFile(dir=target.parent):
         pass
 
 
-def keep_old(name: Name) -> str | None:
+def keep_old(path: PathName) -> str | None:
     """Give a model a second name, model.1.npz or the next free number, and return that.
 
     The first name stays until a save replaces it, so a kill in between loses neither. Without such
     a file, return None.
     """
-    with target_of(name) as target:
+    with target_of(path) as target:
         if not target.is_file():
             return None
-        names = (target.with_name(f"{target.stem}.{i}{target.suffix}") for i in count(1))
-        # The same file has that name already if a run was killed before it saved.
-        old = next(path for path in names if not os.path.lexists(path) or path.samefile(target))
-        try:
-            os.link(target, old)
-        except OSError:  # it has that name, or the filesystem has no links
-            if not old.exists():
-                shutil.copyfile(target, old)
-        return os.path.join(os.path.dirname(name), old.name)
+        for number in count(1):
+            old = target.with_name(f"{target.stem}.{number}{target.suffix}")
+            if not os.path.lexists(old):
+                try:
+                    os.link(target, old)
+                except OSError:  # the filesystem has no links
+                    shutil.copyfile(target, old)
+                break
+            if old.samefile(target):  # a run was killed before it saved
+                break
+        return os.path.join(os.path.dirname(path), old.name)
 
 
 @contextmanager
-def locked(name: Name) -> Iterator[None]:
+def locked(path: PathName) -> Iterator[None]:
     """Keep all other runs out of this block for the same file, or raise SaveError."""
-    with target_of(name) as target:
+    with target_of(path) as target:
         lock = target.with_name(f".{target.name}.lock")
         file = open(lock, "ab")  # noqa: SIM115
-        is_alone = holds(file, lock)
+        is_alone = try_lock(file, lock)
     with file:
         if not is_alone:
-            what = f"{os.fspath(name)} is being written by another run"
+            what = f"{os.fspath(path)} is being written by another run"
             hint = "Wait until that run has ended, or name another file with [path]."
             raise SaveError(what, hint)
         try:
@@ -146,7 +148,7 @@ def locked(name: Name) -> Iterator[None]:
                 os.unlink(lock)
 
 
-def holds(file: IO[bytes], lock: Path) -> bool:
+def try_lock(file: IO[bytes], lock: Path) -> bool:
     """Lock an open file. Return whether that was possible, and the file still has its name."""
     try:
         if fcntl is not None:
@@ -183,8 +185,8 @@ def makes_sense(kind: Any, value: Any) -> bool:
     """Return whether a plain value is of a kind: a whole number is also a float, True is none."""
     if get_origin(kind) is Literal:
         return value in get_args(kind)
-    if kind is float and type(value) in (int, float):
-        return bool(abs(value) <= MOST)
+    if kind is float:
+        return type(value) in (int, float) and abs(value) <= MOST
     return type(value) is kind and (kind is not int or 0 <= value <= MOST)
 
 
@@ -198,11 +200,10 @@ def layout(config: Fitted, architecture: Architecture, counted: int | None, slim
     }
     if not slim:
         moments = [f"{config.optimizer}.{name}" for name in MOMENTS[config.optimizer]]
-        lanes = [f"lane.{name}" for name in architecture.state_names]
-        arrays |= dict.fromkeys(
-            ["last", "average", *moments], ((architecture.parameter_count,), single)
-        )
-        arrays |= dict.fromkeys(lanes, ((config.batch, config.hidden), single))
+        for name in ("last", "average", *moments):
+            arrays[name] = (architecture.parameter_count,), single
+        for name in architecture.state_names:
+            arrays[f"lane.{name}"] = (config.batch, config.hidden), single
     if counted is not None:  # the number K is a break between two pieces of text
         arrays["counted"] = (counted,), np.min_scalar_type(architecture.symbols).newbyteorder("<")
     return arrays
@@ -211,12 +212,12 @@ def layout(config: Fitted, architecture: Architecture, counted: int | None, slim
 # Load
 
 
-def load_trained(path: Name) -> Trained:
+def load_trained(path: PathName) -> Trained:
     """Return the part of a file that sampling and scoring need."""
     return read(path)[0]
 
 
-def load(path: Name) -> Checkpoint:
+def load(path: PathName) -> Checkpoint:
     """Return the run in a file."""
     trained, arrays = read(path)
     if trained.slim:
@@ -236,7 +237,7 @@ def load(path: Name) -> Checkpoint:
     return Checkpoint(vocabulary=model.vocabulary, state=state, **trained.shared())
 
 
-def read(path: Name) -> tuple[Trained, Arrays]:
+def read(path: PathName) -> tuple[Trained, Arrays]:
     """Return what a file holds. Raise ModelFileError for a file that cannot be used."""
     name, file = os.fspath(path), model_at(path)
     try:
@@ -258,7 +259,7 @@ def read(path: Name) -> tuple[Trained, Arrays]:
         raise errors.ModelFileError(what, hint) from error
 
 
-def is_model(path: Name) -> bool:
+def is_model(path: PathName) -> bool:
     """Return whether a file begins as a model does; to open a pipe would block."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         return False
@@ -303,8 +304,8 @@ def read_array(
 ) -> NDArray[Any]:
     """Return an array of finite numbers. Look at its header before it is allocated."""
     member = BytesIO(archive.read(f"{name}.npy"))
-    header = npy.read_magic(member) == (1, 0) and npy.read_array_header_1_0(member)
-    if header != (shape, False, dtype):
+    is_known = npy.read_magic(member) == (1, 0)
+    if not is_known or npy.read_array_header_1_0(member) != (shape, False, dtype):
         raise ValueError(f"{name} is not {shape} {dtype}")
     array = np.frombuffer(member.read(), dtype).reshape(shape).astype(dtype.newbyteorder("="))
     if not are_usable(array):
@@ -320,7 +321,7 @@ def are_usable(array: NDArray[Any]) -> bool:
 # Save
 
 
-def save(path: Name, run: Checkpoint) -> None:
+def save(path: PathName, run: Checkpoint) -> None:
     """Write the run whole, or raise SaveError and leave the old file."""
     state, p = run.state, run.state.parameters
     arrays: Arrays = {"last": p.flat, "average": state.average}
@@ -331,7 +332,7 @@ def save(path: Name, run: Checkpoint) -> None:
     write(path, replace(run.trained, corpus=record), arrays)
 
 
-def save_slim(path: Name, trained: Trained) -> None:
+def save_slim(path: PathName, trained: Trained) -> None:
     """Write the model without its run, and without the folders of its corpus."""
     counters = replace(trained.counters, window=0, nats=0.0, targets=0)
     record = trained.corpus.renamed(os.path.basename)
@@ -349,7 +350,7 @@ def text_of_facts(trained: Trained, counted: int | None) -> str:
     return json.dumps(document, sort_keys=True, separators=compact, allow_nan=False, default=asdict)
 
 
-def write(path: Name, trained: Trained, arrays: Arrays) -> None:
+def write(path: PathName, trained: Trained, arrays: Arrays) -> None:
     """Write a file. Equal content gives equal bytes: each member has the date 1980-01-01."""
     model, counted = trained.model, trained.counted
     size = None if counted is None else len(counted)
@@ -370,7 +371,7 @@ def write(path: Name, trained: Trained, arrays: Arrays) -> None:
 
 
 @contextmanager
-def locked_model(path: Name, *, force: bool) -> Iterator[None]:
+def locked_model(path: PathName, *, force: bool) -> Iterator[None]:
     """Lock a model file. Raise SaveError for another file in its place, unless forced."""
     with locked(path):
         if not force and os.path.isfile(path) and os.path.getsize(path) and not is_model(path):

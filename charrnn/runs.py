@@ -45,7 +45,7 @@ from charrnn.settings_for_corpus import (
     check_agreement,
     fit_pace,
     fit_settings,
-    known_settings,
+    settings_to_show,
     sizes_of,
     take_sizes,
 )
@@ -61,12 +61,14 @@ from charrnn.training.loop import (
 from charrnn.training.loop import train as train_steps
 
 LEAVE_OUT = "Leave it out to resume, or train into another file with [path]."
-OFTEN = 2.0  # seconds between two saves, at least
-COSTLY = 50  # times the duration of a save until the next: saving takes at most 2% of the time
-SELDOM = 60.0  # seconds after a save that failed
+SAVE_INTERVAL = 2.0  # seconds between two saves, at least
+SAVE_COST_FACTOR = (
+    50  # times the duration of a save until the next: saving takes at most 2% of the time
+)
+RETRY_INTERVAL = 60.0  # seconds after a save that failed
 TRIAL = 0.25  # seconds for measuring the speed of this machine
 TRAINED_PER_SCORED_AT_END = 10  # symbols of a run, for each held-out symbol scored at its end
-SHARED = 0.85  # of the speed of a process, where several share a batch
+SHARED_SPEED = 0.85  # of the speed of a process, where several share a batch
 
 
 class Run(Iterator[Event]):
@@ -173,14 +175,16 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     began = last = time.monotonic()
     with suppress(DivergedError):  # the run itself reports it
         for event in islice(train_steps(state, corpus, config), 1000):
-            seconds, last = time.monotonic() - last, time.monotonic()
+            now = time.monotonic()
             if isinstance(event, Step):
-                rates += [event.characters / max(seconds, 1e-9)]
-            if last - began > TRIAL:
+                rates.append(event.characters / max(now - last, 1e-9))
+            last = now
+            if now - began > TRIAL:
                 break
-    # The first step touches all memory for the first time, and another may be slow by chance.
-    rate = statistics.median(rates[1:] or rates or [0.0])
-    return rate * max(1.0, SHARED * processes)
+    if len(rates) > 1:
+        rates = rates[1:]  # the first step touches all memory for the first time
+    rate = statistics.median(rates) if rates else 0.0  # a step may be slow by chance
+    return rate * max(1.0, SHARED_SPEED * processes)
 
 
 def compute_baselines(corpus: Corpus, record: CorpusRecord) -> list[Baseline]:
@@ -193,7 +197,7 @@ def compute_baselines(corpus: Corpus, record: CorpusRecord) -> list[Baseline]:
 def fit_and_score(
     checkpoint: Checkpoint, corpus: Corpus, *, however_long: bool = False
 ) -> dict[Use, Array64]:
-    """Fit the mixture, note the oddest held-out example, and return the held-out nats by part.
+    """Fit the mixture, note the oddest held-out example, and return the held-out nats by use.
 
     Scoring that takes long is left out by default.
     """
@@ -272,18 +276,18 @@ def raise_limits(
 
     Raise ResumeError if a limit is lowered, or if another setting is not what it was.
     """
-    had = asdict(config)
+    old = asdict(config)
     raised = {name: typed[name] for name in LIMITS if name in typed}
+    others = {name: typed[name] for name in typed if name in old and name not in LIMITS}
+    others.pop("cores", None)  # may change: parts decide the numbers
     check_patience(raised.get("patience"), len(corpus.held_out))
-    check_agreement(path, known_settings(config), raised, LEAVE_OUT, may_rise=LIMITS)
-    fixed = {name: typed[name] for name in had if name in typed and name not in raised}
-    cores = fixed.pop("cores", None)  # may change: parts decide the numbers
+    check_agreement(path, settings_to_show(config), raised, LEAVE_OUT, may_rise=LIMITS)
     # Fitted to the corpus again, bptt 0 compares as the longest example.
-    fits = asdict(fit_settings(TrainConfig(**{**had, **fixed}), corpus))
-    check_agreement(path, had, {name: fits[name] for name in fixed}, LEAVE_OUT)
-    if config.patience == AUTOMATIC and raised:  # who raises a limit wants to reach it
-        raised.setdefault("patience", None)
-    return replace(config, **raised, cores=cores)
+    refitted = asdict(fit_settings(TrainConfig(**{**old, **others}), corpus))
+    check_agreement(path, old, {name: refitted[name] for name in others}, LEAVE_OUT)
+    if config.patience == AUTOMATIC and raised and "patience" not in raised:
+        raised["patience"] = None  # who raises a limit wants to reach it
+    return replace(config, **raised, cores=typed.get("cores"))
 
 
 def fit(
@@ -300,7 +304,8 @@ def fit(
     progress: Show a progress bar, in a notebook or on the terminal; default: False.
     """
     run = train(texts, config, holdout=holdout, start_from=start_from, **settings)
-    for _ in show_progress(run.checkpoint, run) if progress else run:
+    events = show_progress(run.checkpoint, run) if progress else run
+    for _ in events:
         pass
     return Model(copy_best(run.checkpoint), run.checkpoint)
 
@@ -315,14 +320,14 @@ class Saver:
         metrics: Path | None = None,
         *,
         is_saved: bool = False,
-        keep_old: bool = False,
+        renames_old: bool = False,
         tell: Callable[[str], None] = lambda _: None,
         alarm: Callable[[str], None] = lambda _: None,
     ) -> None:
         """
         metrics: The file for a line an event.
         is_saved: The files have this run.
-        keep_old: The first save moves an old model out of the way.
+        renames_old: The first save moves an old model out of the way.
         tell: Called with a line about the old model.
         alarm: Called with a line about a save that fails in training.
         """
@@ -331,14 +336,14 @@ class Saver:
         if metrics is not None:
             self.metrics = Metrics(metrics, checkpoint, is_resumed=is_saved)
         self.saved_step = checkpoint.state.step if is_saved else None
-        self._keep_old, self._tell, self._alarm = keep_old, tell, alarm
-        self._due = time.monotonic() + OFTEN
+        self._renames_old, self._tell, self._alarm = renames_old, tell, alarm
+        self._due = time.monotonic() + SAVE_INTERVAL
 
     def close(self) -> None:
         if self.metrics is not None:
             self.metrics.close()
 
-    def keep(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
         """Add the event to the metrics, and save if it is time. A failed save is repeated later."""
         if self.metrics is not None:
             self.metrics.add(event)
@@ -348,20 +353,21 @@ class Saver:
             self.save()
         except SaveError as error:
             self._alarm(f"{error.what}; training continues")
-            self._due = time.monotonic() + SELDOM
+            self._due = time.monotonic() + RETRY_INTERVAL
 
     def save(self) -> None:
         """Save, or raise SaveError."""
         began = time.monotonic()
         if self.metrics is not None:
             self.metrics.sync()  # first, so that a resumed run misses no line
-        if self._keep_old and (old := keep_old(self.path)):
+        old = keep_old(self.path) if self._renames_old else None
+        if old:
             self._tell(f"the old model is {old} now")
-        self._keep_old = False
+        self._renames_old = False
         save_run(self.path, self.checkpoint)
         self.saved_step = self.checkpoint.state.step
         seconds = time.monotonic() - began
-        self._due = began + seconds + max(OFTEN, COSTLY * seconds)
+        self._due = began + seconds + max(SAVE_INTERVAL, SAVE_COST_FACTOR * seconds)
 
     @contextmanager
     def explained(self) -> Iterator[None]:

@@ -317,7 +317,7 @@ def fit_pace(config: Fitted, typed: TrainConfig, held_out: int, speed: float) ->
     return replace(config, check_every=check_every, warmup=warmup)
 
 
-def known_settings(config: Fitted) -> dict[str, Any]:
+def settings_to_show(config: Fitted) -> dict[str, Any]:
     """Return the settings by name, but for cores, on which no figure depends.
 
     ``epochs`` is None if minutes alone end the run.

@@ -408,7 +408,7 @@ def test_fault_19_a_save_that_fails_is_told(
         save(path, run)
 
     monkeypatch.setattr("charrnn.runs.save_run", save_or_fail)
-    monkeypatch.setattr(runs, "OFTEN", 0)
+    monkeypatch.setattr(runs, "SAVE_INTERVAL", 0)
     ran = program.run(*RUN)
     assert "charrnn: warning: the disk is full; training continues\n" in ran.err
     assert ran.status == (0 if failures == 1 else 1)

@@ -96,13 +96,13 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
 def training(model: Model) -> Iterator[Row]:
     """Yield rows about the settings, the losses, and whether the training can be resumed."""
     from charrnn.scores import Mean, in_bits
-    from charrnn.settings_for_corpus import known_settings
+    from charrnn.settings_for_corpus import settings_to_show
 
     trained, counters, baselines = model.trained, model.trained.counters, model.corpus.baselines
     holds_corpus, best = trained.counted is not None, trained.best
     words = "the file holds the training text (--counts)" if holds_corpus else ""
     yield "counts", words, {"holds_corpus": holds_corpus}
-    settings = known_settings(model.config)
+    settings = settings_to_show(model.config)
     typed = [
         in_words(option_for(name), value)
         for name, value in settings.items()

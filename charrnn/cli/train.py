@@ -112,14 +112,14 @@ def run(options: Options, console: Console) -> None:
             checkpoint,
             options.metrics,
             is_saved=options.resume,
-            keep_old=not may_replace,
+            renames_old=not may_replace,
             tell=console.note,
             alarm=console.warn,
         )
         with closing(saver), watched(console.quiet) as stop:
             with saver.explained(), closing(Progress(training, console, options.preview)) as screen:
                 for event in train(checkpoint.state, training.corpus, checkpoint.config):
-                    saver.keep(event)
+                    saver.record(event)
                     screen.show(event)
                     if isinstance(event, Done):
                         training.stopped = event.why
@@ -276,10 +276,10 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     from rich.filesize import decimal
     from tqdm.std import tqdm
 
-    from charrnn.settings_for_corpus import known_settings, plan
+    from charrnn.settings_for_corpus import plan, settings_to_show
 
     checkpoint, c, seconds = training.checkpoint, training.checkpoint.config, training.seconds_left
-    planned, settings = plan(c, training.corpus), known_settings(c)
+    planned, settings = plan(c, training.corpus), settings_to_show(c)
     if options.as_json:
         facts = {"model": str(options.model), **training.facts(), "settings": settings}
         for name in ("memory_bytes", "steps_per_epoch", "steps"):
