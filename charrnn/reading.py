@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from charrnn.default_settings import Kind, Reading
 from charrnn.errors import CorpusError
-from charrnn.system import NAMES, did_you_mean, path_of
+from charrnn.system import CORPORA, did_you_mean, path_of
 from charrnn.tidy import Tidied, clean, clean_lines
 from charrnn.vocabulary import END_CODE, Codes, codes_of
 
@@ -87,7 +87,7 @@ def bytes_of(source: str) -> bytes:
         what = f"{name} cannot be read: {getattr(error, 'strerror', None) or error}"
         if isinstance(error, FileNotFoundError):
             what = f"{name or 'a file without a name'} does not exist"
-        near = did_you_mean(get_close_matches(source, NAMES))
+        near = did_you_mean(get_close_matches(source, CORPORA))
         raise CorpusError(what, f"{near}Check the name, and the folder you are in.") from error
 
 

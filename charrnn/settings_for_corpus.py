@@ -94,9 +94,9 @@ class Recipe:
 
     def at(self, symbols: int, name: str) -> float:
         """Return a value of the sizes for a number of symbols, interpolated between powers."""
-        known = [math.log(size.symbols) for size in self.sizes]
-        values = [math.log(getattr(size, name)) for size in self.sizes]
-        return math.exp(np.interp(math.log(symbols), known, values))
+        log_symbols = [math.log(size.symbols) for size in self.sizes]
+        log_values = [math.log(getattr(size, name)) for size in self.sizes]
+        return math.exp(np.interp(math.log(symbols), log_symbols, log_values))
 
     def nearest(self, symbols: int) -> Size:
         return min(self.sizes, key=lambda size: abs(math.log(size.symbols / symbols)))
@@ -140,17 +140,17 @@ def fit_settings(
     start_share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
     fit = NetworkFit(config, symbols, start_share)
     typed = {name: value for name, value in asdict(config).items() if value is not None}
-    settings = fit.settings() | fit.noise(corpus.counting_loss) | typed
+    settings = fit.choose_settings() | fit.choose_noise(corpus.counting_loss) | typed
     nearest = recipe_of(config.cell).nearest(symbols)
     bptt = min(config.bptt or nearest.bptt, symbols)
     batch = max(1, min(config.batch or nearest.batch, symbols // bptt))
-    steps = ceil_div(int(fit.start_share * fit.passes * symbols) + 1, batch * bptt)
-    usual = usual_checks(len(corpus.held_out.ids), batch * bptt, steps)
+    steps = ceil_div(int(fit.passes_share * fit.passes * symbols) + 1, batch * bptt)
+    interval = checkup_interval(len(corpus.held_out.ids), batch * bptt, steps)
     parts = config.parts or usual_parts(fit.hidden, batch, config.cores)
     settings |= {
         "bptt": bptt,
         "batch": batch,
-        "check_every": config.check_every or usual,
+        "check_every": config.check_every or interval,
         "warmup": min(200, steps // 20) if config.warmup is None else config.warmup,
         "parts": min(parts, batch),
         "patience": config.patience,
@@ -185,7 +185,7 @@ class NetworkFit:
     def __init__(self, config: TrainConfig, symbols: int, start_share: float) -> None:
         recipe = recipe_of(config.cell)
         self.config, self.symbols, self.recipe = config, symbols, recipe
-        self.start_share = 1.0 if config.epochs else max(LEAST_PASSES, start_share)  # of the passes
+        self.passes_share = 1.0 if config.epochs else max(LEAST_PASSES, start_share)
         self.lr_share = max(LEAST_LR, start_share)
         self.cores = config.cores or USUAL_CORES
         self.layers = config.layers or (1 if config.cell == "output" else 2)
@@ -213,12 +213,12 @@ class NetworkFit:
 
         With w weights in a network of one unit, a run computes  products = w hidden^2 symbols read.
         """
-        recipe, square = self.recipe, weights_of(1, self.layers, self.config.cell)
+        recipe, w = self.recipe, weights_of(1, self.layers, self.config.cell)
         many_passes, many_steps = recipe.passes_before_growing, recipe.few_steps
         least_read = max(many_passes * self.symbols, many_steps * self.targets)
-        by_time = math.sqrt(self.products / square / least_read)
-        # symbols read = symbols per weight x w hidden^2
-        by_weights = math.pow(self.products / recipe.symbols_per_weight / square**2, 0.25)
+        by_time = math.sqrt(self.products / w / least_read)
+        # With symbols read = symbols per weight x w hidden^2, the products grow as hidden^4.
+        by_weights = math.pow(self.products / recipe.symbols_per_weight / w**2, 0.25)
         hidden = min(recipe.at(self.symbols, "hidden"), max(by_time, by_weights))
         return max(8, 8 * round(hidden / 8))
 
@@ -237,38 +237,38 @@ class NetworkFit:
     def affordable_passes(self) -> float:
         """Return the passes that the minutes suffice for; no process shares the overhead."""
         overhead = self.cores * self.recipe.overhead / self.batch
-        return self.products / ((self.weights + overhead) * self.symbols) / self.start_share
+        return self.products / ((self.weights + overhead) * self.symbols) / self.passes_share
 
-    def settings(self) -> dict[str, Any]:
+    def choose_settings(self) -> dict[str, Any]:
         """Return the sizes, the epochs and the rate of the run."""
-        epochs = max(1, round(self.start_share * self.passes))
+        epochs = max(1, round(self.passes_share * self.passes))
         return {
             "hidden": self.hidden,
             "layers": self.layers,
             "epochs": FOREVER if self.passes < self.wanted_passes else epochs,
-            "lr": float(f"{self.lr_share * self.lr():.2g}"),
+            "lr": float(f"{self.lr_share * self.choose_lr():.2g}"),
         }
 
-    def lr(self) -> float:
+    def choose_lr(self) -> float:
         """Return the learning rate: lower for small steps and long runs, higher for few steps."""
         recipe, targets = self.recipe, self.targets
         usual_targets = recipe.at(self.symbols, "batch") * recipe.at(self.symbols, "bptt")
-        small = targets / min(usual_targets, recipe.small_step)
-        long = recipe.most_work / (self.passes * self.symbols * self.hidden)
-        narrow = math.pow(WIDE / min(WIDE, max(NARROW, self.hidden)), 0.75)
-        few = recipe.few_steps / self.steps * min(1.0, targets / recipe.small_step)
-        rate = min(HIGHEST_LR, recipe.lr * max(1.0, narrow * few))
-        return math.sqrt(min(1.0, small, long)) * rate
+        for_small_step = targets / min(usual_targets, recipe.small_step)
+        for_long_run = recipe.most_work / (self.passes * self.symbols * self.hidden)
+        for_narrow = math.pow(WIDE / min(WIDE, max(NARROW, self.hidden)), 0.75)
+        for_few_steps = recipe.few_steps / self.steps * min(1.0, targets / recipe.small_step)
+        rate = min(HIGHEST_LR, recipe.lr * max(1.0, for_narrow * for_few_steps))
+        return math.sqrt(min(1.0, for_small_step, for_long_run)) * rate
 
-    def noise(self, counting: float) -> dict[str, float]:
+    def choose_noise(self, counting: float) -> dict[str, float]:
         """Return the shares that are dropped. Weights that read a text more often need more.
 
         Text of which counting has a low loss needs less, and so does a run that ends early.
         """
         recipe, reuse = self.recipe, self.passes * self.weights / self.symbols
 
-        def risen(ends: tuple[float, float]) -> float:
-            return float(np.interp(math.log(reuse), np.log(ends), (0, 1)))
+        def risen(first_and_last: tuple[float, float]) -> float:
+            return float(np.interp(math.log(reuse), np.log(first_and_last), (0, 1)))
 
         settled = max(self.steps / SETTLED, self.passes / self.wanted_passes)
         needed = float(np.interp(counting, recipe.easy_nats, (recipe.easy_noise, 1)))
@@ -282,7 +282,7 @@ class NetworkFit:
         return {"dropout": dropout, "dropconnect": dropconnect, "blank": blank}
 
 
-def usual_checks(held_out: int, targets: int, steps: int) -> int:
+def checkup_interval(held_out: int, targets: int, steps: int) -> int:
     """Return the steps between check-ups, of which each scores a fifteenth of what is read at most.
 
     If few check-ups would remain in the whole run, each scores a part of the held-out text.
@@ -309,10 +309,10 @@ def fit_pace(config: Fitted, typed: TrainConfig, held_out: int, speed: float) ->
         return config
     targets = config.batch * config.bptt
     steps = int(speed * 60 * config.minutes / targets)
-    usual = usual_checks(held_out, targets, steps)
-    if config.epochs != FOREVER:
-        usual = min(usual, config.check_every)
-    check_every = usual if typed.check_every is None else typed.check_every
+    interval = checkup_interval(held_out, targets, steps)
+    if config.epochs != FOREVER:  # the epochs may end before the minutes
+        interval = min(interval, config.check_every)
+    check_every = interval if typed.check_every is None else typed.check_every
     warmup = min(config.warmup, steps // 20) if typed.warmup is None else typed.warmup
     return replace(config, check_every=check_every, warmup=warmup)
 
@@ -324,7 +324,9 @@ def settings_to_show(config: Fitted) -> dict[str, Any]:
     """
     settings = asdict(config)
     del settings["cores"]
-    return settings | ({"epochs": None} if config.epochs == FOREVER else {})
+    if config.epochs == FOREVER:
+        settings["epochs"] = None
+    return settings
 
 
 BYTES_OF_PYTHON = 45 << 20  # and of the packages
@@ -355,7 +357,11 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     a = architecture_of(config, symbols)
     copies = COPIES + len(MOMENTS[config.optimizer]) + config.parts
     gates = 0 if a.cell.gates == 1 else a.cell.gates  # one is stored in place of the state
-    stored = len(a.cell.states) + 1 + gates + a.cell.has_tape + bool(config.dropout)  # by a layer
+    stored = len(a.cell.states) + 1 + gates  # by a layer
+    if a.cell.has_tape:
+        stored += 1
+    if config.dropout:
+        stored += 1
     units = rows * config.hidden * (config.layers * stored + 1)
     logits = 2 * min(rows * symbols, max(BLOCK, 16 * symbols)) * config.parts
     numbers = copies * a.parameter_count + units + logits

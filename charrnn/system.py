@@ -36,15 +36,15 @@ ORDER: Final = 3  # then the epoch
 OWN_INPUTS: Final = 4  # then the step
 
 # Corpora and models that come with the program
-NAMES: Final = ("dinosaurs", "given-names", "given-names-latin", "reber", "verses")  # corpora
+CORPORA: Final = ("dinosaurs", "given-names", "given-names-latin", "reber", "verses")
 MODELS: Final = ("dinosaurs", "given-names", "latin", "reber", "verses")
-OURS: Final = f"{', '.join(MODELS[:-1])} or {MODELS[-1]}"
+MODEL_NAMES: Final = f"{', '.join(MODELS[:-1])} or {MODELS[-1]}"
 HOMES: Final = list(Path(__file__).parents)[:2]  # of data, installed or in a checkout
 
 
 def path_of(source: str) -> str:
     """Return the path of a corpus that comes with the program; any other name stays as it is."""
-    return _packaged(source, NAMES, f"data/{source}.txt")
+    return _packaged(source, CORPORA, f"data/{source}.txt")
 
 
 def model_at(path: str | os.PathLike[str]) -> str:

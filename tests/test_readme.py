@@ -12,7 +12,7 @@ import pytest
 
 from charrnn.cli.app import COMMANDS
 from charrnn.cli.guide import TOPICS
-from charrnn.system import NAMES, path_of
+from charrnn.system import CORPORA, path_of
 from tests.child import HOME
 from tests.pages import PAGES
 
@@ -81,6 +81,6 @@ def test_four_packages_come_along() -> None:
 
 def test_every_corpus_that_comes_along_is_described() -> None:
     described = (HOME / "data" / "README.md").read_text(encoding="utf-8")
-    for name in NAMES:
+    for name in CORPORA:
         assert f"`{name}`" in described or f"`{name}.txt`" in described
         assert Path(path_of(name)).parent == HOME / "data"

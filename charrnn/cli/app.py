@@ -54,7 +54,7 @@ from charrnn.default_settings import (
     settings_of,
 )
 from charrnn.errors import USAGE, SettingError
-from charrnn.system import MODELS, NAMES, OURS, visible
+from charrnn.system import CORPORA, MODEL_NAMES, MODELS, visible
 
 if TYPE_CHECKING:
     from charrnn.corpus import Corpus
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")
 
-Source = partial(Text, names=NAMES)  # the name of a text: a file, a corpus of the package, or "-"
+Source = partial(Text, names=CORPORA)  # the name of a text: a file, a corpus of the package, or "-"
 
 
 # Options made from settings, and the options that commands share. The options of a command are a
@@ -107,14 +107,14 @@ def sources_option(metavar: str, about: str, *, is_required: bool = False) -> An
     return setting(Source(), about, default, panel=CORPUS, names=(metavar,), repeated=True)
 
 
-def model_option(about: str = f"The model: a file, or {OURS}.", **details: Any) -> Any:
+def model_option(about: str = f"The model: a file, or {MODEL_NAMES}.", **details: Any) -> Any:
     details = {"values": File(names=MODELS), "panel": OUTPUT, "default": MODEL, **details}
     return setting(about=about, names=("-m", "--model"), variable="CHARRNN_MODEL", **details)
 
 
 def models_option(about: str = "Repeatable, to compare models.", **details: Any) -> Any:
     details = {"default": (MODEL,), "default_in_words": str(MODEL), "repeated": True, **details}
-    return model_option(f"The model: a file, or {OURS}. {about}", **details)
+    return model_option(f"The model: a file, or {MODEL_NAMES}. {about}", **details)
 
 
 def use_option() -> Any:
@@ -156,7 +156,8 @@ class CorpusOptions(CommandOptions):
 
     sources: tuple[str, ...] = sources_option(
         "CORPUS",
-        f"Files to train on, - for standard input, or a corpus of the package: {', '.join(NAMES)}.",
+        "Files to train on, - for standard input, or a corpus of the package:"
+        f" {', '.join(CORPORA)}.",
     )
     valid: tuple[str, ...] = of_corpus(
         Source("FILE"),
@@ -170,7 +171,7 @@ class CorpusOptions(CommandOptions):
     start_from: Path | None = setting(
         File("MODEL", names=MODELS),
         "Start from the parameters of this model, to fine-tune it or after the corpus has grown:"
-        f" a file, or {OURS}.",
+        f" a file, or {MODEL_NAMES}.",
         panel=LEARNING,
         names=("--from",),
     )
@@ -287,7 +288,7 @@ def completer_of(values: Values) -> Callable[[str], list[str]]:
 
     def complete(incomplete: str) -> list[str]:
         names = [name for name in values.names if name.startswith(incomplete)]
-        if names and values.names in (NAMES, MODELS):
+        if names and values.names in (CORPORA, MODELS):
             files = sorted(glob.glob(glob.escape(incomplete) + "*"))
             names += [file for file in files if file not in names]
         return names  # if there are none, the shell completes files

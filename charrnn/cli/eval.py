@@ -42,7 +42,7 @@ from charrnn.cli.app import CommandOptions, flag, group, only_one
 from charrnn.cli.console import BOLD, CYAN, Console, Output, count, has_text, json_line
 from charrnn.default_settings import COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
-from charrnn.system import NAMES, Visible, cores_for, visible, visible_line
+from charrnn.system import CORPORA, Visible, cores_for, visible, visible_line
 
 if TYPE_CHECKING:
     from rich.text import Text as RichText
@@ -191,7 +191,7 @@ def check(options: Options) -> None:
         name = next(iter(options.reading), "examples")
         raise SettingError(f"--{name} needs TEXT", "Held-out text is read as in training.")
     for source in options.sources:
-        if source.isalnum() and source not in NAMES and not os.path.lexists(source):
+        if source.isalnum() and source not in CORPORA and not os.path.lexists(source):
             hint = f"To score a word: echo {source} | charrnn eval"
             raise CorpusError(f"{source} does not exist", hint)
 

@@ -44,7 +44,7 @@ from charrnn.cli.console import (
 )
 from charrnn.default_settings import Fitted, Whole, setting
 from charrnn.errors import SettingError, in_words
-from charrnn.system import NAMES, Visible, available
+from charrnn.system import CORPORA, Visible, available
 
 if TYPE_CHECKING:
     from charrnn.cli.progress import Training
@@ -147,7 +147,7 @@ def run(options: Options, console: Console) -> None:
 def check(options: Options) -> None:
     """Raise SettingError if options exclude or need each other, or name one file twice."""
     if not options.sources and not options.resume:
-        hint = f"Name a file, - or one of {', '.join(NAMES)}; see --help."
+        hint = f"Name a file, - or one of {', '.join(CORPORA)}; see --help."
         raise SettingError("CORPUS is missing", hint)
     only_one({"--valid": options.valid, "--holdout": "holdout" in options.cutting})
     if options.resume:
