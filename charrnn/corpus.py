@@ -203,24 +203,24 @@ class Warned:
     what: str = ""  # the column to read
 
 
-def warnings(corpus: Corpus) -> list[Warned]:
+def find_warnings(corpus: Corpus) -> list[Warned]:
     """Return the reasons why scores on this corpus may be unreliable."""
     train, held_out = corpus.train, corpus.held_out
     learned, unseen = (
         texts_of(corpus.vocabulary.codes[part.ids[:LOOKED_THROUGH]]) for part in (train, held_out)
     )
-    doubts = []
+    warned = []
     if len(train) < 2 and corpus.examples_are != "files":  # one does not show how examples end
-        doubts.append(Warned("few examples", len(train), len(train) + len(held_out)))
+        warned.append(Warned("few examples", len(train), len(train) + len(held_out)))
     known = set(learned)
     if count := sum(text in known for text in unseen):
-        doubts.append(Warned("repeated", count, len(unseen)))
+        warned.append(Warned("repeated", count, len(unseen)))
     if corpus.examples_are == "lines":
         lines = learned[:LINES]
-        doubts += table_in([*lines[:1], *unseen[:1]], lines)
+        warned += table_in([*lines[:1], *unseen[:1]], lines)
         if counts := untidy(lines):
-            doubts.append(Warned("untidy", counts.total(), len(lines), mess_in_words(counts)))
-    return doubts
+            warned.append(Warned("untidy", counts.total(), len(lines), mess_in_words(counts)))
+    return warned
 
 
 def table_in(firsts: Sequence[str], lines: Sequence[str]) -> list[Warned]:

@@ -40,7 +40,7 @@ from charrnn.default_settings import Fitted
 from charrnn.errors import SaveError, remedy
 from charrnn.model_contents import Checkpoint, Trained
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
-from charrnn.system import MODEL_NAMES, MODELS, did_you_mean, model_at
+from charrnn.system import MODELS, did_you_mean, either, model_at
 from charrnn.training.loop import MOMENTS, Best, TrainState
 from charrnn.vocabulary import Vocabulary
 
@@ -252,7 +252,7 @@ def read(path: PathName) -> tuple[Trained, Arrays]:
         hint = "Restore it from a copy, or train it again."
         if isinstance(error, FileNotFoundError):
             what, near = f"there is no model {name}", did_you_mean(get_close_matches(name, MODELS))
-            hint = f"{near}Train one first, or name another with [model]: a file, or {MODEL_NAMES}."
+            hint = f"{near}Train one, or name another with [model]: a file, or {either(MODELS)}."
         elif isinstance(error, OSError):
             what = f"{name} cannot be read: {error.strerror or error}"
             hint = "Name another model with [model]."

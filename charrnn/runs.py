@@ -168,18 +168,18 @@ def begin(
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     """Measure the speed of training by a few steps, as in the middle of the run."""
     processes = min(config.parts, cores_for(config.cores))
-    config = replace(config, cores=1)  # others would take longer to start
+    config = replace(config, cores=1)  # retyped would take longer to start
     state = start(corpus, config)
     state.characters = config.epochs * len(corpus.train.ids) // 2  # noise as in mid-run
     rates: list[float] = []
     began = last = time.monotonic()
     with suppress(DivergedError):  # the run itself reports it
         for event in islice(train_steps(state, corpus, config), 1000):
-            now = time.monotonic()
+            ended = time.monotonic()
             if isinstance(event, Step):
-                rates.append(event.characters / max(now - last, 1e-9))
-            last = now
-            if now - began > TRIAL:
+                rates.append(event.characters / max(ended - last, 1e-9))
+            last = ended
+            if ended - began > TRIAL:
                 break
     if len(rates) > 1:
         rates = rates[1:]  # the first step touches all memory for the first time
@@ -278,13 +278,13 @@ def raise_limits(
     """
     old = asdict(config)
     raised = {name: typed[name] for name in LIMITS if name in typed}
-    others = {name: typed[name] for name in typed if name in old and name not in LIMITS}
-    others.pop("cores", None)  # may change: parts decide the numbers
+    retyped = {name: typed[name] for name in typed if name in old and name not in LIMITS}
+    retyped.pop("cores", None)  # may change: parts decide the numbers
     check_patience(raised.get("patience"), len(corpus.held_out))
     check_agreement(path, settings_to_show(config), raised, LEAVE_OUT, may_rise=LIMITS)
     # Fitted to the corpus again, bptt 0 compares as the longest example.
-    refitted = asdict(fit_settings(TrainConfig(**{**old, **others}), corpus))
-    check_agreement(path, old, {name: refitted[name] for name in others}, LEAVE_OUT)
+    refitted = asdict(fit_settings(TrainConfig(**{**old, **retyped}), corpus))
+    check_agreement(path, old, {name: refitted[name] for name in retyped}, LEAVE_OUT)
     if config.patience == AUTOMATIC and raised and "patience" not in raised:
         raised["patience"] = None  # who raises a limit wants to reach it
     return replace(config, **raised, cores=typed.get("cores"))

@@ -38,7 +38,6 @@ OWN_INPUTS: Final = 4  # then the step
 # Corpora and models that come with the program
 CORPORA: Final = ("dinosaurs", "given-names", "given-names-latin", "reber", "verses")
 MODELS: Final = ("dinosaurs", "given-names", "latin", "reber", "verses")
-MODEL_NAMES: Final = f"{', '.join(MODELS[:-1])} or {MODELS[-1]}"
 HOMES: Final = list(Path(__file__).parents)[:2]  # of data, installed or in a checkout
 
 
@@ -289,6 +288,12 @@ def _shown(match: re.Match[str]) -> str:
     code = ord(match[0])
     short = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}.get(match[0])
     return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def either(names: Sequence[str]) -> str:
+    """Return "a, b or c" for some names."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def did_you_mean(names: Collection[str]) -> str:

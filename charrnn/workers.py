@@ -32,7 +32,7 @@ from charrnn.system import Child, end_children, start_child
 Work = Callable[[Any, Any], Any]  # on the shared value and a group
 Executor = Callable[..., Iterator[Any]]  # from work and groups to results, in_order or not
 
-AHEAD = 3  # groups a worker that are sent before the oldest result is back
+GROUPS_AHEAD = 3  # of a worker that are sent before the oldest result is back
 TICK = 0.5  # seconds between two looks at the workers
 SCHEDULER_PATIENCE = 30.0  # seconds for a scheduler to answer, and to have a worker
 RESULTS_STAY = "What is done so far is kept."
@@ -51,13 +51,13 @@ def share_out(
     in_order: bool = True,
 ) -> Iterator[Any]:
     """Yield the results of all groups, in order or as they come."""
-    ahead = AHEAD if in_order else 1  # or a worker has several long runs, another none
+    ahead = GROUPS_AHEAD if in_order else 1  # or a worker has several long runs, another none
     pending: list[Future[Any]] = []
     groups = iter(groups)
     while True:
         # One at least: the last worker of a scheduler may leave, and another come.
-        room = max(1, ahead * count_workers()) - len(pending)
-        pending += [submit(function, group) for group in islice(groups, max(0, room))]
+        free = max(1, ahead * count_workers()) - len(pending)
+        pending += [submit(function, group) for group in islice(groups, max(0, free))]
         if not pending:
             return
         wanted = pending[:1] if in_order else pending
@@ -91,8 +91,9 @@ class Processes:
     def submit(self, function: Work, group: Any) -> Future[Any]:
         """Give the group to a process; each of the first groups starts one."""
         if len(self.children) < self.cores:
-            self.children.append(start_child("charrnn.workers:serve"))
-            self.idle.put((self.children[-1][1], True))
+            process, pipe = start_child("charrnn.workers:serve")
+            self.children.append((process, pipe))
+            self.idle.put((pipe, True))
         return self.threads.submit(self.work, function, group)
 
     def work(self, function: Work, group: Any) -> Any:
@@ -160,8 +161,8 @@ def _open_dask(shared: Any, scheduler: str) -> Iterator[Executor]:
         count_workers()
         # To broadcast the value can hang while a worker joins.
         value = ask(client.scatter, shared, hash=False, callback_timeout=10 * SCHEDULER_PATIENCE)
-        work = partial(client.get_executor(pure=False).submit, _work_for_client, VERSIONS, value)
-        yield partial(share_out, work, count_workers)
+        submit = partial(client.get_executor(pure=False).submit, _work_for_client, VERSIONS, value)
+        yield partial(share_out, submit, count_workers)
     except TimeoutError:
         what = f"the scheduler at {scheduler} has no workers, or does not answer"
         raise ClusterError(what, f"Start a worker. {RESULTS_STAY}") from None
@@ -189,9 +190,10 @@ def _connect(scheduler: str) -> Any:
         def __del__(self) -> None:
             """Do nothing: Dask's would wait for a lock that its own thread can hold."""
 
-    place = {"scheduler_file" if os.path.isfile(scheduler) else "address": scheduler}
+    kind = "scheduler_file" if os.path.isfile(scheduler) else "address"
     try:
-        return QuietClient(timeout=SCHEDULER_PATIENCE, set_as_default=False, **place)
+        options = {"timeout": SCHEDULER_PATIENCE, "set_as_default": False, kind: scheduler}
+        return QuietClient(**options)
     except Exception as error:
         what = f"no Dask scheduler answers at {scheduler} ({type(error).__name__})"
         hint = "Give its address, such as tcp://HOST:8786, or the file that it wrote."

@@ -403,7 +403,7 @@ SAMPLE: list[Row] = [
     (2, "--max-chars 0", "--max-chars: '0' is not a whole number from 1 to", "--help"),
     (2, "--shortest 9 --longest 5", f"{LEAST} 9 characters, and may have at most 5", "Lower"),
     (1, "-m model.npz -m numbers.npz", MIXED, "the same vocabulary"),
-    (1, "-m none.npz", "there is no model none.npz", "Train one first, or name another with -m: a"),
+    (1, "-m none.npz", "there is no model none.npz", "Train one, or name another with -m: a"),
     (1, "--not-in none.txt", "none.txt does not exist", CHECK),
 ]
 
@@ -411,18 +411,18 @@ FILL: list[Row] = [
     (2, "a --max-gap -1", "--max-gap: '-1' is not a whole number", "--help"),
     (2, "- -", "standard input can be read only once", "Name one - at most."),
     (1, "-", "standard input has no text", "Write one text a line."),
-    (1, "a -m no.npz", "there is no model no.npz", "Train one first"),
+    (1, "a -m no.npz", "there is no model no.npz", "Train one, or"),
 ]
 
 REACH: list[Row] = [
     (1, "-", "the text has no examples", "Name a text"),
     (1, "no.txt", "no.txt does not exist", CHECK),
-    (1, "-m no.npz", "there is no model no.npz", "Train one first"),
+    (1, "-m no.npz", "there is no model no.npz", "Train one, or"),
 ]
 
 UNFOLD: list[Row] = [
     (2, "", "Missing argument 'TEXT'", "--help"),
-    (1, "anna -m no.npz", "there is no model no.npz", "Train one first"),
+    (1, "anna -m no.npz", "there is no model no.npz", "Train one, or"),
     (2, "anna --step 6", "--step 6 is beyond the text", "It has 5 steps."),
     (2, "anna --step 0", "--step: '0' is not a whole number", "--help"),
     (2, "anna -o x.png", "-o or --output: 'x.png' is not a file name that ends in", "--help"),
@@ -436,7 +436,7 @@ UNFOLD: list[Row] = [
 INFO: list[Row] = [
     (1, "-m bad.txt", "bad.txt is not a model of charrnn", ""),
     (1, "-m folder", "folder is not a model of charrnn", ""),
-    (1, "-m model.npz -m no.npz", "there is no model no.npz", "Train one first, or name another"),
+    (1, "-m model.npz -m no.npz", "there is no model no.npz", "Train one, or name another"),
     (2, "names.txt", "unexpected argument: names.txt", "--help"),
     (1, "-m given-name", "there is no model given-name", "Did you mean given-names? Train one"),
     (2, "--plot curve.txt", "--plot: 'curve.txt' is not a file name", "--help"),
@@ -449,7 +449,7 @@ EMBED: list[Row] = [
     (2, "-o e.txt", "-o or --output: 'e.txt' is not a file name that ends in", "--help"),
     (1, "no.txt", "no.txt does not exist", CHECK),
     (1, "-o no/x.npy", "no/x.npy cannot be", "name another file"),
-    (1, "-m no.npz", "there is no model no.npz", "Train one first"),
+    (1, "-m no.npz", "there is no model no.npz", "Train one, or"),
     (1, "names.txt -o bad.npy", "bad.npy already exists", REPLACE),
 ]
 

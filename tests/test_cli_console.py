@@ -255,7 +255,7 @@ def test_fault_24_a_folder_that_is_gone_matters_only_to_what_is_in_it(trained: P
     script = f'mkdir -p "{gone}" && cd "{gone}" && rmdir "{gone}" && exec "$0" "$@"'
     by = ["/bin/sh", "-c", script, *CHARRNN]
     trained.run("sample", "-m", model, by=by, env=DUMB).says()
-    is_refusal(trained.run("eval", "names.txt", by=by), "model.npz", "Train one first, ")
+    is_refusal(trained.run("eval", "names.txt", by=by), "model.npz", "Train one, ")
 
 
 # 27 and 28: text that would steer a terminal, and text that looks like markup
@@ -355,4 +355,4 @@ def test_fault_28_markup_comes_out_as_it_is(program: Program) -> None:
         assert f"{name}.npz" in done.out
         for missing in (f"{name}.no", f"[/b]{name}"):
             what = f"there is no model {missing}"
-            program.refuses("info", "-m", missing, what=what, hint="Train one first")
+            program.refuses("info", "-m", missing, what=what, hint="Train one, or")

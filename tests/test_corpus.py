@@ -6,7 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn.corpus import Corpus, Warned, check_texts, corpus_of, hold_out, read_files, warnings
+from charrnn.corpus import (
+    Corpus,
+    Warned,
+    check_texts,
+    corpus_of,
+    find_warnings,
+    hold_out,
+    read_files,
+)
 from charrnn.default_settings import CorpusConfig, Reading
 from charrnn.errors import CorpusError, SettingError
 from charrnn.reading import texts_of
@@ -172,4 +180,4 @@ NAMES = [f"name{number}" for number in range(40)]
     ],
 )
 def test_warnings(tmp_path: Path, lines: Sequence[str], expected: list[Warned]) -> None:
-    assert warnings(read_files(written(tmp_path, "\n".join(lines)))) == expected
+    assert find_warnings(read_files(written(tmp_path, "\n".join(lines)))) == expected

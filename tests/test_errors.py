@@ -115,9 +115,9 @@ def test_errors_of_the_library_in_both_words(tmp_path: Path) -> None:
     with pytest.raises(CharrnnError) as missing:
         model_file.load_trained(tmp_path / "none.npz")
     shipped = "a file, or dinosaurs, given-names, latin, reber or verses."
-    assert missing.value.hint == f"Train one first, or name another with model: {shipped}"
+    assert missing.value.hint == f"Train one, or name another with model: {shipped}"
     typed = in_words_of_the_command_line(missing.value)[1]
-    assert typed == f"Train one first, or name another with -m: {shipped}"
+    assert typed == f"Train one, or name another with -m: {shipped}"
 
 
 def test_what_was_noted_on_the_way_comes_after_the_hint() -> None:

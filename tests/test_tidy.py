@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.corpus import read_files, warnings
+from charrnn.corpus import find_warnings, read_files
 from charrnn.default_settings import CorpusConfig, Reading
 from charrnn.errors import SettingError
 from charrnn.tidy import Tidied, clean, untidy
@@ -63,8 +63,8 @@ def test_a_tidy_corpus_is_read_the_same_way_again(program: Program) -> None:
     program.write("towns.txt", "Towns:\n" + towns)
     corpus = read_files(["towns.txt"], CorpusConfig(reading=Reading(tidy=True)))
     assert len(corpus.train) + len(corpus.held_out) == 26
-    assert not any(warned.kind == "untidy" for warned in warnings(corpus))
-    assert any(warned.kind == "untidy" for warned in warnings(read_files(["towns.txt"])))
+    assert not any(warned.kind == "untidy" for warned in find_warnings(corpus))
+    assert any(warned.kind == "untidy" for warned in find_warnings(read_files(["towns.txt"])))
     program.run("train", "towns.txt", "--tidy", "--epochs", "1", "--hidden", "4", "-q").says()
     rows = program.run("eval", "--per-example", "--json").rows
     assert {row["text"][:5] for row in rows} == {"town "}

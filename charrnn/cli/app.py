@@ -21,21 +21,19 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from copy import copy
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache, partial
 from importlib import import_module
 from inspect import Parameter, Signature
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from charrnn import system
-from charrnn.cli.console import Console, show_version
+from charrnn.cli.console import Console, print_examples, show_version
 from charrnn.default_settings import (
     CORPUS,
     DRAWING,
@@ -54,7 +52,7 @@ from charrnn.default_settings import (
     settings_of,
 )
 from charrnn.errors import USAGE, SettingError
-from charrnn.system import CORPORA, MODEL_NAMES, MODELS, visible
+from charrnn.system import CORPORA, MODELS, either, visible
 
 if TYPE_CHECKING:
     from charrnn.corpus import Corpus
@@ -75,8 +73,8 @@ class File(Values):
 
     def __init__(self, metavar: str = "PATH", *suffixes: str, names: Sequence[str] = ()) -> None:
         self.suffixes = suffixes
-        kinds = " or ".join(", ".join(suffixes).rsplit(", ", 1))
-        super().__init__(metavar, f"a file name that ends in {kinds}" if kinds else "a path", names)
+        allowed = f"a file name that ends in {either(suffixes)}" if suffixes else "a path"
+        super().__init__(metavar, allowed, names)
 
     def plain(self, value: Any) -> Path:
         ensure(not self.suffixes or value.suffix.lower() in self.suffixes)
@@ -107,14 +105,14 @@ def sources_option(metavar: str, about: str, *, is_required: bool = False) -> An
     return setting(Source(), about, default, panel=CORPUS, names=(metavar,), repeated=True)
 
 
-def model_option(about: str = f"The model: a file, or {MODEL_NAMES}.", **details: Any) -> Any:
+def model_option(about: str = f"The model: a file, or {either(MODELS)}.", **details: Any) -> Any:
     details = {"values": File(names=MODELS), "panel": OUTPUT, "default": MODEL, **details}
     return setting(about=about, names=("-m", "--model"), variable="CHARRNN_MODEL", **details)
 
 
 def models_option(about: str = "Repeatable, to compare models.", **details: Any) -> Any:
     details = {"default": (MODEL,), "default_in_words": str(MODEL), "repeated": True, **details}
-    return model_option(f"The model: a file, or {MODEL_NAMES}. {about}", **details)
+    return model_option(f"The model: a file, or {either(MODELS)}. {about}", **details)
 
 
 def use_option() -> Any:
@@ -145,7 +143,7 @@ def only_one(options: dict[str, Any]) -> None:
 class CommandOptions:
     """The options of each command, which come last in its help."""
 
-    FIRST: ClassVar[tuple[str, ...]] = ()  # fields of the options that -h shows; (): all
+    FIRST: ClassVar[str] = ""  # the fields of the options that -h shows; none: all
     as_json: bool = flag("Write JSON.", names=("--json",))
     quiet: bool = flag("Show only errors on stderr.", names=("-q", "--quiet"))
 
@@ -171,7 +169,7 @@ class CorpusOptions(CommandOptions):
     start_from: Path | None = setting(
         File("MODEL", names=MODELS),
         "Start from the parameters of this model, to fine-tune it or after the corpus has grown:"
-        f" a file, or {MODEL_NAMES}.",
+        f" a file, or {either(MODELS)}.",
         panel=LEARNING,
         names=("--from",),
     )
@@ -207,8 +205,7 @@ def options_of(kind: type[CommandOptions]) -> Iterator[Option]:
                 options[name] = Option(name, replace(of_group, **changes), declared.name)
     # A setting without names is none of the command line.
     options = {name: option for name, option in options.items() if option.setting.names != ()}
-    first_names = kind.FIRST or tuple(options)
-    for name in first_names:
+    for name in kind.FIRST.split() or list(options):
         option = options.pop(name)
         yield option._replace(setting=replace(option.setting, panel=""))
     yield from options.values()
@@ -233,31 +230,36 @@ def with_options(kind: type[CommandOptions], act: Callable[[Any], None]) -> Call
     return called
 
 
-def value_of(setting: Setting, typed: Any) -> Any:
+def value_of(declared: Setting, typed: Any) -> Any:
     """Return what was typed or is in the environment; None for neither."""
-    if not typed and os.environ.get(setting.variable):  # Typer would split it into words
-        typed = parser_of(setting.values, setting.variable)(os.environ[setting.variable])
-        typed = [typed] if setting.repeated else typed
-    return (tuple(typed or ()) or None) if setting.repeated else typed
+    if not typed and os.environ.get(declared.variable):  # Typer would split it into words
+        value = parser_of(declared.values, declared.variable)(os.environ[declared.variable])
+        return (value,) if declared.repeated else value
+    if not declared.repeated:
+        return typed
+    return tuple(typed) if typed else None
 
 
 def parameter(option: Option) -> Parameter:
     """Return the parameter of a function that Typer makes the option from."""
-    setting, values = option.setting, option.setting.values
-    names, about = setting.options(option.name), setting.about
-    if setting.variable:
-        about += f" (Or {setting.variable}.)"
-    if setting.default_in_words:
-        about += rf" [dim]\[default: {setting.default_in_words}][/dim]"
-    what: dict[str, Any] = {"help": about, "metavar": values.metavar, "show_default": False}
-    if not isinstance(values, Flag):
-        what |= {"parser": parser_of(values), "autocompletion": completer_of(values)}
-    if names[0].startswith("-"):
-        info = typer.Option(*names, rich_help_panel=setting.panel or None, **what)
+    declared, values = option.setting, option.setting.values
+    names, about = declared.options(option.name), declared.about
+    if declared.variable:
+        about += f" (Or {declared.variable}.)"
+    if declared.default_in_words:
+        about += rf" [dim]\[default: {declared.default_in_words}][/dim]"
+    keywords: dict[str, Any] = {"help": about, "metavar": values.metavar, "show_default": False}
+    kind: Any = list[str] if declared.repeated else str
+    if isinstance(values, Flag):
+        kind = bool
     else:
-        info = typer.Argument(**what | {"metavar": names[0]})
-    is_required = setting.default is MISSING
-    kind: Any = list[str] if setting.repeated else bool if isinstance(values, Flag) else str
+        keywords |= {"parser": parser_of(values), "autocompletion": completer_of(values)}
+    if names[0].startswith("-"):
+        info = typer.Option(*names, rich_help_panel=declared.panel or None, **keywords)
+    else:
+        keywords["metavar"] = names[0]
+        info = typer.Argument(**keywords)
+    is_required = declared.default is MISSING
     annotation: Any = Annotated[kind if is_required else kind | None, info]
     default = Parameter.empty if is_required else None
     return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -270,11 +272,12 @@ def parser_of(values: Values, variable: str | None = None) -> Callable[[Any], An
     """
 
     def parse(typed: Any) -> Any:
-        with suppress(ValueError):
+        try:
             return values.plain(values.read(typed))
-        several = "; 'charrnn sweep --try' compares several" if "," in str(typed) else ""
-        what = not_one_of(typed, values.allowed) + several
-        raise typer.BadParameter(what, param_hint=variable)
+        except ValueError:
+            several = "; 'charrnn sweep --try' compares several" if "," in str(typed) else ""
+            what = not_one_of(typed, values.allowed) + several
+            raise typer.BadParameter(what, param_hint=variable) from None
 
     return parse
 
@@ -303,6 +306,7 @@ Context = Any  # of Click
 # Typer carries Click under a name that changes from version to version: Click is never imported.
 USAGE_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]
 SHORT_EXAMPLES = 2  # of a command
+END_OF_CLAUSE = re.compile(r"[.,:;]? \[|[.,:;] |\.$")
 
 COMMANDS = {
     "train": "Train a network on a corpus.",
@@ -323,9 +327,11 @@ def main(args: Sequence[str]) -> None:
     """Run a command line. Errors come out as exceptions, but wrong usage, which Typer explains."""
     if "_CHARRNN_COMPLETE" in os.environ:
         program().main(args=list(args), prog_name="charrnn")  # exits
-    is_command = bool(args) and args[0] in COMMANDS
-    command = load(args[0]) if is_command else program()
-    name, words = (f"charrnn {args[0]}", args[1:]) if is_command else ("charrnn", args)
+    command: Any
+    if args and args[0] in COMMANDS:
+        command, name, words = load(args[0]), f"charrnn {args[0]}", args[1:]
+    else:
+        command, name, words = program(), "charrnn", args
     try:  # not through main() of Typer, which handles Ctrl-C and closed pipes in its own way
         with command.make_context(name, list(words), obj={"args": words}) as ctx:
             command.invoke(ctx)
@@ -334,7 +340,7 @@ def main(args: Sequence[str]) -> None:
     except USAGE_ERROR as error:
         from typer.rich_utils import rich_format_error
 
-        vars(error)["message"] = visible(getattr(error, "message", ""))
+        vars(error)["message"] = visible(getattr(error, "message", ""))  # for a terminal
         rich_format_error(cast(Any, error))
         raise SystemExit(USAGE) from None
 
@@ -405,18 +411,8 @@ def in_short(params: Sequence[Any]) -> list[Any]:
     """Return the parameters of the first panel, each with the first clause of its help."""
     short = [copy(param) for param in params if not getattr(param, "rich_help_panel", None)]
     for param in short:
-        param.help = re.split(r"[.,:;]? \[|[.,:;] |\.$", param.help or "")[0]
+        param.help = END_OF_CLAUSE.split(param.help or "")[0]
     return [param for param in short if "completion" not in param.name]
-
-
-def print_examples(lines: Sequence[str]) -> None:
-    """Print commands, with their comments dim."""
-    from rich.console import Console as Rich
-    from rich.text import Text
-
-    console = Rich(highlight=False, soft_wrap=True)
-    for line in lines:
-        console.print(Text(f"  {line}".rstrip(), "dim" if line.startswith("#") else ""))
 
 
 class Command(Page, TyperCommand):
@@ -425,24 +421,28 @@ class Command(Page, TyperCommand):
     def get_params(self, ctx: Context) -> list[Any]:
         params = super().get_params(ctx)
         for param in params:
-            # Typer since 0.25 calls this method; another Typer is left alone.
+            # Typer since 0.25 asks for an object with ``coerce``; another Typer is left alone.
             if hasattr(param, "get_runtime_param") and hasattr(param, "type_descriptor"):
-                parse = param.type_descriptor.parameter_info.parser or (lambda value: value)
-                parser = SimpleNamespace(coerce=partial(coerce, parse))
-                param.get_runtime_param = lambda parser=parser: parser
+                param.get_runtime_param = partial(Parser, param.type_descriptor.parameter_info)
         return params
 
 
-def coerce(parse: Callable[[Any], Any], value: Any, param: Any, ctx: Any) -> Any:
-    """Return the parsed value, or a tuple for an option that can be repeated."""
-    if param.multiple or param.nargs == -1:
-        return tuple(parse(item) for item in value or ())
-    return None if value is None else parse(value)
+class Parser:
+    """Parses the values of an option."""
+
+    def __init__(self, info: Any) -> None:
+        self.parse = info.parser or (lambda value: value)
+
+    def coerce(self, value: Any, param: Any, ctx: Context) -> Any:
+        """Return the parsed value, or a tuple for an option that can be repeated."""
+        if param.multiple or param.nargs == -1:
+            return tuple(self.parse(item) for item in value or ())
+        return None if value is None else self.parse(value)
 
 
 class Commands(Page, TyperGroup):
     """All commands, each with its line of help; completion needs the options of one."""
 
     def get_command(self, ctx: Context, cmd_name: str) -> Any:
-        is_known = ctx.resilient_parsing and cmd_name in COMMANDS
-        return load(cmd_name) if is_known else super().get_command(ctx, cmd_name)
+        is_completing = ctx.resilient_parsing and cmd_name in COMMANDS
+        return load(cmd_name) if is_completing else super().get_command(ctx, cmd_name)

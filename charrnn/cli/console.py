@@ -220,6 +220,16 @@ def json_line(name: str, fields: Mapping[str, object]) -> Visible:
         return visible_json(ENCODER.encode(finite))
 
 
+def print_examples(lines: Sequence[str]) -> None:
+    """Print commands, with their comments dim."""
+    from rich.console import Console as Rich
+    from rich.text import Text
+
+    output = Rich(highlight=False, soft_wrap=True)
+    for line in lines:
+        output.print(Text(f"  {line}".rstrip(), "dim" if line.startswith("#") else ""))
+
+
 def prepare() -> None:
     """Make stdout UTF-8 with plain newlines, in every locale; a closed stream leads nowhere."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):

@@ -68,10 +68,7 @@ class Threshold(Values):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    FIRST = (
-        *("sources", "held_out", "per_example", "top", "above", "per_char", "baselines", "use"),
-        "models",
-    )
+    FIRST = "sources held_out per_example top above per_char baselines use models"
     sources: tuple[str, ...] = app.sources_option(
         "TEXT",
         "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"

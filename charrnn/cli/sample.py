@@ -54,10 +54,7 @@ SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    FIRST = (
-        *("count", "temperatures", "prime", "seed", "novel", "unique", "shortest", "longest"),
-        *("best", "models"),
-    )
+    FIRST = "count temperatures prime seed novel unique shortest longest best models"
     count: int = setting(COUNT, "Draw this many samples.", default=1, names=("-n", "--count"))
     temperatures: tuple[float, ...] = setting(
         TEMPERATURE,

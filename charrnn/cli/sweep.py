@@ -75,7 +75,7 @@ class Seeds(Values):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
-    FIRST = ("sources", "tried", "seeds", "output", "resume", "cores", "scheduler", "dry_run")
+    FIRST = "sources tried seeds output resume cores scheduler dry_run"
 
     sources: tuple[str, ...] = app.sources_option(
         "CORPUS", "Files to train on, as for charrnn train.", is_required=True

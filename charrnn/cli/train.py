@@ -42,7 +42,7 @@ from charrnn.cli.console import (
     entries,
     option_for,
 )
-from charrnn.default_settings import Fitted, Whole, setting
+from charrnn.default_settings import AUTOMATIC, Fitted, Whole, setting
 from charrnn.errors import SettingError, in_words
 from charrnn.system import CORPORA, Visible, available
 
@@ -52,25 +52,22 @@ if TYPE_CHECKING:
     from charrnn.model_contents import Checkpoint
     from charrnn.scores import Difference
 
-DOUBTS = {  # why a list may be messy, or its loss misleading
+WARNING_TEXTS = {  # why a list may be messy, or its loss misleading
     "few examples": "only {count:,} to train on: see --examples",
     "untidy": "of {of:,} lines, {what}: add --tidy",
     "repeated": "{count:,} of {of:,} held-out texts are also trained on: the loss is too low",
     "header": "the first line may be a heading: add --column {column}",
 }
 TABLE = "{count:,} of {of:,} lines look like rows of a table: add --column {column}"
-WARNINGS = 2  # on the screen; a dry run shows all
-ABOUT = 25  # columns of what a command is for
-SHORT = 40  # characters of an example: thirty of them fit on a screen
-QUICK = 1 << 31  # multiplications, about a second: held-out text that is scored after a signal
+MOST_WARNINGS = 2  # on the screen; a dry run shows all
+ABOUT_WIDTH = 25  # columns of what a command is for
+SHORT_EXAMPLE = 40  # characters of one: thirty of them fit on a screen
+QUICK_WORK = 1 << 31  # multiplications, about a second: held-out text that is scored after a signal
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
-    FIRST = (
-        *("sources", "minutes", "epochs", "cell", "hidden", "layers", "counts", "start_from"),
-        *("seed", "resume", "force"),
-    )
+    FIRST = "sources minutes epochs cell hidden layers counts start_from seed resume force"
     model: Path = app.model_option("The model file to write.", values=File())
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")
     force: bool = flag("Replace an existing model file.")
@@ -130,7 +127,7 @@ def run(options: Options, console: Console) -> None:
                     console.note("        ended early: the last check-ups were no better")
                 saver.save()
             work = len(training.corpus.held_out.ids) * len(checkpoint.state.parameters.flat)
-            if not stop.requested or work <= QUICK:
+            if not stop.requested or work <= QUICK_WORK:
                 training.measure()
                 saver.save()
     if options.as_json:
@@ -183,9 +180,9 @@ def begin_run(options: Options, console: Console) -> Training:
     wanted = runs.configure(options.learning, model)
     known = "" if model is None else model.vocabulary.characters
     corpus, cutting = options.read(known, console)
-    learned = () if start is None else start.corpus.sources
+    old_sources = () if start is None else start.corpus.sources
     config = fit_settings(wanted, corpus, model)  # to measure the speed that ``begin`` needs
-    warnings, speed = examine(corpus, config, learned, options, console)
+    warnings, speed = examine(corpus, config, old_sources, options, console)
     return Training(corpus, runs.begin(corpus, cutting, wanted, model, speed), warnings, speed)
 
 
@@ -201,22 +198,22 @@ def resume_run(options: Options, console: Console) -> Training:
 
 
 def examine(
-    corpus: Corpus, config: Fitted, learned: Iterable[str], options: Options, console: Console
+    corpus: Corpus, config: Fitted, old_sources: Iterable[str], options: Options, console: Console
 ) -> tuple[list[Warned], float]:
     """Show the corpus, check the memory, and return warnings and characters a second.
 
-    ``learned`` are the files of --from. The speed is 0 if nobody asks for it.
+    ``old_sources`` are the files of --from. The speed is 0 if nobody asks for it.
     """
-    from charrnn.corpus import warnings
+    from charrnn.corpus import find_warnings
     from charrnn.runs import characters_per_second
     from charrnn.settings_for_corpus import check_memory, memory_bytes
 
-    doubts = warnings(corpus)
-    say(corpus_entries(corpus, doubts, learned, options), options, console)
+    warned = find_warnings(corpus)
+    say(corpus_entries(corpus, warned, old_sources, options), options, console)
     check_memory(memory_bytes(config, corpus), available())
     if console.quiet and config.minutes is None and not options.dry_run:
-        return doubts, 0.0  # the trial takes a quarter of a second
-    return doubts, characters_per_second(config, corpus)
+        return warned, 0.0  # the trial takes a quarter of a second
+    return warned, characters_per_second(config, corpus)
 
 
 def read_again(options: Options, console: Console, checkpoint: Checkpoint) -> Corpus:
@@ -237,9 +234,9 @@ def say(rows: Iterable[Entry], options: Options, console: Console) -> None:
 
 
 def corpus_entries(
-    corpus: Corpus, doubts: list[Warned], learned: Iterable[str], options: Options
+    corpus: Corpus, warned: list[Warned], old_sources: Iterable[str], options: Options
 ) -> Iterator[Entry]:
-    """Yield a line about the corpus, and warnings; ``learned`` are the files of --from."""
+    """Yield a line about the corpus, and warnings; ``old_sources`` are the files of --from."""
     train, held_out, example = corpus.train, corpus.held_out, corpus.examples_are.removesuffix("s")
     names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
     size = f"{count(len(train), example)}, {count(train.characters, 'character')}"
@@ -250,13 +247,13 @@ def corpus_entries(
         examples = [f"{line} -> {tidy}" for line, tidy in corpus.tidied.examples]
         yield "tidy", "; ".join([corpus.tidied.in_words(), *examples])
     lines = []
-    for doubt in doubts:
-        words = DOUBTS.get(doubt.kind, TABLE)
-        lines.append(words.format(**asdict(doubt), column=shlex.quote(doubt.what)))
-    shared_files = {*map(os.path.realpath, corpus.sources)} & {*map(os.path.realpath, learned)}
+    for warning in warned:
+        words = WARNING_TEXTS.get(warning.kind, TABLE)
+        lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))
+    shared_files = {*map(os.path.realpath, corpus.sources)} & {*map(os.path.realpath, old_sources)}
     if shared_files and not corpus.valid:
         lines.append(f"{options.start_from} may know what is held out: add --valid FILE")
-    yield from (("  !", line) for line in (lines if options.dry_run else lines[:WARNINGS]))
+    yield from (("  !", line) for line in (lines if options.dry_run else lines[:MOST_WARNINGS]))
 
 
 def network_entry(training: Training, options: Options) -> Entry:
@@ -265,7 +262,7 @@ def network_entry(training: Training, options: Options) -> Entry:
 
     state, c, seconds = training.checkpoint.state, training.checkpoint.config, training.seconds_left
     words = f"{c.layers} x {c.hidden:,} {c.cell}, {len(state.parameters.flat):,} parameters, "
-    words += "at most " if c.patience == 0 else ""
+    words += "at most " if c.patience == AUTOMATIC else ""
     words += count(c.minutes or 0, "minute") if c.epochs == FOREVER else count(c.epochs, "epoch")
     words += f", resumed at step {state.step:,}" if options.resume else ""
     return "network", words + (f", about {clock(seconds)}" if seconds else "")
@@ -322,15 +319,15 @@ def summary(training: Training) -> list[str]:
         why = "nothing is held out" if nothing else "there was no check-up"
         return [f"{why}, so the loss on new text is not known"]
     best_at = training.share * state.best.step / state.step  # of the whole run
-    where, network, part = f"best at {100 * best_at:.0f} %", "", "network"
+    where, prefix, use = f"best at {100 * best_at:.0f} %", "", "network"
     if "both" in training.scores:
-        where, network, part = "with counts", f"network {loss:.3f}, ", "both"
+        where, prefix, use = "with counts", f"network {loss:.3f}, ", "both"
         loss = training.scores["both"].nats_per_character
     lines = [f"held-out loss {loss:.3f} nats ({in_bits(loss)} bits) per character, {where}"]
     if training.baselines:
         counting = min(baseline.nats_per_character for baseline in training.baselines)
-        words = apart_in_words(loss - counting, training.differences.get(part))
-        lines.append(f"{network}counting {counting:.3f}: {words}")
+        words = apart_in_words(loss - counting, training.differences.get(use))
+        lines.append(f"{prefix}counting {counting:.3f}: {words}")
     return lines
 
 
@@ -355,14 +352,14 @@ def show_next(training: Training, options: Options, console: Console) -> None:
         console.note(f"saved at step {state.step:,}; to resume: {line}")
         return
     lines = {options.line("sample"): "a new text"}
-    if corpus.train.characters < SHORT * len(corpus.train):
+    if corpus.train.characters < SHORT_EXAMPLE * len(corpus.train):
         words = f"thirty good {corpus.examples_are}"
         lines = {options.line("sample", "-n", "30", "--best"): words}
     stem = Path(corpus.sources[0]).name.partition(".")[0]
     page = f"{stem if stem.isidentifier() else options.model.stem}.html"
     lines[options.line("export", page)] = "a page for a friend"
-    apart = training.differences.get("network")
-    is_near = apart is not None and (apart.nats_per_character > 0 or apart.may_be_chance)
+    difference = training.differences.get("network")
+    is_near = difference and (difference.nats_per_character > 0 or difference.may_be_chance)
     room, label = console.err.window - INDENT - 1, "next"
     if is_near and not c.counts and c.ends in MIXABLE_HEADS and not options.resume:
         line = shlex.join(["charrnn", *sys.argv[1:], "--counts"])
@@ -370,6 +367,6 @@ def show_next(training: Training, options: Options, console: Console) -> None:
         lines[line] = "lower loss, with counting"
     width = max(map(len, lines)) + 2
     for line, about in lines.items():
-        shown = f"{line:{width}}{about}" if width + ABOUT <= room else line
+        shown = f"{line:{width}}{about}" if width + ABOUT_WIDTH <= room else line
         console.note(f"{label:{INDENT}}{shown}")
         label = ""
