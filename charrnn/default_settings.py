@@ -328,7 +328,7 @@ class TrainConfig(Checked):
     check_every: int | None = learning(
         COUNT,
         "Measure the held-out loss after every N steps (a check-up).",
-        default_in_words="about 40 check-ups in a run",
+        default_in_words="up to 40 check-ups in a run",
     )
     seed: int = learning(
         SEED, "Set the seed of random numbers. The same seed gives the same model file.", 0
