@@ -53,7 +53,7 @@ PathName = str | os.PathLike[str]
 Arrays = dict[str, NDArray[Any]]
 Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 JSON_MEMBER: Final = "charrnn.json"
 ZIP_HEADER: Final = 30  # bytes before the name of the first member
 MOST: Final = 1 << 62  # no number of the facts is larger
@@ -277,7 +277,7 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     version = built(int, document["format"])
     if version != FORMAT:
         newer = f"a newer charrnn: format {version} is unknown"
-        age = newer if version > FORMAT else "charrnn 0.2 or older; train again"
+        age = newer if version > FORMAT else "an older charrnn; train again"
         raise errors.ModelFileError(f"{name} was written by {age}")
     facts, hints = document["facts"], get_type_hints(Trained)
     vocabulary = built(Vocabulary, facts.pop("vocabulary"))

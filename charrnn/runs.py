@@ -62,9 +62,7 @@ from charrnn.training.loop import train as train_steps
 
 LEAVE_OUT = "Leave it out to resume, or train into another file with [path]."
 SAVE_INTERVAL = 2.0  # seconds between two saves, at least
-SAVE_COST_FACTOR = (
-    50  # times the duration of a save until the next: saving takes at most 2% of the time
-)
+SAVE_COST_FACTOR = 50  # durations of a save until the next: saving takes 2% of the time
 RETRY_INTERVAL = 60.0  # seconds after a save that failed
 TRIAL = 0.25  # seconds for measuring the speed of this machine
 TRAINED_PER_SCORED_AT_END = 10  # symbols of a run, for each held-out symbol scored at its end
@@ -168,7 +166,7 @@ def begin(
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     """Measure the speed of training by a few steps, as in the middle of the run."""
     processes = min(config.parts, cores_for(config.cores))
-    config = replace(config, cores=1)  # retyped would take longer to start
+    config = replace(config, cores=1)  # others would take longer to start
     state = start(corpus, config)
     state.characters = config.epochs * len(corpus.train.ids) // 2  # noise as in mid-run
     rates: list[float] = []
@@ -278,7 +276,7 @@ def raise_limits(
     """
     old = asdict(config)
     raised = {name: typed[name] for name in LIMITS if name in typed}
-    retyped = {name: typed[name] for name in typed if name in old and name not in LIMITS}
+    retyped = {name: typed[name] for name in old if name in typed and name not in LIMITS}
     retyped.pop("cores", None)  # may change: parts decide the numbers
     check_patience(raised.get("patience"), len(corpus.held_out))
     check_agreement(path, settings_to_show(config), raised, LEAVE_OUT, may_rise=LIMITS)

@@ -400,8 +400,8 @@ class Difference(NamedTuple):
     @property
     def may_be_chance(self) -> bool:
         """Return True if this is within two standard errors, or if these are unknown."""
-        error = self.standard_error
-        return math.isnan(error) or abs(self.nats_per_character) <= CLEAR_ERRORS * error
+        is_clear = abs(self.nats_per_character) > CLEAR_ERRORS * self.standard_error
+        return not is_clear  # NaN is not clear
 
 
 def json_of(difference: Difference | None) -> dict[str, float]:

@@ -134,7 +134,8 @@ def serve(file: int) -> None:
             if not isinstance(error, CharrnnError):
                 error.add_note(traceback.format_exc())  # a pipe drops tracebacks
             failure = error
-        pipe.send((result, failure))
+        with suppress(OSError):  # the parent has ended
+            pipe.send((result, failure))
 
 
 def _receive(pipe: Connection, received: SimpleQueue[Any]) -> None:
@@ -142,8 +143,11 @@ def _receive(pipe: Connection, received: SimpleQueue[Any]) -> None:
     try:
         while True:
             received.put(pipe.recv())
-    finally:
+    except (EOFError, OSError):
         os._exit(0)
+    except BaseException:  # such as a function that this process cannot import
+        traceback.print_exc()
+        os._exit(1)
 
 
 @contextmanager

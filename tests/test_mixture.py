@@ -98,10 +98,10 @@ def test_each_half_has_the_exponents_of_the_other_in_any_groups() -> None:
         np.testing.assert_allclose(whole.nats[place], score_texts(half, texts).nats[place])
 
 
-def test_the_parts_are_the_scores_of_each_alone() -> None:
-    parts, _ = score_ids(predictor(), text(6, 400))
-    assert [*parts] == ["network", "counts", "both"]
-    for use, nats in parts.items():
+def test_the_uses_are_the_scores_of_each_alone() -> None:
+    uses, _ = score_ids(predictor(), text(6, 400))
+    assert [*uses] == ["network", "counts", "both"]
+    for use, nats in uses.items():
         np.testing.assert_allclose(score_ids(predictor(use=use), text(6, 400))[0][use], nats)
 
 

@@ -147,8 +147,8 @@ def test_fault_11_a_forged_file_is_refused(saved: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda d, _: d.update(format=3), "written by charrnn 0.2 or older; train again"),
-        (lambda d, _: d.update(format=5), "newer charrnn: format 5"),
+        (lambda d, _: d.update(format=4), "written by an older charrnn; train again"),
+        (lambda d, _: d.update(format=6), "newer charrnn: format 6"),
     ],
 )
 def test_fault_12_a_file_of_another_version_says_so(

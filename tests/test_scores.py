@@ -177,8 +177,8 @@ def test_a_text_has_the_same_score_alone_and_among_others(
         alone = score_texts(predictor, texts()[i : i + 1], ranking=True)
         for other, j in ((group, i), (backwards, 999 - i)):
             at = other.of_text(j)
-            for part, nats in alone.nats_by_use.items():
-                np.testing.assert_allclose(other.nats_by_use[part][at], nats, rtol=0, atol=1e-9)
+            for use, nats in alone.nats_by_use.items():
+                np.testing.assert_allclose(other.nats_by_use[use][at], nats, rtol=0, atol=1e-9)
             assert other.ranks is not None
             np.testing.assert_array_equal(other.ranks[at], alone.ranks)
     score, of_each = total_score(group), sum(score_per_text(group), Score())
@@ -228,9 +228,9 @@ def test_stretches_are_one_pass(
     assert ranks is not None
     assert same_ranks is not None
     assert np.count_nonzero(ranks != same_ranks) < 1e-4 * size
-    for part, nats in whole.items():
-        assert cut[part].mean() == pytest.approx(nats.mean(), abs=1e-6)
-        np.testing.assert_allclose(cut[part], nats, rtol=0, atol=1e-3)
+    for use, nats in whole.items():
+        assert cut[use].mean() == pytest.approx(nats.mean(), abs=1e-6)
+        np.testing.assert_allclose(cut[use], nats, rtol=0, atol=1e-3)
 
 
 def test_groups_that_are_joined_are_one_group() -> None:

@@ -173,6 +173,25 @@ def test_a_worker_ends_in_the_midst_of_its_work_when_its_pipe_closes() -> None:
         end_children([(process, pipe)])
 
 
+def test_a_worker_whose_pipe_closes_while_it_sends_says_nothing(capfd: Any) -> None:
+    for _ in range(4):
+        process, pipe = start_child("charrnn.workers:serve")
+        pipe.send(1 << 26)
+        pipe.send((die_while_sending, 0))
+        assert pipe.poll(PATIENCE)  # the result has begun to come
+        pipe.close()
+        assert process.wait(PATIENCE / 2) == 0
+    assert capfd.readouterr().err == ""
+
+
+def test_a_worker_that_cannot_read_a_group_says_why(capfd: Any) -> None:
+    process, pipe = start_child("charrnn.workers:serve")
+    pipe.send_bytes(b"cno_such_module\nname\n.")
+    assert process.wait(PATIENCE / 2) == 1
+    end_children([(process, pipe)])
+    assert "no_such_module" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
 def test_workers_end_with_a_script(tmp_path: Path, number: signal.Signals, kills: int) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)

@@ -42,7 +42,7 @@ class Training:
     speed: float  # characters a second, in a short trial; 0 if that was not made
     baselines: list[Baseline] = field(default_factory=list)  # none if nothing is held out
     stopped: Ending = "interrupted"
-    scores: dict[str, Score] = field(default_factory=dict)  # on all held-out text, by part
+    scores: dict[str, Score] = field(default_factory=dict)  # on all held-out text, by use
     differences: dict[str, Difference | None] = field(default_factory=dict)  # from counting
     seconds: float = 0.0  # of this part of the run
     characters: int = 0
