@@ -190,8 +190,8 @@ def makes_sense(kind: Any, value: Any) -> bool:
     return type(value) is kind and (kind is not int or 0 <= value <= MOST)
 
 
-def layout(config: Fitted, architecture: Architecture, counted: int | None, slim: bool) -> Layout:
-    """Return the shape and the type of each array in a file with these facts."""
+def layout(config: Fitted, architecture: Architecture, size: int | None, slim: bool) -> Layout:
+    """Return shape and type of each array in a file with these facts; ``size`` is of counts."""
     single = np.dtype("<f4")
     matrix = np.dtype("<f2") if slim else single
     arrays: Layout = {
@@ -204,8 +204,8 @@ def layout(config: Fitted, architecture: Architecture, counted: int | None, slim
             arrays[name] = (architecture.parameter_count,), single
         for name in architecture.state_names:
             arrays[f"lane.{name}"] = (config.batch, config.hidden), single
-    if counted is not None:  # the number K is a break between two pieces of text
-        arrays["counted"] = (counted,), np.min_scalar_type(architecture.symbols).newbyteorder("<")
+    if size is not None:  # the number K is a break between two pieces of text
+        arrays["counted"] = (size,), np.min_scalar_type(architecture.symbols).newbyteorder("<")
     return arrays
 
 
@@ -339,11 +339,11 @@ def save_slim(path: PathName, trained: Trained) -> None:
     write(path, replace(trained, counters=counters, corpus=record, history=[], slim=True), {})
 
 
-def text_of_facts(trained: Trained, counted: int | None) -> str:
+def text_of_facts(trained: Trained, size: int | None) -> str:
     """Return the facts of a file as JSON, all but what no byte depends on."""
     settings = asdict(trained.config)
     del settings["cores"]  # any number of processes writes the same bytes
-    facts = vars(trained) | {"counted": counted, "vocabulary": trained.model.vocabulary}
+    facts = vars(trained) | {"counted": size, "vocabulary": trained.model.vocabulary}
     del facts["model"], facts["config"]
     facts["settings"] = settings
     document, compact = {"facts": facts, "format": FORMAT}, (",", ":")

@@ -215,10 +215,10 @@ class Costs:
         last_warm, steps = int(warm_up.max()), np.arange(int(stretches.size[0]))
         rising = stretches.size[::-1]
         longer = len(place) - np.searchsorted(rising, steps, "right")  # lanes of more than t steps
-        for t, lanes in enumerate(longer.tolist()):
-            if lanes < len(place):
-                place, warm_up = place[:lanes], warm_up[:lanes]
-                state = [h[:lanes] for h in state]
+        for t, lane_count in enumerate(longer.tolist()):
+            if lane_count < len(place):
+                place, warm_up = place[:lane_count], warm_up[:lane_count]
+                state = [h[:lane_count] for h in state]
             predictor.step(self.flat[place], state, self.exponents[:, place])
             # Once no lane warms up, all rows count: a slice copies nothing.
             rows = np.flatnonzero(warm_up <= t) if t < last_warm else slice(None)
@@ -276,7 +276,7 @@ def add_novelty(
 
 BITS: Final = 1 / math.log(2)  # in a nat
 LARGEST_NATS: Final = 709.0  # whose perplexity is still a float
-BLOCK: Final = 256  # symbols, at most, of the units of long examples
+LONGEST_UNIT: Final = 256  # symbols of a unit, where long examples are cut
 FEW_EXAMPLES: Final = 30  # with fewer, long ones are cut
 ENOUGH_EXAMPLES: Final = 20  # held out, from which the oddest is known
 CLEAR_ERRORS: Final = 2.0  # standard errors from which a difference is clear
@@ -419,7 +419,7 @@ def difference_of(
         return Difference(math.nan, math.nan)
     is_last = ids == END  # of a unit
     if np.count_nonzero(is_last) < FEW_EXAMPLES:
-        is_last = is_last | (np.arange(len(ids)) % BLOCK == BLOCK - 1)
+        is_last = is_last | (np.arange(len(ids)) % LONGEST_UNIT == LONGEST_UNIT - 1)
     is_last[-1] = True
     stops = np.flatnonzero(is_last) + 1
     starts = np.append(0, stops[:-1])

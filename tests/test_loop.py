@@ -19,7 +19,7 @@ from charrnn.network import Array
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.runs import fit, resume, train
 from charrnn.settings_for_corpus import take_sizes
-from charrnn.training.batches import WARM_UP, excerpt_of
+from charrnn.training.batches import EXCERPT_WARM_UP, excerpt_of
 from charrnn.training.loop import (
     AVERAGED,
     Checkup,
@@ -102,9 +102,9 @@ def test_where_a_stretch_follows_another_its_first_symbols_do_not_count() -> Non
     joints = np.flatnonzero(np.diff(examples.ids.astype(np.int64)) != 1) + 1
     assert len(joints) == 15
     for joint in joints:
-        assert not counted[joint : joint + WARM_UP].any()
+        assert not counted[joint : joint + EXCERPT_WARM_UP].any()
         assert counted[joint - 1]
-    assert (~counted).sum() == 15 * WARM_UP
+    assert (~counted).sum() == 15 * EXCERPT_WARM_UP
 
 
 def test_however_few_symbols_are_looked_at_there_is_one_that_counts() -> None:

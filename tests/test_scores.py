@@ -16,7 +16,7 @@ from charrnn.mixture import MIXABLE_HEADS, Predictor, combine
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
 from charrnn.scores import (
     BITS,
-    BLOCK,
+    LONGEST_UNIT,
     Mean,
     Score,
     difference_of,
@@ -115,7 +115,7 @@ def test_the_standard_error_is_that_of_a_mean_over_examples() -> None:
 
 
 def test_a_long_example_is_cut_into_blocks_and_one_unit_has_no_error() -> None:
-    ids, nats = np.full(1024, 2, np.uint8), np.repeat([0.0, 1.0, 2.0, 3.0], BLOCK)
+    ids, nats = np.full(1024, 2, np.uint8), np.repeat([0.0, 1.0, 2.0, 3.0], LONGEST_UNIT)
     assert difference_of(ids, nats, 0 * nats).standard_error == pytest.approx(1.25**0.5 / 3**0.5)
     assert math.isnan(difference_of(ids[:9], nats[:9], 0 * nats[:9]).standard_error)
     assert math.isnan(difference_of(ids[:0], nats[:0], nats[:0]).nats_per_character)

@@ -94,7 +94,7 @@ def group(config: type, *only: str, **changes: Any) -> Any:
     return field(default_factory=dict, metadata={"group": (config, only, changes)})
 
 
-def as_in(config: type, name: str, **changes: Any) -> Any:
+def field_of(config: type, name: str, **changes: Any) -> Any:
     """Return a field for one setting of a configuration; None if it is not typed."""
     declared = replace(settings_of(config)[name], default=None, **changes)
     return field(default=None, metadata={"setting": declared})
@@ -123,7 +123,7 @@ def use_option() -> Any:
 
 
 def cores_option(**changes: Any) -> Any:
-    return as_in(TrainConfig, "cores", panel=WORKERS, **changes)
+    return field_of(TrainConfig, "cores", panel=WORKERS, **changes)
 
 
 def scheduler_option() -> Any:
@@ -200,9 +200,9 @@ def options_of(kind: type[CommandOptions]) -> Iterator[Option]:
             options[declared.name] = Option(declared.name, declared.metadata["setting"], "")
             continue
         config, only, changes = declared.metadata["group"]
-        for name, of_group in settings_of(config).items():
+        for name, grouped in settings_of(config).items():
             if not only or name in only:
-                options[name] = Option(name, replace(of_group, **changes), declared.name)
+                options[name] = Option(name, replace(grouped, **changes), declared.name)
     # A setting without names is none of the command line.
     options = {name: option for name, option in options.items() if option.setting.names != ()}
     for name in kind.FIRST.split() or list(options):

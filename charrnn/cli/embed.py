@@ -39,7 +39,7 @@ class Options(CommandOptions):
     sources: tuple[str, ...] = app.sources_option(
         "TEXT", "Files to read, or - for standard input. Default: the held-out part of the corpus."
     )
-    examples: str | None = app.as_in(CorpusConfig, "examples", default_in_words="as in training")
+    examples: str | None = app.field_of(CorpusConfig, "examples", default_in_words="as in training")
     model: Path = app.model_option()
     output: Path | None = setting(
         File("FILE.npy", ".npy"),

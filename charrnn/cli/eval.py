@@ -75,7 +75,7 @@ class Options(CommandOptions):
         " the held-out part of the training corpus.",
     )
     held_out: bool = flag("Read the held-out text, even if text is piped in.")
-    examples: str | None = app.as_in(CorpusConfig, "examples", default_in_words="as in training")
+    examples: str | None = app.field_of(CorpusConfig, "examples", default_in_words="as in training")
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     per_example: bool = flag("Show a row for each example, as it is scored.")
     top: int | None = setting(COUNT, "Show the N oddest examples, the most surprising first.")

@@ -253,7 +253,8 @@ def corpus_entries(
     shared_files = {*map(os.path.realpath, corpus.sources)} & {*map(os.path.realpath, old_sources)}
     if shared_files and not corpus.valid:
         lines.append(f"{options.start_from} may know what is held out: add --valid FILE")
-    yield from (("  !", line) for line in (lines if options.dry_run else lines[:MOST_WARNINGS]))
+    shown = lines if options.dry_run else lines[:MOST_WARNINGS]
+    yield from (("  !", line) for line in shown)
 
 
 def network_entry(training: Training, options: Options) -> Entry:

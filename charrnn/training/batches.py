@@ -115,7 +115,7 @@ class Epoch:
 
 STRETCHES = 16  # taken from texts that are few and long, because some may be easier
 SHORTEST = 1 << 8  # symbols of a stretch
-WARM_UP = 1 << 5  # symbols of a stretch that do not count: their context was not read
+EXCERPT_WARM_UP = 1 << 5  # symbols of a stretch that do not count: their context was not read
 
 Excerpt = tuple[Examples, NDArray[np.bool_]]  # examples to score, and which of their symbols count
 
@@ -133,7 +133,7 @@ def excerpt_of(examples: Examples, most: int) -> Excerpt:
     places = np.linspace(0, total - length, most // length, dtype=np.int64)
     ids = examples.ids[places[:, None] + np.arange(length)].ravel()
     # The stretches lie end to end: a state goes on into the next, whose context it does not know.
-    is_counted = np.tile(np.arange(length) >= WARM_UP, len(places))
+    is_counted = np.tile(np.arange(length) >= EXCERPT_WARM_UP, len(places))
     is_counted[:length] = True  # the first has its context
     return Examples(ids), is_counted
 

@@ -32,7 +32,7 @@ from charrnn.network.parameters import LanguageModel, Parameters, architecture_o
 from charrnn.network.through_time import State, Window
 from charrnn.scores import Score, score_ids, tally
 from charrnn.system import WEIGHTS, cores_for
-from charrnn.training.batches import WARM_UP, Epoch, Excerpt, Noise, OwnInputs, excerpt_of
+from charrnn.training.batches import EXCERPT_WARM_UP, Epoch, Excerpt, Noise, OwnInputs, excerpt_of
 from charrnn.training.processes import BatchSize, SharedBatch
 
 # The optimisers: m and v are their moments
@@ -423,7 +423,9 @@ class Learner:
         average = Parameters(self.state.parameters.architecture, self.state.average)
         model = LanguageModel(average, self.corpus.vocabulary)
         predictor = Predictor([model], dtype=np.float32)
-        nats, _ = score_ids(predictor, examples.ids, stretch=CHECKUP_STRETCH, warm_up=WARM_UP)
+        nats, _ = score_ids(
+            predictor, examples.ids, stretch=CHECKUP_STRETCH, warm_up=EXCERPT_WARM_UP
+        )
         return tally(examples.ids[counted], nats["network"][counted])
 
     def check_divergence(self, nats_per_character: float, norm: float = 0.0) -> None:
