@@ -124,7 +124,7 @@ def keep_old(path: PathName) -> str | None:
                 except OSError:  # the filesystem has no links
                     shutil.copyfile(target, old)
                 break
-            if old.samefile(target):  # a run was killed before it saved
+            if os.path.exists(old) and old.samefile(target):  # a run was killed before it saved
                 break
         return os.path.join(os.path.dirname(path), old.name)
 

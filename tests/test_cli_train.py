@@ -244,6 +244,15 @@ def test_a_second_training_keeps_the_old_model(program: Program) -> None:
     assert not (program / "model.3.npz").exists()
 
 
+@pytest.mark.parametrize("target", ["nowhere", "model.1.npz"])
+def test_a_link_that_leads_nowhere_keeps_its_name(program: Program, target: str) -> None:
+    saved_by(program)
+    (program / "model.1.npz").symlink_to(target)
+    ran = program.run("train", "names.txt", *BRIEF)
+    assert "the old model is model.2.npz now\n" in ran.err
+    assert (program / "model.1.npz").is_symlink()
+
+
 def test_a_model_to_start_from_lends_sizes_and_parameters(program: Program) -> None:
     summary_of(program, "-m", "old.npz", "--hidden", "7")
     program.write("mine.txt", "anna\nzoë\nbob\n" * 9)

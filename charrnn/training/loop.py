@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -240,8 +241,9 @@ def ending_at(
     if config.minutes is not None and minutes >= config.minutes:
         return "minutes"
     if config.patience is not None and best_step is not None:
-        after_best = sum(row["step"] > best_step for row in history)
-        until_best = len(history) - after_best
+        # Called at each step, so a long history is not counted row by row.
+        until_best = bisect_right(history, best_step, key=lambda row: int(row["step"]))
+        after_best = len(history) - until_best
         automatic = max(until_best // 4, FEWEST_BEFORE_STOP - until_best)
         patience = automatic if config.patience == AUTOMATIC else config.patience
         return "patience" if after_best >= patience else None
@@ -373,7 +375,7 @@ class Learner:
         return lr
 
     def finish_window(self, window: Window, nats: float) -> None:
-        """Count the targets of a window. The last one ends the epoch, and clears the states."""
+        """Count the targets of a window. The last window ends the epoch, and clears the states."""
         state = self.state
         state.characters += window.count
         state.nats += nats
