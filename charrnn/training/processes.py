@@ -49,20 +49,20 @@ class Part:
         self.p = Parameters(a, memory["p"])
         self.gradient = Parameters(a, memory["gradients"][number])
 
-    def compute(self, steps: int) -> None:
-        """Compute the gradient of these lanes from the memory; leave loss and states there."""
+    def read(self, steps: int) -> tuple[Window, Masks | None]:
+        """Take the states of these lanes from the memory; return their window and masks."""
         memory, lanes = self.memory, self.slice
         copy(memory["states"][:, lanes], self.states)
         fields = np.ascontiguousarray(memory["window"][:, :steps, lanes])  # of a Window, in order
         x, y, begins, idle, clock, to_come = fields
         # Zeros stand for None. A network without these inputs does not look at clock and to_come.
         window = Window(x, y, begins > 0, idle > 0 if idle.any() else None, clock, to_come)
-        masks = list(memory["masks"][:, :, lanes]) or None
-        memory["nats"][self.number] = self.nats_and_gradient(window, masks)
-        copy(self.states, memory["states"][:, lanes])
+        return window, list(memory["masks"][:, :, lanes]) or None
 
-    def nats_and_gradient(self, window: Window, masks: Masks | None) -> float:
-        return self.unfolded.nats_and_gradient(self.p, window, self.gradient, self.scale, masks)
+    def write(self, nats: float) -> None:
+        """Leave the loss and the states of these lanes in the memory, beside the gradient."""
+        self.memory["nats"][self.number] = nats
+        copy(self.states, self.memory["states"][:, self.slice])
 
 
 class SharedBatch:
@@ -99,7 +99,7 @@ class SharedBatch:
         if len(self.parts) == 1:
             only = self.parts[0]
             copy(states, only.states)
-            nats = only.nats_and_gradient(window, masks)
+            nats = only.unfolded.nats_and_gradient(self.p, window, only.gradient, only.scale, masks)
             copy(only.states, states)
             return nats
         memory, steps = self.memory, len(window.x)
@@ -112,7 +112,9 @@ class SharedBatch:
             for pipe in pipes:
                 pipe.send_bytes(b"%d" % steps)
             for part in self.parts[::processes]:  # process i has the parts i, i + processes, ...
-                part.compute(steps)
+                part_window, part_masks = part.read(steps)
+                inputs = part_window, part.gradient, part.scale, part_masks
+                part.write(part.unfolded.nats_and_gradient(self.p, *inputs))
             for pipe in pipes:
                 pipe.recv_bytes()
         except (EOFError, OSError):
@@ -184,4 +186,6 @@ def serve(pipe_file: int, memory_file: int) -> None:
             pipe.send_bytes(b".")  # ready, or done
             steps = int(pipe.recv_bytes())
             for part in parts:
-                part.compute(steps)
+                window, masks = part.read(steps)
+                inputs = window, part.gradient, part.scale, masks
+                part.write(part.unfolded.nats_and_gradient(part.p, *inputs))
