@@ -166,7 +166,7 @@ def begin(
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     """Measure the speed of training by a few steps, as in the middle of the run."""
     processes = min(config.parts, cores_for(config.cores))
-    config = replace(config, cores=1)  # others would take longer to start
+    config = replace(config, cores=1)  # other processes would take longer to start
     state = start(corpus, config)
     state.characters = config.epochs * len(corpus.train.ids) // 2  # noise as in mid-run
     rates: list[float] = []

@@ -158,8 +158,8 @@ def exponents_of(predictor: Predictor, size: int, split: int | None) -> Array64:
     """
     if split is None:
         return np.repeat(predictor.mixture[:, None], size, 1)
-    on_first, on_second = predictor.halves[0][:, None], predictor.halves[-1][:, None]  # fitted
-    exponents: Array64 = np.where(np.arange(size) < split, on_second, on_first)
+    fitted_on_first, fitted_on_second = predictor.halves[0][:, None], predictor.halves[-1][:, None]
+    exponents: Array64 = np.where(np.arange(size) < split, fitted_on_second, fitted_on_first)
     return exponents
 
 

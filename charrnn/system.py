@@ -274,7 +274,7 @@ def visible_line(text: str) -> Visible:
 
 def visible_json(json_text: str) -> Visible:
     """Return equivalent JSON with the control characters in its strings escaped."""
-    if json_text.isprintable():  # sooner known
+    if json_text.isprintable():  # as nearly all is, and quick to see
         return Visible(json_text)
     return Visible(ANY_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text))
 
