@@ -19,7 +19,7 @@ from charrnn.network import Array
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.runs import fit, resume, train
 from charrnn.settings_for_corpus import take_sizes
-from charrnn.training.batches import EXCERPT_WARM_UP, excerpt_of
+from charrnn.training.batches import EXCERPT_WARM_UP, excerpt_of, excerpts_of
 from charrnn.training.loop import (
     AVERAGED,
     Checkup,
@@ -105,6 +105,22 @@ def test_where_a_stretch_follows_another_its_first_symbols_do_not_count() -> Non
         assert not counted[joint : joint + EXCERPT_WARM_UP].any()
         assert counted[joint - 1]
     assert (~counted).sum() == 15 * EXCERPT_WARM_UP
+
+
+def test_excerpts_of_two_texts_lie_end_to_end_with_an_end_between() -> None:
+    ids, (of_lines, of_one) = excerpts_of([lines(10, 20), ONE_LONG], [200, 1_000])
+    assert ids[[199, 200, -1]].tolist() == [END, END, END]
+    assert ids[of_lines].tolist() == lines(10, 20).ids.tolist()
+    examples, counted = excerpt_of(ONE_LONG, 1_000)
+    assert ids[of_one].tolist() == examples.ids[counted].tolist()
+
+
+def test_nothing_held_out_is_an_empty_excerpt() -> None:
+    ids, (of_lines, of_nothing) = excerpts_of(
+        [lines(2, 3), Examples(np.empty(0, np.uint8))], [9, 9]
+    )
+    assert ids[of_lines].tolist() == lines(2, 3).ids.tolist()
+    assert len(of_nothing) == 0
 
 
 def test_however_few_symbols_are_looked_at_there_is_one_that_counts() -> None:

@@ -86,16 +86,17 @@ def test_panels_multiply_as_the_whole_matrices_do(hidden: int, gates: int) -> No
 
 
 @pytest.mark.parametrize("symbols", [7, 300])
-@pytest.mark.parametrize("short", [0, 1 << 17], ids=["in runs", "by a product"])
+@pytest.mark.parametrize("few", [0, 1 << 22], ids=["in runs", "by a product"])
 @pytest.mark.parametrize("gates", [1, 3])
+@pytest.mark.parametrize("at_once", [1, 2, 3])
 def test_rows_are_summed_by_their_symbol(
-    symbols: int, short: int, gates: int, monkeypatch: pytest.MonkeyPatch
+    symbols: int, few: int, gates: int, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("charrnn.network.through_time.SHORT", short)
+    monkeypatch.setattr("charrnn.network.through_time.FEW", few)
     rng = np.random.default_rng(0)
     d_a, x = rng.standard_normal((gates, 50, 5)), rng.integers(0, symbols, 50).astype(np.uint16)
     found = rng.standard_normal((symbols, gates * 5))
-    sum_by_symbol(list(d_a), x, found, np.empty((50, 5)))
+    sum_by_symbol(list(d_a), x, found, np.empty((at_once, 50, 5)))
     expected = np.zeros((symbols, gates * 5))
     np.add.at(expected, x, np.concatenate(d_a, 1))
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

@@ -35,8 +35,8 @@ from charrnn.vocabulary import END
 SMALL = 10**6  # multiply-adds up to which OpenBLAS does not copy
 WIDTHS = (64, 48, 32)  # of panels
 AT_HAND = 1 << 16  # numbers that fit in the cache of a core
-FEW = 200  # symbols up to which summing by a product can be faster than by sorting
-SHORT = 1 << 17  # numbers up to which it is faster
+FEW = 1 << 22  # multiply-adds up to which sums by symbol are a product
+GATES_AT_HAND = 1 << 20  # numbers of some gates that are sorted at once
 
 State = list[Array]  # (B, H) for each of the architecture's states
 Masks = Sequence[Array]  # (1 or T, B, H) for each layer: the factors of dropout
@@ -254,7 +254,9 @@ class Unfolded:
         self.states = [state for layer in self.layers for state in layer.states]
         self.readout = Readout(architecture.head, architecture.symbols, steps * lanes, dtype)
         self.ones: Array = np.ones(steps * lanes, dtype)
-        self.room: Array = np.empty((steps * lanes, architecture.hidden), dtype)
+        size = steps * lanes * architecture.hidden
+        gates = min(architecture.cell.gates, max(1, GATES_AT_HAND // size))
+        self.room: Array = np.empty((gates, steps * lanes, architecture.hidden), dtype)
         self.comes_apart = architecture.cell.comes_apart
         feeds_back = architecture.cell.feeds_back
         self._plain = Parameters.zeros(architecture.plain, dtype) if feeds_back else None
@@ -298,7 +300,7 @@ class Unfolded:
         rows = rows_of(h), window.y.reshape(-1), scale, idle, reach
         total = self.readout.nats_and_gradient(plain, *rows, of_plain, rows_of(d_h))
         d_ux = self._backward(plain, window, starts, masks, of_plain)
-        room = self.room[: window.x.size]
+        room = self.room[:, : window.x.size]
         sum_by_symbol(d_ux, window.x.reshape(-1), of_plain["U1"], room)  # (10.28)
         of_plain["U1"].sum(axis=0, out=of_plain["b1"])  # (10.23): every x is some symbol
         for name in self.architecture.inputs:
@@ -387,7 +389,7 @@ class Unfolded:
         """Compute the gradients of U, b and the layer below from dL/d(U x), gate by gate."""
         layer, lower = self.layers[number - 1], self.layers[number - 2]
         below = rows_of(lower.h[1 : steps + 1] if masks is None else lower.up[:steps])
-        d_below, room = rows_of(lower.d[:steps]), self.room[: len(below)]
+        d_below, room = rows_of(lower.d[:steps]), self.room[0, : len(below)]
         hidden = below.shape[1]
         for gate, d_a in enumerate(layer.d_ux(steps)):
             units = slice(gate * hidden, (gate + 1) * hidden)
@@ -421,25 +423,28 @@ def starts_of(window: Window) -> Starts:
 def sum_by_symbol(d_a: Sequence[Array], x: Integers, out: Array, room: Array) -> None:
     """Sum d_a(t) x(t)': row k of ``out`` becomes the sum of the rows of d_a where x is k.
 
-    d_a is (R, H) for each gate, out (K, G H), and room (R, H).
+    d_a is (R, H) for each gate, out (K, G H), and room (R, H) for one gate or several.
     """
-    symbols, hidden = len(out), room.shape[1]
-    by_gate = out.reshape(symbols, len(d_a), hidden).swapaxes(0, 1)
-    if symbols <= FEW and room.size <= SHORT:
+    symbols, gates, hidden = len(out), len(d_a), room.shape[-1]
+    by_gate = out.reshape(symbols, gates, hidden).swapaxes(0, 1)
+    if symbols * gates * len(x) * hidden <= FEW:
         marks = np.zeros((len(x), symbols), out.dtype)
         marks[np.arange(len(x)), x] = 1
         for d, sums in zip(d_a, by_gate, strict=True):
             np.matmul(marks.T, d, out=sums)
         return
     order = np.argsort(x, kind="stable")
-    counts = np.bincount(x, minlength=symbols)
-    ends = np.cumsum(counts)
+    counts = np.bincount(x)
+    present, ends = np.flatnonzero(counts), np.cumsum(counts)
+    bounds = np.stack([present, (ends - counts)[present], ends[present]], 1).tolist()
     ones = np.ones(counts.max(), out.dtype)
-    runs = list(zip((ends - counts).tolist(), ends.tolist(), strict=True))
-    for d, sums in zip(d_a, by_gate, strict=True):
-        np.take(d, order, axis=0, out=room, mode="clip")
-        for total, (start, end) in zip(sums, runs, strict=True):
-            np.matmul(ones[: end - start], room[start:end], out=total)
+    out.fill(0)
+    for gate in range(0, gates, len(room)):
+        sums = by_gate[gate : gate + len(room)]
+        for d, rows in zip(d_a[gate:], room, strict=False):
+            np.take(d, order, axis=0, out=rows, mode="clip")
+        for symbol, start, end in bounds:
+            np.matmul(ones[: end - start], room[: len(sums), start:end], out=sums[:, symbol])
 
 
 def rows_of(array: Array) -> Array:

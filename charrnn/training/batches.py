@@ -9,7 +9,7 @@ In training, some characters, units and weights are hidden at random; see below.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -136,6 +136,19 @@ def excerpt_of(examples: Examples, most: int) -> Excerpt:
     is_counted = np.tile(np.arange(length) >= EXCERPT_WARM_UP, len(places))
     is_counted[:length] = True  # the first has its context
     return Examples(ids), is_counted
+
+
+def excerpts_of(texts: Sequence[Examples], most: Sequence[int]) -> tuple[Ids, list[Places]]:
+    """Return excerpts of several texts end to end, and the places in each that count.
+
+    So they are scored in more lanes than one alone would have.
+    """
+    ids, places = [np.empty(0, np.uint8)], list[Places]()
+    for text, size in zip(texts, most, strict=True):
+        excerpt, is_counted = excerpt_of(text, size)
+        places.append(sum(map(len, ids)) + np.flatnonzero(is_counted))
+        ids.append(np.append(excerpt.ids, END))  # or a text would go on into the next
+    return np.concatenate(ids), places
 
 
 # The noise of a step

@@ -33,7 +33,7 @@ from charrnn.network.parameters import LanguageModel, Parameters, architecture_o
 from charrnn.network.through_time import State, Window
 from charrnn.scores import Score, score_ids, tally
 from charrnn.system import WEIGHTS, cores_for
-from charrnn.training.batches import EXCERPT_WARM_UP, Epoch, Excerpt, Noise, OwnInputs, excerpt_of
+from charrnn.training.batches import EXCERPT_WARM_UP, Epoch, Noise, OwnInputs, excerpts_of
 from charrnn.training.processes import BatchSize, SharedBatch
 
 # The optimisers: m and v are their moments
@@ -264,7 +264,7 @@ TRAINED_PER_SCORED = 15  # symbols between two check-ups, for each symbol scored
 LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
 SCORED_AT_ONCE = 1 << 16  # symbols that are scored in a moment
 FAMILIAR = 1 << 12  # symbols of the training text that are scored as well
-CHECKUP_STRETCH = 1 << 9  # symbols counted in a lane of a check-up
+CHECKUP_STRETCH = 1 << 8  # symbols counted in a lane of a check-up
 USUAL_LR = 0.002
 AVERAGED = 0.4  # of the steps so far go into the average, and fewer as the rate falls
 
@@ -338,9 +338,9 @@ class Learner:
         self.limit = 4 * corpus.entropy + 10  # nats per character: more is divergence
         self.epoch: Epoch | None = None
         self.unread: Iterator[Window] = iter(())  # windows of the epoch
-        scored = config.check_every * config.batch * config.bptt // TRAINED_PER_SCORED
-        self.held_out = excerpt_of(corpus.held_out, max(LEAST_SCORED, scored))
-        self.familiar = excerpt_of(corpus.train, FAMILIAR)
+        trained = config.check_every * config.batch * config.bptt  # from check-up to check-up
+        scored = max(LEAST_SCORED, trained // TRAINED_PER_SCORED)
+        self.excerpts = excerpts_of([corpus.train, corpus.held_out], [FAMILIAR, scored])
 
     @np.errstate(all="ignore")  # overflow shows in the loss
     def take_step(self) -> Step:
@@ -404,9 +404,10 @@ class Learner:
     def check_up(self) -> Checkup:
         """Score the network, and keep its parameters if they are the best so far."""
         state = self.state
-        familiar = self.score(self.familiar).nats_per_character
+        of_train, of_held_out = self.scores()
+        familiar = of_train.nats_per_character
         self.check_divergence(familiar)  # a step shows only what the step before it has done
-        score = self.score(self.held_out) if len(self.held_out[0]) else None
+        score = of_held_out if of_held_out.count else None
         train_while_hidden = state.nats / state.targets
         loss = train_while_hidden if score is None else score.nats_per_character
         is_best = score is None or state.best is None or loss < state.best.nats_per_character
@@ -419,16 +420,13 @@ class Learner:
         return Checkup(state.step, score, familiar, is_best, train_while_hidden)
 
     @np.errstate(all="ignore")  # overflow shows in the loss
-    def score(self, excerpt: Excerpt) -> Score:
-        """Return the loss on a part of a text, in float32."""
-        examples, counted = excerpt
+    def scores(self) -> list[Score]:
+        """Return the losses on parts of the training text and of the held-out text, in float32."""
+        ids, counted = self.excerpts
         average = Parameters(self.state.parameters.architecture, self.state.average)
-        model = LanguageModel(average, self.corpus.vocabulary)
-        predictor = Predictor([model], dtype=np.float32)
-        nats, _ = score_ids(
-            predictor, examples.ids, stretch=CHECKUP_STRETCH, warm_up=EXCERPT_WARM_UP
-        )
-        return tally(examples.ids[counted], nats["network"][counted])
+        predictor = Predictor([LanguageModel(average, self.corpus.vocabulary)], dtype=np.float32)
+        nats, _ = score_ids(predictor, ids, stretch=CHECKUP_STRETCH, warm_up=EXCERPT_WARM_UP)
+        return [tally(ids[places], nats["network"][places]) for places in counted]
 
     def check_divergence(self, nats_per_character: float, norm: float = 0.0) -> None:
         """Raise DivergedError if the loss is far worse than that of knowing nothing, or NaN.
