@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from charrnn.network import Array64, Integers
+from charrnn.network import Array, Array64, Integers
 from charrnn.network.parameters import Parameters, seen
 
 State = list[NDArray[Any]]  # the first axis is the lane
@@ -36,24 +36,39 @@ class Network:
         self.architecture = a = p.architecture
         self._cell = a.cell if not a.cell.feeds_back else a.plain.cell
         plain = Parameters(a, p.flat.astype(dtype)).plain()
-        layers = range(1, a.layers + 1)
-        self._table = plain["U1"] + plain["b1"]  # (K, G H)  x is one-hot: U x is a row
-        transposed = {name: np.ascontiguousarray(plain[name].T) for name in plain}
-        self._U = [transposed[f"U{layer}"] for layer in layers]  # (H, G H)  from layer 2 on
-        self._b = [plain[f"b{layer}"] for layer in layers]
-        self._W = [transposed[f"W{layer}"] for layer in layers]  # (H, G H)
-        self._d = [plain.get(f"d{layer}") for layer in layers]
-        self._C = {name: transposed[f"U1.{name}"] for name in a.inputs}  # (F, G H)
-        self._V, self._c = transposed["V"], plain["c"]
+        layers, upper = range(1, a.layers + 1), range(2, a.layers + 1)
+        gates = self._cell.gates
+        self._stacked = () if gates == 1 else (gates,)  # the first axis of what is by gate
+        # x is one-hot: U x is a row of each gate's table. (G K, H)
+        self._table = self._by_gate((plain["U1"] + plain["b1"]).T).reshape(-1, a.hidden)
+        self._first_rows = a.symbols * np.arange(gates).reshape(*self._stacked, 1)
+        self._W = {layer: self._by_gate(plain[f"W{layer}"]) for layer in layers}  # (G, H, H)
+        self._U = {layer: self._by_gate(plain[f"U{layer}"]) for layer in upper}  # (G, H, H)
+        self._b = {layer: self._by_gate(plain[f"b{layer}"][:, None]) for layer in upper}
+        self._d = {layer: plain.get(f"d{layer}") for layer in layers}
+        self._C = {name: self._by_gate(plain[f"U1.{name}"]) for name in a.inputs}  # (G, F, H)
+        self._V, self._c = np.ascontiguousarray(plain["V"].T), plain["c"]
         most = np.abs(self._V).sum(0) + np.abs(self._c)  # |o| <= |c| + |V| |h|, with |h| <= 1
         self.is_bounded = bool(most.max() < math.log(np.finfo(dtype).max) - 8)  # exp is finite
+        self._memory: list[Array64] = []
         self._make_room(1)
 
+    def _by_gate(self, matrix: Array) -> Array:
+        """Return a matrix (G H, I) as the factor of rows: (G, I, H), or (I, H) for one gate."""
+        by_gate = matrix.reshape(*self._stacked, -1, matrix.shape[1])
+        return np.ascontiguousarray(by_gate.swapaxes(-2, -1))
+
     def _make_room(self, lanes: int) -> None:
-        columns = self._table.shape[1]
-        sizes = columns, columns, self.architecture.hidden, self.architecture.symbols
+        """Make buffers for that many lanes, in the memory of the most lanes so far."""
+        hidden, symbols = self.architecture.hidden, self.architecture.symbols
+        by_gate = (*self._stacked, lanes, hidden)
+        shapes = by_gate, by_gate, (lanes, hidden), (lanes, symbols)
+        sizes = [math.prod(shape) for shape in shapes]
+        if not self._memory or sizes[0] > len(self._memory[0]):
+            self._memory = [np.empty(size, self._dtype) for size in sizes]
         self._ux, self._wh, self._tape, self._o = (
-            np.empty((lanes, size), self._dtype) for size in sizes
+            memory[:size].reshape(shape)
+            for memory, size, shape in zip(self._memory, sizes, shapes, strict=True)
         )
 
     def zeros(self, lanes: int, clock: Count = 0, to_come: Count = 0) -> State:
@@ -67,30 +82,25 @@ class Network:
     def step(self, x: Integers, state: State) -> Array64:
         """Read x (B,), move the state on, and return the logits (B, K), in a buffer."""
         lanes, many = len(x), len(self._cell.states)
-        if lanes > len(self._ux):
+        if lanes != len(self._o):
             self._make_room(lanes)
-        ux, wh, tape, o = (room[:lanes] for room in (self._ux, self._wh, self._tape, self._o))
-        self._table.take(x, 0, ux, "clip")
+        ux, wh, tape, o = self._ux, self._wh, self._tape, self._o
+        self._table.take(x + self._first_rows, 0, ux, "clip")
         for name, count in zip(self._C, state[-len(self._C) :], strict=False):
             ux += seen(name, count, self._dtype) @ self._C[name]
             count += COUNTS_BY[name]
         states = state[:many]  # of one layer
-        for layer, W in enumerate(self._W):
-            if layer:
+        for layer, W in self._W.items():
+            if layer > 1:
                 np.matmul(states[0], self._U[layer], out=ux)
                 np.add(ux, self._b[layer], out=ux)
-                states = state[layer * many : (layer + 1) * many]
+                states = state[(layer - 1) * many : layer * many]
             np.matmul(states[0], W, out=wh)
             d = self._d[layer]
             if d is not None:
-                np.add(wh[:, -len(d) :], d, out=tape)
-            self._cell.forward(self._by_gate(ux), self._by_gate(wh), states, states, tape)
+                np.add(wh[-1], d, out=tape)
+            self._cell.forward(ux, wh, states, states, tape)
         np.matmul(states[0], self._V, out=o)
         np.add(o, self._c, out=o)  # (10.10)
         self.architecture.head.logits(o)
         return o
-
-    def _by_gate(self, columns: Array64) -> Array64:
-        """Return (B, G H) as the cell reads it: (G, B, H), or (B, H) for one gate."""
-        gates = self._cell.gates
-        return columns if gates == 1 else columns.reshape(len(columns), gates, -1).swapaxes(0, 1)

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 from charrnn.corpus import Examples
 from charrnn.default_settings import Fitted
+from charrnn.mixture import Predictor
 from charrnn.network import Array, Integers
-from charrnn.network.parameters import Architecture, Parameters
+from charrnn.network.parameters import Architecture, LanguageModel, Parameters
 from charrnn.network.through_time import Masks, State, Unfolded, Window
+from charrnn.scores import Score, score_ids, tally
 from charrnn.system import ORDER, OWN_INPUTS, REGULARIZATION
-from charrnn.vocabulary import END, UNKNOWN, Ids
+from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Places = NDArray[np.int64]
 
@@ -111,17 +113,25 @@ class Epoch:
 
 
 # Excerpts that are scored at a check-up
+#
+# They are scored side by side, because many lanes are faster than a few; and in as many parts as a
+# batch has, so that all processes score some.
 
 
 STRETCHES = 16  # taken from texts that are few and long, because some may be easier
 SHORTEST = 1 << 8  # symbols of a stretch
 EXCERPT_WARM_UP = 1 << 5  # symbols of a stretch that do not count: their context was not read
+CHECKUP_STRETCH = 1 << 8  # symbols counted in a lane of a check-up
 
-Excerpt = tuple[Examples, NDArray[np.bool_]]  # examples to score, and which of their symbols count
+Mask = NDArray[np.bool_]
+Excerpts = tuple[Ids, list[Places]]  # symbols, and the places of each text that count
 
 
-def excerpt_of(examples: Examples, most: int) -> Excerpt:
-    """Return evenly spaced examples with about that many symbols, or stretches of long ones."""
+def excerpt_of(examples: Examples, most: int) -> tuple[Examples, Mask]:
+    """Return evenly spaced examples with about that many symbols, or stretches of long ones.
+
+    The mask tells which symbols count.
+    """
     total = len(examples.ids)
     if total <= most:
         return examples, np.ones(total, np.bool_)
@@ -138,17 +148,39 @@ def excerpt_of(examples: Examples, most: int) -> Excerpt:
     return Examples(ids), is_counted
 
 
-def excerpts_of(texts: Sequence[Examples], most: Sequence[int]) -> tuple[Ids, list[Places]]:
-    """Return excerpts of several texts end to end, and the places in each that count.
+def excerpts_of(texts: Sequence[Examples], most: Sequence[int], parts: int) -> list[Excerpts]:
+    """Return excerpts of these texts, with about so many symbols of each, in parts."""
+    divided = [
+        divide(*excerpt_of(text, size), parts) for text, size in zip(texts, most, strict=True)
+    ]
+    return [join(pieces) for pieces in zip(*divided, strict=True)]
 
-    So they are scored in more lanes than one alone would have.
-    """
+
+def divide(excerpt: Examples, is_counted: Mask, parts: int) -> list[tuple[Ids, Mask]]:
+    """Cut an excerpt where an example or a stretch begins. Some parts may be empty."""
+    ids = excerpt.ids
+    begins = (ids[:-1] == END) | (is_counted[:-1] & ~is_counted[1:])
+    starts = np.append(np.flatnonzero(begins) + 1, len(ids))
+    cuts = starts[np.searchsorted(starts, len(ids) * np.arange(1, parts) // parts)]
+    return list(zip(np.split(ids, cuts), np.split(is_counted, cuts), strict=True))
+
+
+def join(pieces: Sequence[tuple[Ids, Mask]]) -> Excerpts:
+    """Lay pieces of several texts end to end."""
     ids, places = [np.empty(0, np.uint8)], list[Places]()
-    for text, size in zip(texts, most, strict=True):
-        excerpt, is_counted = excerpt_of(text, size)
+    for piece, is_counted in pieces:
         places.append(sum(map(len, ids)) + np.flatnonzero(is_counted))
-        ids.append(np.append(excerpt.ids, END))  # or a text would go on into the next
+        ids.append(np.append(piece, END))  # or a text would go on into the next
     return np.concatenate(ids), places
+
+
+@np.errstate(all="ignore")  # overflow shows in the loss
+def score_excerpts(vocabulary: Vocabulary, p: Parameters, excerpts: Excerpts) -> list[Score]:
+    """Return the score of each text."""
+    ids, counted = excerpts
+    predictor = Predictor([LanguageModel(p, vocabulary)], dtype=np.float32)
+    nats, _ = score_ids(predictor, ids, stretch=CHECKUP_STRETCH, warm_up=EXCERPT_WARM_UP)
+    return [tally(ids[places], nats["network"][places]) for places in counted]
 
 
 # The noise of a step

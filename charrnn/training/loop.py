@@ -20,6 +20,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -27,13 +28,13 @@ import numpy as np
 from charrnn.corpus import Corpus
 from charrnn.default_settings import AUTOMATIC, Ending, Fitted, Schedule, UpdateRule
 from charrnn.errors import DivergedError, ResumeError, SettingError
-from charrnn.mixture import Predictor, check_mixable
+from charrnn.mixture import check_mixable
 from charrnn.network import Array
 from charrnn.network.parameters import LanguageModel, Parameters, architecture_of, initial
 from charrnn.network.through_time import State, Window
-from charrnn.scores import Score, score_ids, tally
+from charrnn.scores import Score
 from charrnn.system import WEIGHTS, cores_for
-from charrnn.training.batches import EXCERPT_WARM_UP, Epoch, Noise, OwnInputs, excerpts_of
+from charrnn.training.batches import Epoch, Noise, OwnInputs, excerpts_of, score_excerpts
 from charrnn.training.processes import BatchSize, SharedBatch
 
 # The optimisers: m and v are their moments
@@ -264,7 +265,6 @@ TRAINED_PER_SCORED = 15  # symbols between two check-ups, for each symbol scored
 LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
 SCORED_AT_ONCE = 1 << 16  # symbols that are scored in a moment
 FAMILIAR = 1 << 12  # symbols of the training text that are scored as well
-CHECKUP_STRETCH = 1 << 8  # symbols counted in a lane of a check-up
 USUAL_LR = 0.002
 AVERAGED = 0.4  # of the steps so far go into the average, and fewer as the rate falls
 
@@ -340,7 +340,8 @@ class Learner:
         self.unread: Iterator[Window] = iter(())  # windows of the epoch
         trained = config.check_every * config.batch * config.bptt  # from check-up to check-up
         scored = max(LEAST_SCORED, trained // TRAINED_PER_SCORED)
-        self.excerpts = excerpts_of([corpus.train, corpus.held_out], [FAMILIAR, scored])
+        texts = [corpus.train, corpus.held_out]
+        self.excerpts = excerpts_of(texts, [FAMILIAR, scored], config.parts)
 
     @np.errstate(all="ignore")  # overflow shows in the loss
     def take_step(self) -> Step:
@@ -419,14 +420,12 @@ class Learner:
         state.nats, state.targets = 0.0, 0
         return Checkup(state.step, score, familiar, is_best, train_while_hidden)
 
-    @np.errstate(all="ignore")  # overflow shows in the loss
     def scores(self) -> list[Score]:
-        """Return the losses on parts of the training text and of the held-out text, in float32."""
-        ids, counted = self.excerpts
-        average = Parameters(self.state.parameters.architecture, self.state.average)
-        predictor = Predictor([LanguageModel(average, self.corpus.vocabulary)], dtype=np.float32)
-        nats, _ = score_ids(predictor, ids, stretch=CHECKUP_STRETCH, warm_up=EXCERPT_WARM_UP)
-        return [tally(ids[places], nats["network"][places]) for places in counted]
+        """Return the losses on excerpts of the training text and of the held-out text."""
+        self.batch.p.flat[...] = self.state.average
+        score = partial(score_excerpts, self.corpus.vocabulary)
+        by_part = self.batch.map(score, self.excerpts)
+        return [sum(scores, Score()) for scores in zip(*by_part, strict=True)]
 
     def check_divergence(self, nats_per_character: float, norm: float = 0.0) -> None:
         """Raise DivergedError if the loss is far worse than that of knowing nothing, or NaN.

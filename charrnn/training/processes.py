@@ -6,6 +6,8 @@
     the gradient of its own parts    <----   done
     the sum of the rows, in order
 
+A check-up is shared out as well: each process scores some excerpts by the p in the memory.
+
 So the bits depend on the number of parts, not on that of processes. The memory is a file without a
 name. Where no process can start, and until all are ready, this one computes all parts.
 """
@@ -16,10 +18,11 @@ import mmap
 import os
 import tempfile
 import weakref
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import fields as fields_of
 from multiprocessing.connection import Connection
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,6 +30,9 @@ from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.system import Child, end_children, start_child
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class BatchSize(NamedTuple):
@@ -108,24 +114,43 @@ class SharedBatch:
         copy(states, memory["states"])
         pipes = self.pipes_of_others()
         processes = 1 + len(pipes)
-        try:
+        with self.watched():
             for pipe in pipes:
-                pipe.send_bytes(b"%d" % steps)
+                pipe.send(steps)
             for part in self.parts[::processes]:  # process i has the parts i, i + processes, ...
                 part_window, part_masks = part.read(steps)
                 inputs = part_window, part.gradient, part.scale, part_masks
                 part.write(part.unfolded.nats_and_gradient(self.p, *inputs))
             for pipe in pipes:
-                pipe.recv_bytes()
+                pipe.recv()
+        for part in self.parts[1:]:
+            self.gradient.flat += part.gradient.flat
+        copy(memory["states"], states)
+        return float(sum(memory["nats"].tolist()))
+
+    def map(self, function: Callable[[Parameters, T], R], items: Sequence[T]) -> list[R]:
+        """Return the results of a function of ``p`` and each item, computed by all processes."""
+        pipes = self.pipes_of_others()
+        processes = 1 + len(pipes)
+        results: list[Any] = [None] * len(items)
+        with self.watched():
+            for number, pipe in enumerate(pipes, 1):
+                pipe.send((function, items[number::processes]))
+            results[::processes] = [function(self.p, item) for item in items[::processes]]
+            for number, pipe in enumerate(pipes, 1):
+                results[number::processes] = pipe.recv()
+        return results
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Explain it if another process ends."""
+        try:
+            yield
         except (EOFError, OSError):
             self.close()
             what = "a process of this training has ended, perhaps for lack of memory"
             hint = "Resume the run, with [cores] 1 if that happens again."
             raise CharrnnError(what, hint) from None
-        for part in self.parts[1:]:
-            self.gradient.flat += part.gradient.flat
-        copy(memory["states"], states)
-        return float(sum(memory["nats"].tolist()))
 
     def pipes_of_others(self) -> list[Connection]:
         """Return the pipes to the other processes once all are ready; until then, none."""
@@ -137,7 +162,7 @@ class SharedBatch:
         self.are_ready = True
         try:
             for pipe in pipes:
-                pipe.recv_bytes()
+                pipe.recv()
         except (EOFError, OSError):  # one could not start: this process computes all parts
             self.close()  # which empties the list of children
             return []
@@ -176,16 +201,22 @@ def memory_of(a: Architecture, size: BatchSize, file: int | None = None) -> Any:
 
 @np.errstate(all="ignore")  # overflow shows in the loss
 def serve(pipe_file: int, memory_file: int) -> None:
-    """Compute parts at each message from the process that has started this one, until it ends."""
+    """Do what each message asks for, until the process that has started this one ends."""
     pipe = Connection(pipe_file)
     with suppress(EOFError, OSError):
         a, size, first, processes = pipe.recv()
         memory = memory_of(a, size, memory_file)
         parts = [Part(a, size, number, memory) for number in range(first, size.parts, processes)]
+        results: list[Any] = []
         while True:
-            pipe.send_bytes(b".")  # ready, or done
-            steps = int(pipe.recv_bytes())
-            for part in parts:
-                window, masks = part.read(steps)
-                inputs = window, part.gradient, part.scale, masks
-                part.write(part.unfolded.nats_and_gradient(part.p, *inputs))
+            pipe.send(results)  # ready, or done
+            message = pipe.recv()
+            results = []
+            if isinstance(message, int):
+                for part in parts:
+                    window, masks = part.read(message)
+                    inputs = window, part.gradient, part.scale, masks
+                    part.write(part.unfolded.nats_and_gradient(part.p, *inputs))
+            else:
+                function, items = message
+                results = [function(parts[0].p, item) for item in items]
