@@ -28,8 +28,8 @@ Use = Literal["network", "counts", "both"]
 
 EVEN: Final = (0.5, 0.5)
 ENOUGH: Final = 500  # symbols in each half of a held-out text to which the exponents are fitted
-STRETCH: Final = 256  # symbols of each lane that the fit reads
-WARM_UP: Final = 32  # of these that do not count: their context was not read
+FIT_STRETCH: Final = 256  # symbols of each lane that the fit reads
+FIT_WARM_UP: Final = 32  # of these that do not count: their context was not read
 PULL: Final = 1e-3  # towards EVEN, where the text does not determine the exponents
 SMALLEST: Final = 1e-300  # added to a mean of probabilities, so that its logarithm is finite
 MIXABLE_HEADS: Final = ("symbol", "halt")  # their logits are a distribution that includes END
@@ -145,16 +145,16 @@ def fit_exponents(predictor: Predictor, ids: Ids) -> tuple[float, ...]:
     A small penalty pulls them towards EVEN. With it, the loss is convex in them, and a few of
     Newton's steps find its minimum.
     """
-    lanes = min(-(-len(ids) // STRETCH), 32, 2 + 8000 // predictor.vocabulary.symbols)
-    starts = np.linspace(0, len(ids) - STRETCH, lanes, dtype=np.int64)
-    text = ids[starts + np.arange(STRETCH)[:, None]].astype(np.intp)  # (T, B)
+    lanes = min(-(-len(ids) // FIT_STRETCH), 32, 2 + 8000 // predictor.vocabulary.symbols)
+    starts = np.linspace(0, len(ids) - FIT_STRETCH, lanes, dtype=np.int64)
+    text = ids[starts + np.arange(FIT_STRETCH)[:, None]].astype(np.intp)  # (T, B)
     state, parts = predictor.zeros(lanes), list[Array64]()
     for x in [np.full(lanes, END), *text[:-1]]:
         for h in state[:-1]:
             h[x == END] = 0
         predictor.step(x, state)
         parts.append(np.stack([predictor.logits["network"], predictor.logits["counts"]], 2))
-    logits, y = np.concatenate(parts[WARM_UP:]), text[WARM_UP:].ravel()  # (N, K, 2), (N,)
+    logits, y = np.concatenate(parts[FIT_WARM_UP:]), text[FIT_WARM_UP:].ravel()  # (N, K, 2), (N,)
     rows, exponents = np.arange(len(y)), np.array(EVEN)
     tried: list[tuple[float, ...]] = []
     for _ in range(6):

@@ -176,12 +176,12 @@ def built(kind: Any, value: Any) -> Any:
         return origin(built(inner[0], item) for item in value)
     if origin is tuple:  # tuple[X, Y]
         return tuple(built(*pair) for pair in zip(inner, value, strict=True))
-    if not makes_sense(kind, value):
+    if not is_of_kind(kind, value):
         raise ValueError(f"{value!r:.40} makes no sense")
     return value
 
 
-def makes_sense(kind: Any, value: Any) -> bool:
+def is_of_kind(kind: Any, value: Any) -> bool:
     """Return whether a plain value is of a kind: a whole number is also a float, True is none."""
     if get_origin(kind) is Literal:
         return value in get_args(kind)

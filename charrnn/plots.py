@@ -140,7 +140,7 @@ def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
         warnings.simplefilter("ignore")  # about packages that a notebook lacks
         from tqdm.auto import tqdm
 
-    symbols = run.corpus.characters + run.corpus.examples
+    length = run.corpus.characters + run.corpus.examples
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     in_notebook = shell is not None and "IPKernelApp" in shell.config
     disable = False if in_notebook else None  # None: disabled unless stderr is a terminal
@@ -152,5 +152,5 @@ def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
                 if event.score is not None:
                     words = f"{event.score.nats_per_character:.3f} nats held out"
                 bar.set_postfix_str(words, refresh=False)
-            bar.update(progress(run.state, run.config, symbols) - bar.n)
+            bar.update(progress(run.state, run.config, length) - bar.n)
             yield event

@@ -15,7 +15,7 @@ from charrnn.default_settings import AUTOMATIC, LARGEST, Fitted, TrainConfig
 from charrnn.errors import CharrnnError, CorpusError, ResumeError, SettingError, in_words
 from charrnn.network.cells import CELLS
 from charrnn.network.parameters import LanguageModel, architecture_of
-from charrnn.network.readout import BLOCK
+from charrnn.network.readout import LARGEST_BLOCK
 from charrnn.training.batches import Epoch
 from charrnn.training.loop import LEAST_SCORED, MOMENTS, TRAINED_PER_SCORED
 
@@ -26,7 +26,7 @@ HIGHEST_LR = 0.02
 SETTLED = 2_000  # steps of a run; one that minutes cut shorter needs less dropout
 NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones bear a higher rate
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
-# least shares of a fresh start, and the symbols of a list that takes all of it.
+# least shares of a fresh start, and the length of a list that takes all of it.
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST_CHECKUPS = 8  # with fewer, each scores a part of the held-out text
@@ -36,9 +36,9 @@ FEWEST_LANES_OF_PART = 8  # of a part, where many are asked for
 
 @dataclass(frozen=True)
 class Size:
-    """Settings for a corpus with this number of symbols, if the run has time enough."""
+    """Settings for a training text of this length, if the run has time enough."""
 
-    symbols: float
+    length: float  # in symbols
     hidden: int
     passes: float
     batch: int
@@ -92,14 +92,14 @@ class Recipe:
     most_work: float = 2e9  # a run of more symbols x hidden has a lower rate
     overhead: float = 8e5  # the work of a step beside its products takes as long as so many
 
-    def at(self, symbols: int, name: str) -> float:
+    def at(self, length: int, name: str) -> float:
         """Return a value of the sizes for a number of symbols, interpolated between powers."""
-        log_symbols = [math.log(size.symbols) for size in self.sizes]
+        log_lengths = [math.log(size.length) for size in self.sizes]
         log_values = [math.log(getattr(size, name)) for size in self.sizes]
-        return math.exp(np.interp(math.log(symbols), log_symbols, log_values))
+        return math.exp(np.interp(math.log(length), log_lengths, log_values))
 
-    def nearest(self, symbols: int) -> Size:
-        return min(self.sizes, key=lambda size: abs(math.log(size.symbols / symbols)))
+    def nearest(self, length: int) -> Size:
+        return min(self.sizes, key=lambda size: abs(math.log(size.length / length)))
 
 
 TANH = Recipe()
@@ -134,17 +134,17 @@ def fit_settings(
     config: TrainConfig, corpus: Corpus, start_from: LanguageModel | None = None
 ) -> Fitted:
     """Return the settings with every open one chosen, none larger than the corpus can fill."""
-    symbols = len(corpus.train.ids)
+    length = len(corpus.train.ids)
     if config.bptt == 0:
         config = replace(config, bptt=longest_example(corpus))
-    start_share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
-    fit = NetworkFit(config, symbols, start_share)
+    start_share = 1.0 if start_from is None else min(1.0, length / WHOLE_START)
+    fit = NetworkFit(config, length, start_share)
     typed = {name: value for name, value in asdict(config).items() if value is not None}
     settings = fit.choose_settings() | fit.choose_noise(corpus.counting_loss) | typed
-    nearest = recipe_of(config.cell).nearest(symbols)
-    bptt = min(config.bptt or nearest.bptt, symbols)
-    batch = max(1, min(config.batch or nearest.batch, symbols // bptt))
-    steps = ceil_div(int(fit.passes_share * fit.passes * symbols) + 1, batch * bptt)
+    nearest = recipe_of(config.cell).nearest(length)
+    bptt = min(config.bptt or nearest.bptt, length)
+    batch = max(1, min(config.batch or nearest.batch, length // bptt))
+    steps = ceil_div(int(fit.passes_share * fit.passes * length) + 1, batch * bptt)
     interval = checkup_interval(len(corpus.held_out.ids), batch * bptt, steps)
     parts = config.parts or usual_parts(fit.hidden, batch, config.cores)
     settings |= {
@@ -182,16 +182,16 @@ class NetworkFit:
     makes a share of the passes, with a share of the rate.
     """
 
-    def __init__(self, config: TrainConfig, symbols: int, start_share: float) -> None:
+    def __init__(self, config: TrainConfig, length: int, start_share: float) -> None:
         recipe = recipe_of(config.cell)
-        self.config, self.symbols, self.recipe = config, symbols, recipe
+        self.config, self.length, self.recipe = config, length, recipe
         self.passes_share = 1.0 if config.epochs else max(LEAST_PASSES, start_share)
         self.lr_share = max(LEAST_LR, start_share)
         self.cores = config.cores or USUAL_CORES
         self.layers = config.layers or (1 if config.cell == "output" else 2)
-        self.batch = config.batch or recipe.at(symbols, "batch")
-        bptt = config.bptt or recipe.at(symbols, "bptt")
-        self.targets = min(symbols, self.batch * bptt)  # of a step
+        self.batch = config.batch or recipe.at(length, "batch")
+        bptt = config.bptt or recipe.at(length, "bptt")
+        self.targets = min(length, self.batch * bptt)  # of a step
         self.products = self.products_of_run()
         self.usual_hidden = self.choose_hidden()
         self.hidden = config.hidden or self.usual_hidden
@@ -200,13 +200,13 @@ class NetworkFit:
         self.passes = self.wanted_passes
         if config.minutes is not None:
             self.passes = min(self.passes, self.affordable_passes())
-        self.steps = self.passes * symbols / self.targets
+        self.steps = self.passes * length / self.targets
 
     def products_of_run(self) -> float:
         """Return how many products of weights the run computes, one a weight and symbol."""
         if self.config.minutes is not None:
             return 60 * self.config.minutes * self.cores * SPEED
-        return self.recipe.products * math.sqrt(min(self.symbols, self.recipe.sizes[-1].symbols))
+        return self.recipe.products * math.sqrt(min(self.length, self.recipe.sizes[-1].length))
 
     def choose_hidden(self) -> int:
         """Return the units of a layer that the text can fill and the run can afford.
@@ -215,11 +215,11 @@ class NetworkFit:
         """
         recipe, w = self.recipe, weights_of(1, self.layers, self.config.cell)
         many_passes, many_steps = recipe.passes_before_growing, recipe.few_steps
-        least_read = max(many_passes * self.symbols, many_steps * self.targets)
+        least_read = max(many_passes * self.length, many_steps * self.targets)
         by_time = math.sqrt(self.products / w / least_read)
         # With symbols read = symbols per weight x w hidden^2, the products grow as hidden^4.
         by_weights = math.pow(self.products / recipe.symbols_per_weight / w**2, 0.25)
-        hidden = min(recipe.at(self.symbols, "hidden"), max(by_time, by_weights))
+        hidden = min(recipe.at(self.length, "hidden"), max(by_time, by_weights))
         return max(8, 8 * round(hidden / 8))
 
     def choose_passes(self) -> float:
@@ -228,16 +228,16 @@ class NetworkFit:
         A network that is smaller than this text can fill learns from more passes. Without minutes,
         the passes are those of the usual network, also for another one.
         """
-        passes = self.recipe.at(self.symbols, "passes")
+        passes = self.recipe.at(self.length, "passes")
         if self.config.minutes is not None:
-            return passes * max(1, (self.recipe.at(self.symbols, "hidden") / self.hidden) ** 2)
+            return passes * max(1, (self.recipe.at(self.length, "hidden") / self.hidden) ** 2)
         weights = weights_of(self.usual_hidden, self.layers, self.config.cell)
-        return min(passes, max(1, self.products / (weights * self.symbols)))
+        return min(passes, max(1, self.products / (weights * self.length)))
 
     def affordable_passes(self) -> float:
         """Return the passes that the minutes suffice for; no process shares the overhead."""
         overhead = self.cores * self.recipe.overhead / self.batch
-        return self.products / ((self.weights + overhead) * self.symbols) / self.passes_share
+        return self.products / ((self.weights + overhead) * self.length) / self.passes_share
 
     def choose_settings(self) -> dict[str, Any]:
         """Return the sizes, the epochs and the rate of the run."""
@@ -252,9 +252,9 @@ class NetworkFit:
     def choose_lr(self) -> float:
         """Return the learning rate: lower for small steps and long runs, higher for few steps."""
         recipe, targets = self.recipe, self.targets
-        usual_targets = recipe.at(self.symbols, "batch") * recipe.at(self.symbols, "bptt")
+        usual_targets = recipe.at(self.length, "batch") * recipe.at(self.length, "bptt")
         for_small_step = targets / min(usual_targets, recipe.small_step)
-        for_long_run = recipe.most_work / (self.passes * self.symbols * self.hidden)
+        for_long_run = recipe.most_work / (self.passes * self.length * self.hidden)
         for_narrow = math.pow(WIDE / min(WIDE, max(NARROW, self.hidden)), 0.75)
         for_few_steps = recipe.few_steps / self.steps * min(1.0, targets / recipe.small_step)
         rate = min(HIGHEST_LR, recipe.lr * max(1.0, for_narrow * for_few_steps))
@@ -265,7 +265,7 @@ class NetworkFit:
 
         Text of which counting has a low loss needs less, and so does a run that ends early.
         """
-        recipe, reuse = self.recipe, self.passes * self.weights / self.symbols
+        recipe, reuse = self.recipe, self.passes * self.weights / self.length
 
         def risen(first_and_last: tuple[float, float]) -> float:
             return float(np.interp(math.log(reuse), np.log(first_and_last), (0, 1)))
@@ -362,7 +362,7 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     if config.dropout:
         stored += 1
     units = rows * config.hidden * (config.layers * stored + 1)
-    logits = 2 * min(rows * a.symbols, max(BLOCK, 16 * a.symbols)) * config.parts
+    logits = 2 * min(rows * a.symbols, max(LARGEST_BLOCK, 16 * a.symbols)) * config.parts
     numbers = copies * a.parameter_count + units + logits
     text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes + 2 * corpus.train.starts.nbytes
     total = BYTES_OF_PYTHON + 4 * numbers + text

@@ -21,7 +21,7 @@ Codes = NDArray[np.uint32]  # Unicode code points
 END: Final = 0
 UNKNOWN: Final = 1
 END_CODE: Final = np.uint32(0x110000)  # stands for END: the first number that is not a code point
-BLOCK: Final = 1 << 20  # symbols
+AT_ONCE: Final = 1 << 20  # symbols
 SCALARS: Final = 1_112_064  # characters that Unicode has room for, without surrogates
 REPLACEMENT: Final = 0xFFFD  # the character shown for UNKNOWN
 
@@ -33,7 +33,7 @@ def codes_of(text: str) -> Codes:
 
 def in_blocks(symbols: Codes | Ids) -> list[NDArray[np.unsignedinteger[Any]]]:
     """Return an array in pieces; as indices, the whole would take eight bytes a symbol."""
-    return np.array_split(symbols, 1 + len(symbols) // BLOCK)
+    return np.array_split(symbols, 1 + len(symbols) // AT_ONCE)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn import model_file
 from charrnn.cli import app
-from charrnn.cli.app import CommandOptions, File, group
+from charrnn.cli.app import CommandOptions, File, nested
 from charrnn.cli.console import Console
 from charrnn.default_settings import (
     NETWORK,
@@ -54,7 +54,7 @@ class More(TrainConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    learning: dict[str, Any] = group(More)
+    learning: dict[str, Any] = nested(More)
 
 
 ARRIVED: list[Options] = []

@@ -64,7 +64,7 @@ Source = partial(Text, names=CORPORA)  # the name of a text: a file, a corpus of
 
 
 # Options made from settings, and the options that commands share. The options of a command are a
-# dataclass. A field that is not typed keeps its default. A field made by ``group`` holds the
+# dataclass. A field that is not typed keeps its default. A field made by ``nested`` holds the
 # settings that are typed, by name: TrainConfig(**options.learning).
 
 
@@ -89,9 +89,9 @@ def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = Non
     return setting(Flag(), about, False, panel=panel, names=names)
 
 
-def group(config: type, *only: str, **changes: Any) -> Any:
+def nested(config: type, *only: str, **changes: Any) -> Any:
     """Return a field for the settings of a configuration, or for some, with changes to the help."""
-    return field(default_factory=dict, metadata={"group": (config, only, changes)})
+    return field(default_factory=dict, metadata={"nested": (config, only, changes)})
 
 
 def field_of(config: type, name: str, **changes: Any) -> Any:
@@ -163,9 +163,9 @@ class CorpusOptions(CommandOptions):
         default_in_words="a part of CORPUS",
         repeated=True,
     )
-    cutting: dict[str, Any] = group(CorpusConfig)
-    reading: dict[str, Any] = group(Reading)
-    learning: dict[str, Any] = group(TrainConfig)
+    cutting: dict[str, Any] = nested(CorpusConfig)
+    reading: dict[str, Any] = nested(Reading)
+    learning: dict[str, Any] = nested(TrainConfig)
     start_from: Path | None = setting(
         File("MODEL", names=MODELS),
         "Start from the parameters of this model, to fine-tune it or after the corpus has grown:"
@@ -188,7 +188,7 @@ class Option(NamedTuple):
 
     name: str
     setting: Setting
-    group: str  # the field that holds the value in a dict; "" for a field of its own
+    holder: str  # the field that holds the value in a dict; "" for a field of its own
 
 
 def options_of(kind: type[CommandOptions]) -> Iterator[Option]:
@@ -199,7 +199,7 @@ def options_of(kind: type[CommandOptions]) -> Iterator[Option]:
         if "setting" in declared.metadata:
             options[declared.name] = Option(declared.name, declared.metadata["setting"], "")
             continue
-        config, only, changes = declared.metadata["group"]
+        config, only, changes = declared.metadata["nested"]
         for name, grouped in settings_of(config).items():
             if not only or name in only:
                 options[name] = Option(name, replace(grouped, **changes), declared.name)
@@ -220,7 +220,7 @@ def with_options(kind: type[CommandOptions], act: Callable[[Any], None]) -> Call
         for option in options:
             value = value_of(option.setting, typed.get(option.name))
             if value is not None:
-                holder = values.setdefault(option.group, {}) if option.group else values
+                holder = values.setdefault(option.holder, {}) if option.holder else values
                 holder[option.name] = value
         act(kind(**values))
 
@@ -340,7 +340,7 @@ def main(args: Sequence[str]) -> None:
     except USAGE_ERROR as error:
         from typer.rich_utils import rich_format_error
 
-        vars(error)["message"] = visible(getattr(error, "message", ""))  # for a terminal
+        cast(Any, error).message = visible(getattr(error, "message", ""))  # for a terminal
         rich_format_error(cast(Any, error))
         raise SystemExit(USAGE) from None
 

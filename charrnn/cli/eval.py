@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import app
-from charrnn.cli.app import CommandOptions, flag, group, only_one
+from charrnn.cli.app import CommandOptions, flag, nested, only_one
 from charrnn.cli.console import BOLD, CYAN, Console, Output, count, has_text, json_line
 from charrnn.default_settings import COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
@@ -76,7 +76,7 @@ class Options(CommandOptions):
     )
     held_out: bool = flag("Read the held-out text, even if text is piped in.")
     examples: str | None = app.field_of(CorpusConfig, "examples", default_in_words="as in training")
-    reading: dict[str, Any] = group(Reading, default_in_words="as in training")
+    reading: dict[str, Any] = nested(Reading, default_in_words="as in training")
     per_example: bool = flag("Show a row for each example, as it is scored.")
     top: int | None = setting(COUNT, "Show the N oddest examples, the most surprising first.")
     above: str | None = setting(

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import app
-from charrnn.cli.app import CommandOptions, File, flag, group
+from charrnn.cli.app import CommandOptions, File, flag, nested
 from charrnn.cli.console import Console, check_output
 from charrnn.default_settings import setting
 from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to
@@ -51,7 +51,7 @@ class Options(CommandOptions):
         default=MISSING,
         names=("FILE",),
     )
-    about: dict[str, Any] = group(ExportOptions)
+    about: dict[str, Any] = nested(ExportOptions)
     model: Path = app.model_option()
     force: bool = flag("Replace FILE if it exists.")
 

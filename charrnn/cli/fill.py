@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import app
-from charrnn.cli.app import CommandOptions, group
+from charrnn.cli.app import CommandOptions, nested
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.sample import as_read
 from charrnn.default_settings import FillConfig, Reading, Text, setting
@@ -42,7 +42,7 @@ class Options(CommandOptions):
         names=("TEXT",),
         repeated=True,
     )
-    filling: dict[str, Any] = group(FillConfig)
+    filling: dict[str, Any] = nested(FillConfig)
     model: Path = app.model_option()
 
 

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import app
-from charrnn.cli.app import MODEL, CommandOptions, Source, flag, group, only_one
+from charrnn.cli.app import MODEL, CommandOptions, Source, flag, nested, only_one
 from charrnn.cli.console import Console
 from charrnn.default_settings import COUNT, TEMPERATURE, SampleConfig, Text, Whole, setting
 from charrnn.errors import CharrnnError, CorpusError
@@ -67,7 +67,7 @@ class Options(CommandOptions):
     prime: str = setting(
         Text(), "Begin each sample with this text.", default="", names=("-p", "--prime")
     )
-    sampling: dict[str, Any] = group(SampleConfig, "top_k", "top_p", "max_characters", "seed")
+    sampling: dict[str, Any] = nested(SampleConfig, "top_k", "top_p", "max_characters", "seed")
     novel: bool = flag(
         "Draw again if a sample is a text of the training corpus, but for case and outer spaces."
     )

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import app
-from charrnn.cli.app import CorpusOptions, File, flag, group, not_one_of, only_one
+from charrnn.cli.app import CorpusOptions, File, flag, nested, not_one_of, only_one
 from charrnn.cli.console import BOLD, CYAN, TIME_LEFT, Console, clock
 from charrnn.default_settings import (
     SEED,
@@ -99,7 +99,7 @@ class Options(CorpusOptions):
         default_in_words="sweep, or sweep-2 and so on if that exists",
     )
     resume: bool = flag("Make only the runs that are missing in the folder.", panel=PANEL)
-    learning: dict[str, Any] = group(TrainConfig, *TRIED.values())
+    learning: dict[str, Any] = nested(TrainConfig, *TRIED.values())
     cores: int | None = app.cores_option(about="Make this many runs at once.")
     scheduler: str | None = app.scheduler_option()
     dry_run: bool = flag("Show the runs and exit.")

@@ -250,8 +250,8 @@ def corpus_entries(
     for warning in warned:
         words = WARNING_TEXTS.get(warning.kind, TABLE)
         lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))
-    shared_files = {*map(os.path.realpath, corpus.sources)} & {*map(os.path.realpath, old_sources)}
-    if shared_files and not corpus.valid:
+    read_before = set(map(os.path.realpath, old_sources))
+    if not corpus.valid and any(os.path.realpath(name) in read_before for name in corpus.sources):
         lines.append(f"{options.start_from} may know what is held out: add --valid FILE")
     shown = lines if options.dry_run else lines[:MOST_WARNINGS]
     yield from (("  !", line) for line in shown)

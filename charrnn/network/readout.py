@@ -206,7 +206,7 @@ HEADS: dict[str, type[Head]] = {"symbol": Symbol, "halt": Halt, "length": Length
 # The loss
 
 
-BLOCK: Final = 1 << 20  # numbers in the largest block of outputs
+LARGEST_BLOCK: Final = 1 << 20  # numbers in a block of outputs
 SAFE: Final = 60.0  # exp(60) times a million symbols is still a float32
 
 
@@ -215,7 +215,7 @@ class Readout:
 
     def __init__(self, head: type[Head], symbols: int, rows: int, dtype: DTypeLike) -> None:
         self.head = head
-        self.rows = min(rows, max(16, BLOCK // symbols))
+        self.rows = min(rows, max(16, LARGEST_BLOCK // symbols))
         self.o: Array = np.empty((self.rows, symbols), dtype)
         self.ones: Array = np.ones(max(self.rows, symbols), dtype)
         self.first = np.arange(self.rows) * symbols  # the place of each row in the flat o

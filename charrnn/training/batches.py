@@ -76,8 +76,8 @@ class Epoch:
         for first in range(window * self.steps, self.window_count * self.steps, self.steps):
             unread = self.lengths - first  # (B,) symbols of each lane
             steps = min(self.steps, int(unread.max()))
-            symbols = rows[first : first + steps + 1].astype(np.intp)
-            x, y = symbols[:-1], symbols[1:]
+            ids = rows[first : first + steps + 1].astype(np.intp)
+            x, y = ids[:-1], ids[1:]
             t = np.arange(steps)[:, None]
             idle = t >= unread if unread.min() < steps else None
             clock = to_come = None

@@ -114,7 +114,7 @@ class SharedBatch:
         copy(states, memory["states"])
         pipes = self.pipes_of_others()
         processes = 1 + len(pipes)
-        with self.watched():
+        with self.explained():
             for pipe in pipes:
                 pipe.send(steps)
             for part in self.parts[::processes]:  # process i has the parts i, i + processes, ...
@@ -133,7 +133,7 @@ class SharedBatch:
         pipes = self.pipes_of_others()
         processes = 1 + len(pipes)
         results: list[Any] = [None] * len(items)
-        with self.watched():
+        with self.explained():
             for number, pipe in enumerate(pipes, 1):
                 pipe.send((function, items[number::processes]))
             results[::processes] = [function(self.p, item) for item in items[::processes]]
@@ -142,8 +142,8 @@ class SharedBatch:
         return results
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Explain it if another process ends."""
+    def explained(self) -> Iterator[None]:
+        """Say what happened if another process ends."""
         try:
             yield
         except (EOFError, OSError):
