@@ -17,7 +17,7 @@ from charrnn.network import Array, Array64, Integers
 from charrnn.network.cells import CELLS
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
 from charrnn.network.readout import HEADS, Lengths
-from charrnn.network.through_time import Masks, State, Unfolded, Window
+from charrnn.network.through_time import Masks, State, Unfolded, Window, lengths_in
 from charrnn.runs import train
 from charrnn.scores import Score, score_ids, score_texts, total_score
 from charrnn.vocabulary import END as END_ID
@@ -192,6 +192,25 @@ def begun(p: Parameters, h0: State) -> Unfolded:
     for states, first in zip(unfolded.states, h0, strict=True):
         states[0] = first
     return unfolded
+
+
+def nats_through_time(unfolded: Unfolded, p: Parameters, w: Window) -> Array:
+    """Return -log y_hat at y for each place of the window, (T, B). Move the state on."""
+    h = unfolded.read(p, w)
+    nats = nats_at(p, h.reshape(-1, h.shape[-1]), w.y.reshape(-1))
+    lengths = p.architecture.head.lengths
+    if lengths is not None:  # END costs what the length costs
+        ends, tau = lengths_in(w)
+        nats[ends] = lengths.nats(p, tau)
+    return nats.reshape(w.y.shape)
+
+
+def nats_at(p: Parameters, h: Array, y: Integers) -> Array:
+    """Return -log y_hat at y for each row: h (R, H), y (R,) -> (R,)."""
+    o = h @ p["V"].T + p["c"]
+    p.architecture.head.logits(o)
+    nats: Array = np.logaddexp.reduce(o, 1) - o[np.arange(len(o)), y]
+    return nats
 
 
 def loss_of(p: Parameters, w: Window, h0: State, m: Masks | None, gradient: Parameters) -> float:

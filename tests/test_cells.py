@@ -23,6 +23,7 @@ from tests.networks import (
     loss_of,
     masks_of,
     nats_of,
+    nats_through_time,
     parameters_of,
     slopes,
     state_of,
@@ -176,7 +177,7 @@ def test_the_loss_is_that_of_the_book_in_plain_loops(shape: Architecture, resets
     h0 = state_of(p)
     expected = pytest.approx(loss_in_loops(p, w, h0), rel=1e-12)
     assert loss_of(p, w, h0, None, p.like()) == expected
-    assert begun(p, h0).nats(p, w).sum() == expected
+    assert nats_through_time(begun(p, h0), p, w).sum() == expected
 
 
 # Outputs that are fed back, figure 10.4

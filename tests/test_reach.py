@@ -17,6 +17,7 @@ from tests.networks import (
     begun,
     cut,
     independent,
+    nats_through_time,
     parameters_of,
     state_of,
     vocabulary_of,
@@ -46,13 +47,15 @@ def reading(begins: bool) -> Window:
 def slopes_of_states(p: Parameters, w: Window, t: int, step: int, lane: int) -> list[float]:
     """Return differences of the loss at t, by each number of the state before a step."""
     unfolded, found = begun(p, state_of(p)), []
-    unfolded.nats(p, cut(w, slice(step)))
+    unfolded.read(p, cut(w, slice(step)))
     for number, unit in np.ndindex(len(p.architecture.state_names), p.architecture.hidden):
         losses = []
         for sign in (1, -1):
             state = [states[0].copy() for states in unfolded.states]
             state[number][lane, unit] += sign * STEP
-            losses.append(begun(p, state).nats(p, cut(w, slice(step, None)))[t - step, lane])
+            losses.append(
+                nats_through_time(begun(p, state), p, cut(w, slice(step, None)))[t - step, lane]
+            )
         found.append((losses[0] - losses[1]) / (2 * STEP))
     return found
 

@@ -7,7 +7,7 @@ from charrnn.network.parameters import Architecture
 from charrnn.network.step import Network
 from charrnn.network.through_time import Unfolded, Window
 from charrnn.vocabulary import END
-from tests.networks import SHAPES, SYMBOLS, parameters_of
+from tests.networks import SHAPES, SYMBOLS, nats_through_time, parameters_of
 
 STEPS, LANES = 9, 4
 
@@ -20,7 +20,7 @@ def test_steps_are_those_of_the_unfolded_network(shape: Architecture) -> None:
     clock = np.repeat(np.arange(STEPS)[:, None], LANES, 1)
     to_come = np.array([9, 12, 40, 5000]) - clock
     window = Window(x[:-1], y, clock=clock, to_come=to_come)
-    expected = Unfolded(shape, STEPS, LANES, np.float64).nats(p, window)
+    expected = nats_through_time(Unfolded(shape, STEPS, LANES, np.float64), p, window)
     network = Network(p)
     state = network.zeros(LANES, to_come=to_come[0])
     for t in range(STEPS):

@@ -15,6 +15,7 @@ from tests.networks import (
     cut,
     loss_of,
     masks_of,
+    nats_through_time,
     parameters_of,
     state_of,
     window,
@@ -25,9 +26,9 @@ PLAIN = Architecture(SYMBOLS, 5, 1)
 
 def test_two_short_windows_read_as_one_long_one() -> None:
     p, w = parameters_of(Architecture(SYMBOLS, 5, 2)), window()
-    whole = begun(p, state_of(p)).nats(p, w)
+    whole = nats_through_time(begun(p, state_of(p)), p, w)
     unfolded = begun(p, state_of(p))
-    parts = [unfolded.nats(p, cut(w, steps)) for steps in (slice(2), slice(2, None))]
+    parts = [nats_through_time(unfolded, p, cut(w, steps)) for steps in (slice(2), slice(2, None))]
     np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-12)
 
 

@@ -12,7 +12,15 @@ from charrnn.network.parameters import Parameters, read_before, still_to_come
 from charrnn.network.through_time import Unfolded, Window
 from charrnn.unfold import NAME, Part, Unfolding, unfold
 from charrnn.vocabulary import END
-from tests.networks import CHARACTERS, cut, disagreement, model_of, slopes
+from tests.networks import (
+    CHARACTERS,
+    cut,
+    disagreement,
+    model_of,
+    nats_at,
+    nats_through_time,
+    slopes,
+)
 
 TEXT = "abcéa€cab"
 LONG = "".join(np.random.default_rng(0).choice([*"abcé€"], 150))
@@ -114,7 +122,7 @@ def test_the_gradient_is_that_of_central_differences(size: dict[str, Any]) -> No
 
     def loss(flat: Array) -> float:
         reader = Unfolded(architecture, len(window.x), 1, np.float64)
-        return float(reader.nats(Parameters(architecture, flat), window).sum())
+        return float(nats_through_time(reader, Parameters(architecture, flat), window).sum())
 
     p = Parameters(architecture, model.parameters.flat.astype(np.float64))
     measured = slopes(p, loss)
@@ -143,9 +151,13 @@ def test_the_gradient_of_a_state_is_that_of_central_differences(
         reader.read(p, cut(window, slice(t + 1)))
         top = reader.layers[-1].states[0]
         top[0, 0, unit] += step
-        here = reader.readout.nats(p, top[0], window.y[t]).sum()
+        here = nats_at(p, top[0], window.y[t]).sum()
         is_length = p.architecture.head.lengths is not None and t == len(TEXT)
-        rest = reader.nats(p, cut(window, slice(t + 1, None))).sum() if t < len(TEXT) else 0.0
+        rest = (
+            nats_through_time(reader, p, cut(window, slice(t + 1, None))).sum()
+            if t < len(TEXT)
+            else 0.0
+        )
         return float(rest + (0.0 if is_length else here))
 
     measured = [(loss(i, 1e-5) - loss(i, -1e-5)) / 2e-5 for i in range(size["hidden"])]

@@ -220,11 +220,6 @@ class Readout:
         self.ones: Array = np.ones(max(self.rows, symbols), dtype)
         self.first = np.arange(self.rows) * symbols  # the place of each row in the flat o
 
-    def nats(self, p: Arrays, h: Array, y: Integers) -> Array:
-        """Return L for each row: h (R, H), y (R,) -> (R,)."""
-        bounded, blocks = is_bounded(p, reach=1.0), self._blocks(len(y))
-        return np.concatenate([self._losses(p, h[rows], y[rows], bounded)[0] for rows in blocks])
-
     def nats_and_gradient(
         self,
         p: Arrays,

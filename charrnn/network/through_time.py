@@ -268,15 +268,6 @@ class Unfolded:
         self._move_on(window)
         return top
 
-    def nats(self, p: Parameters, window: Window) -> Array:
-        """Return -log y_hat at y for each place of the window, (T, B). Move the state on."""
-        nats = self.readout.nats(p, rows_of(self.read(p, window)), window.y.reshape(-1))
-        lengths = self.architecture.head.lengths
-        if lengths is not None:  # END costs what the length costs
-            ends, tau = lengths_in(window)
-            nats[ends] = lengths.nats(p, tau)
-        return nats.reshape(window.y.shape)
-
     def nats_and_gradient(
         self,
         p: Parameters,
@@ -428,10 +419,10 @@ def sum_by_symbol(d_a: Sequence[Array], x: Integers, out: Array, room: Array) ->
     symbols, gates, hidden = len(out), len(d_a), room.shape[-1]
     by_gate = out.reshape(symbols, gates, hidden).swapaxes(0, 1)
     if symbols * gates * len(x) * hidden <= FEW:
-        marks = np.zeros((len(x), symbols), out.dtype)
-        marks[np.arange(len(x)), x] = 1
+        one_hot = np.zeros((len(x), symbols), out.dtype)
+        one_hot[np.arange(len(x)), x] = 1
         for d, sums in zip(d_a, by_gate, strict=True):
-            np.matmul(marks.T, d, out=sums)
+            np.matmul(one_hot.T, d, out=sums)
         return
     order = np.argsort(x, kind="stable")
     counts = np.bincount(x)
