@@ -145,13 +145,14 @@ def fit_exponents(predictor: Predictor, ids: Ids) -> tuple[float, ...]:
     A small penalty pulls them towards EVEN. With it, the loss is convex in them, and a few of
     Newton's steps find its minimum.
     """
+    # Enough symbols for two numbers, and few of a large vocabulary, whose logits need memory.
     lanes = min(-(-len(ids) // FIT_STRETCH), 32, 2 + 8000 // predictor.vocabulary.symbols)
     starts = np.linspace(0, len(ids) - FIT_STRETCH, lanes, dtype=np.int64)
     text = ids[starts + np.arange(FIT_STRETCH)[:, None]].astype(np.intp)  # (T, B)
     state, parts = predictor.zeros(lanes), list[Array64]()
     for x in [np.full(lanes, END), *text[:-1]]:
-        for h in state[:-1]:
-            h[x == END] = 0
+        for array in state[:-1]:  # of the networks
+            array[x == END] = 0
         predictor.step(x, state)
         parts.append(np.stack([predictor.logits["network"], predictor.logits["counts"]], 2))
     logits, y = np.concatenate(parts[FIT_WARM_UP:]), text[FIT_WARM_UP:].ravel()  # (N, K, 2), (N,)
@@ -162,9 +163,9 @@ def fit_exponents(predictor: Predictor, ids: Ids) -> tuple[float, ...]:
         loss = float(-np.log(y_hat[rows, y] + SMALLEST).mean())
         penalty = PULL / 2 * float(((exponents - EVEN) ** 2).sum())
         tried.append((loss + penalty, *exponents.tolist()))
-        apart = logits - (y_hat[:, :, None] * logits).sum(1, keepdims=True)
-        gradient = PULL * (exponents - EVEN) - apart[rows, y].mean(0)
-        hessian = np.tensordot(y_hat[:, :, None] * apart, apart, ((0, 1), (0, 1))) / len(y)
+        centred = logits - (y_hat[:, :, None] * logits).sum(1, keepdims=True)
+        gradient = PULL * (exponents - EVEN) - centred[rows, y].mean(0)
+        hessian = np.tensordot(y_hat[:, :, None] * centred, centred, ((0, 1), (0, 1))) / len(y)
         step = np.linalg.solve(hessian + PULL * np.eye(2), gradient)
         exponents = np.maximum(exponents - step, 0)
-    return min(tried)[1:]
+    return min(tried)[1:]  # the exponents of the lowest loss

@@ -182,7 +182,7 @@ def built(kind: Any, value: Any) -> Any:
 
 
 def is_of_kind(kind: Any, value: Any) -> bool:
-    """Return whether a plain value is of a kind: a whole number is also a float, True is none."""
+    """Return whether a value is of a kind: a whole number is also a float, True is no number."""
     if get_origin(kind) is Literal:
         return value in get_args(kind)
     if kind is float:
@@ -190,8 +190,8 @@ def is_of_kind(kind: Any, value: Any) -> bool:
     return type(value) is kind and (kind is not int or 0 <= value <= MOST)
 
 
-def layout(config: Fitted, architecture: Architecture, size: int | None, slim: bool) -> Layout:
-    """Return shape and type of each array in a file with these facts; ``size`` is of counts."""
+def layout(config: Fitted, architecture: Architecture, counted: int | None, slim: bool) -> Layout:
+    """Return shape and type of each array in a file with these facts."""
     single = np.dtype("<f4")
     matrix = np.dtype("<f2") if slim else single
     arrays: Layout = {
@@ -204,8 +204,8 @@ def layout(config: Fitted, architecture: Architecture, size: int | None, slim: b
             arrays[name] = (architecture.parameter_count,), single
         for name in architecture.state_names:
             arrays[f"lane.{name}"] = (config.batch, config.hidden), single
-    if size is not None:  # the number K is a break between two pieces of text
-        arrays["counted"] = (size,), np.min_scalar_type(architecture.symbols).newbyteorder("<")
+    if counted is not None:  # the number K is a break between two pieces of text
+        arrays["counted"] = (counted,), np.min_scalar_type(architecture.symbols).newbyteorder("<")
     return arrays
 
 
@@ -282,12 +282,12 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     facts, hints = document["facts"], get_type_hints(Trained)
     vocabulary = built(Vocabulary, facts.pop("vocabulary"))
     config = built(Fitted, facts.pop("settings"))
-    size = built(int | None, facts.pop("counted"))
+    counted_size = built(int | None, facts.pop("counted"))
     values = {name: built(hints[name], value) for name, value in facts.items()}
     if len(values["mixture"]) not in (2, 4):
         raise ValueError("a mixture has two exponents, or two for each half of the held-out text")
     architecture = architecture_of(config, vocabulary.symbols)
-    shapes = layout(config, architecture, size, values["slim"])
+    shapes = layout(config, architecture, counted_size, values["slim"])
     arrays = {name: read_array(archive, name, *shapes[name]) for name in shapes}
     counted = arrays.pop("counted", None)
     if counted is not None and int(counted.max(initial=0)) > vocabulary.symbols:
@@ -339,11 +339,11 @@ def save_slim(path: PathName, trained: Trained) -> None:
     write(path, replace(trained, counters=counters, corpus=record, history=[], slim=True), {})
 
 
-def text_of_facts(trained: Trained, size: int | None) -> str:
-    """Return the facts of a file as JSON, all but what no byte depends on."""
+def text_of_facts(trained: Trained, counted_size: int | None) -> str:
+    """Return the facts of a file as JSON, without cores: any number writes the same bytes."""
     settings = asdict(trained.config)
-    del settings["cores"]  # any number of processes writes the same bytes
-    facts = vars(trained) | {"counted": size, "vocabulary": trained.model.vocabulary}
+    del settings["cores"]
+    facts = vars(trained) | {"counted": counted_size, "vocabulary": trained.model.vocabulary}
     del facts["model"], facts["config"]
     facts["settings"] = settings
     document, compact = {"facts": facts, "format": FORMAT}, (",", ":")
@@ -353,16 +353,16 @@ def text_of_facts(trained: Trained, size: int | None) -> str:
 def write(path: PathName, trained: Trained, arrays: Arrays) -> None:
     """Write a file. Equal content gives equal bytes: each member has the date 1980-01-01."""
     model, counted = trained.model, trained.counted
-    size = None if counted is None else len(counted)
+    counted_size = None if counted is None else len(counted)
     by_name = {**arrays, **model.parameters, "counted": counted}
-    types = layout(trained.config, model.architecture, size, trained.slim)
+    types = layout(trained.config, model.architecture, counted_size, trained.slim)
     with np.errstate(over="ignore"):  # infinity in 16 bits is found below
         stored = {name: np.asarray(by_name[name], types[name][1], "C") for name in sorted(types)}
     for name, array in stored.items():
         if not are_usable(array):
             what = f"{os.fspath(path)} was not saved: {name} holds a number that is not finite"
             raise errors.SaveError(what, "The last save is untouched. Try a smaller [lr].")
-    text = text_of_facts(trained, size)
+    text = text_of_facts(trained, counted_size)
     with replaced(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr(zipfile.ZipInfo(JSON_MEMBER), text)
         for name, array in stored.items():

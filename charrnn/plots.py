@@ -15,7 +15,7 @@ from charrnn.errors import CharrnnError, SettingError
 from charrnn.model_contents import Checkpoint, Trained
 from charrnn.scores import BITS, Mean, in_bits
 from charrnn.system import visible
-from charrnn.training.loop import Checkup, Event, progress
+from charrnn.training.loop import Checkup, Event, share_done
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -152,5 +152,5 @@ def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
                 if event.score is not None:
                     words = f"{event.score.nats_per_character:.3f} nats held out"
                 bar.set_postfix_str(words, refresh=False)
-            bar.update(progress(run.state, run.config, length) - bar.n)
+            bar.update(share_done(run.state, run.config, length) - bar.n)
             yield event

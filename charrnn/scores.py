@@ -212,10 +212,10 @@ class Costs:
         """Read some stretches, the longest first, each in a lane."""
         predictor, place, warm_up = self.predictor, stretches.first.copy(), stretches.warm_up
         state = predictor.zeros(len(place), stretches.clock, stretches.to_come)
-        last_warm, steps = int(warm_up.max()), np.arange(int(stretches.size[0]))
+        last_warm, times = int(warm_up.max()), np.arange(int(stretches.size[0]))
         rising = stretches.size[::-1]
-        longer = len(place) - np.searchsorted(rising, steps, "right")  # lanes of more than t steps
-        for t, lane_count in enumerate(longer.tolist()):
+        lane_counts = len(place) - np.searchsorted(rising, times, "right")  # that have a step t
+        for t, lane_count in enumerate(lane_counts.tolist()):
             if lane_count < len(place):
                 place, warm_up = place[:lane_count], warm_up[:lane_count]
                 state = [h[:lane_count] for h in state]

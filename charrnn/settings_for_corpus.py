@@ -189,9 +189,10 @@ class NetworkFit:
         self.lr_share = max(LEAST_LR, start_share)
         self.cores = config.cores or USUAL_CORES
         self.layers = config.layers or (1 if config.cell == "output" else 2)
-        self.batch = config.batch or recipe.at(length, "batch")
-        bptt = config.bptt or recipe.at(length, "bptt")
-        self.targets = min(length, self.batch * bptt)  # of a step
+        # Between those of two sizes; the run takes the nearest.
+        self.mean_batch = config.batch or recipe.at(length, "batch")
+        mean_bptt = config.bptt or recipe.at(length, "bptt")
+        self.targets = min(length, self.mean_batch * mean_bptt)  # of a step
         self.products = self.products_of_run()
         self.usual_hidden = self.choose_hidden()
         self.hidden = config.hidden or self.usual_hidden
@@ -214,19 +215,19 @@ class NetworkFit:
         With w weights in a network of one unit, a run computes  products = w hidden^2 symbols read.
         """
         recipe, w = self.recipe, weights_of(1, self.layers, self.config.cell)
-        many_passes, many_steps = recipe.passes_before_growing, recipe.few_steps
-        least_read = max(many_passes * self.length, many_steps * self.targets)
-        by_time = math.sqrt(self.products / w / least_read)
+        read_in_passes = recipe.passes_before_growing * self.length
+        read_in_steps = recipe.few_steps * self.targets
+        by_time = math.sqrt(self.products / w / max(read_in_passes, read_in_steps))
         # With symbols read = symbols per weight x w hidden^2, the products grow as hidden^4.
         by_weights = math.pow(self.products / recipe.symbols_per_weight / w**2, 0.25)
         hidden = min(recipe.at(self.length, "hidden"), max(by_time, by_weights))
         return max(8, 8 * round(hidden / 8))
 
     def choose_passes(self) -> float:
-        """Return the passes without a time limit, or those of a smaller network with time enough.
+        """Return the passes, before the minutes limit them.
 
-        A network that is smaller than this text can fill learns from more passes. Without minutes,
-        the passes are those of the usual network, also for another one.
+        With minutes, a network that is smaller than this text can fill gets more passes. Without,
+        the passes are those of the usual network, whatever [hidden] is.
         """
         passes = self.recipe.at(self.length, "passes")
         if self.config.minutes is not None:
@@ -235,9 +236,10 @@ class NetworkFit:
         return min(passes, max(1, self.products / (weights * self.length)))
 
     def affordable_passes(self) -> float:
-        """Return the passes that the minutes suffice for; no process shares the overhead."""
-        overhead = self.cores * self.recipe.overhead / self.batch
-        return self.products / ((self.weights + overhead) * self.length) / self.passes_share
+        """Return the passes that the minutes suffice for."""
+        overhead = self.cores * self.recipe.overhead / self.mean_batch  # all cores wait for it
+        passes = self.products / ((self.weights + overhead) * self.length)
+        return passes / self.passes_share  # the run makes that share of them
 
     def choose_settings(self) -> dict[str, Any]:
         """Return the sizes, the epochs and the rate of the run."""

@@ -51,7 +51,8 @@ def share_out(
     in_order: bool = True,
 ) -> Iterator[Any]:
     """Yield the results of all groups, in order or as they come."""
-    ahead = GROUPS_AHEAD if in_order else 1  # or a worker has several long runs, another none
+    # Out of order, groups are long runs: none may wait while a worker is idle.
+    ahead = GROUPS_AHEAD if in_order else 1
     pending: list[Future[Any]] = []
     groups = iter(groups)
     while True:
@@ -80,7 +81,7 @@ def open_executor(shared: Any, cores: int = 1, scheduler: str | None = None) -> 
 
 
 class Processes:
-    """Processes of this machine. A thread waits for each, and its pipe closes if it ends."""
+    """Processes of this machine. A thread waits for each; if one ends, its pipe closes."""
 
     def __init__(self, shared: Any, cores: int) -> None:
         self.shared, self.cores = shared, cores

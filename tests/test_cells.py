@@ -37,9 +37,9 @@ def test_two_tanh_units_worked_by_hand() -> None:
     layer.ux[...] = [[[1, 0]], [[0, 0]]]
     layer.forward([(), ()], W)
     np.testing.assert_allclose(layer.h[1:, 0], [[0.7616, 0], [0, 0.6420]], atol=5e-5)
-    layer.d[...] = [[[0, 0]], [[0, 1]]]
+    layer.d_h[...] = [[[0, 0]], [[0, 1]]]
     layer.backward([(), ()], W)
-    np.testing.assert_allclose(layer.d[:, 0], [[0.2469, 0], [0, 0.5878]], atol=5e-5)
+    np.testing.assert_allclose(layer.d_h[:, 0], [[0.2469, 0], [0, 0.5878]], atol=5e-5)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_gated_unit_worked_by_hand(
     layer.ux[:, 0, 0, 0] = inputs
     W: Array = np.zeros((len(inputs), 1))
     layer.forward([()], W, np.zeros(1) if cell == "gru" else None)
-    layer.d[...] = 1
+    layer.d_h[...] = 1
     layer.backward([()], W)
     np.testing.assert_allclose([s[1].item() for s in layer.states], states, atol=5e-5)
     np.testing.assert_allclose(np.ravel(layer.d_ux(1)), slopes, atol=6e-5)

@@ -19,7 +19,7 @@ from charrnn.network import Array
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.runs import fit, resume, train
 from charrnn.settings_for_corpus import take_sizes
-from charrnn.training.batches import EXCERPT_WARM_UP, excerpt_of, excerpts_of
+from charrnn.training.batches import EXCERPT_WARM_UP, excerpt_of, shares_of
 from charrnn.training.loop import (
     AVERAGED,
     Checkup,
@@ -108,7 +108,7 @@ def test_where_a_stretch_follows_another_its_first_symbols_do_not_count() -> Non
 
 
 def test_excerpts_of_two_texts_lie_end_to_end_with_an_end_between() -> None:
-    [(ids, (of_lines, of_one))] = excerpts_of([lines(10, 20), ONE_LONG], [200, 1_000], 1)
+    [(ids, (of_lines, of_one))] = shares_of([lines(10, 20), ONE_LONG], [200, 1_000], 1)
     assert ids[[199, 200, -1]].tolist() == [END, END, END]
     assert ids[of_lines].tolist() == lines(10, 20).ids.tolist()
     examples, counted = excerpt_of(ONE_LONG, 1_000)
@@ -117,13 +117,13 @@ def test_excerpts_of_two_texts_lie_end_to_end_with_an_end_between() -> None:
 
 def test_nothing_held_out_is_an_empty_excerpt() -> None:
     nothing = Examples(np.empty(0, np.uint8))
-    [(ids, (of_lines, of_nothing))] = excerpts_of([lines(2, 3), nothing], [9, 9], 1)
+    [(ids, (of_lines, of_nothing))] = shares_of([lines(2, 3), nothing], [9, 9], 1)
     assert ids[of_lines].tolist() == lines(2, 3).ids.tolist()
     assert len(of_nothing) == 0
 
 
 def test_parts_of_an_excerpt_begin_with_an_example_or_a_stretch() -> None:
-    parts = excerpts_of([lines(10, 20), ONE_LONG], [200, 16_384], 3)
+    parts = shares_of([lines(10, 20), ONE_LONG], [200, 16_384], 3)
     for number, text in enumerate((lines(10, 20), ONE_LONG)):
         examples, counted = excerpt_of(text, (200, 16_384)[number])
         found = [ids[places[number]] for ids, places in parts]
@@ -133,7 +133,7 @@ def test_parts_of_an_excerpt_begin_with_an_example_or_a_stretch() -> None:
 
 def test_one_short_text_is_not_divided() -> None:
     text = lines(1, 200)
-    first, second = excerpts_of([text], [1_000], 2)
+    first, second = shares_of([text], [1_000], 2)
     assert first[0].tolist() == [*text.ids, END]
     assert second[0].tolist() == [END]
     assert [len(places) for _, (places,) in (first, second)] == [200, 0]

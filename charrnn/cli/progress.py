@@ -25,7 +25,7 @@ from charrnn.runs import fit_and_score
 from charrnn.sampler import SampleConfig, Sampler
 from charrnn.scores import Difference, Mean, Score, difference_from, json_of, tally
 from charrnn.system import Visible, visible_line
-from charrnn.training.loop import Checkup, Event, Step, progress
+from charrnn.training.loop import Checkup, Event, Step, share_done
 
 ROWS = 10  # in a run, and one more for its end
 LONGEST = 60  # columns of a sample: a Chinese character takes two
@@ -50,7 +50,7 @@ class Training:
     @property
     def share(self) -> float:
         """The share of the run that is done."""
-        return progress(self.checkpoint.state, self.checkpoint.config, len(self.corpus.train.ids))
+        return share_done(self.checkpoint.state, self.checkpoint.config, len(self.corpus.train.ids))
 
     @property
     def loss(self) -> float | None:

@@ -227,14 +227,14 @@ class Readout:
         y: Integers,  # (R,)
         weight: float,  # of a row's loss
         idle: Integers | None,  # rows without a loss
-        reach: float,  # the largest |h|
+        largest: float,  # |h|
         gradient: Arrays,
         d_h: Array,  # (R, H)
     ) -> float:
         """Return the sum of L over the rows. Fill gradient["V"], gradient["c"] and d_h."""
         V, d_V, d_c = p["V"], gradient["V"], gradient["c"]
         total = 0.0
-        bounded = is_bounded(p, reach)
+        bounded = is_bounded(p, largest)
         d_V[...] = 0
         d_c[...] = 0
         for rows in self._blocks(len(y)):
@@ -269,7 +269,7 @@ class Readout:
         return np.log(sums) - at_y, sums  # (10.14)
 
 
-def is_bounded(p: Arrays, reach: float) -> bool:
-    """Return True if exp o cannot overflow: |o| <= |c| + |V| |h|, with |h| <= reach."""
-    most = np.abs(p["V"]).sum(axis=1) * reach + np.abs(p["c"])
+def is_bounded(p: Arrays, largest: float) -> bool:
+    """Return True if exp o cannot overflow: |o| <= |c| + |V| |h|, with |h| <= largest."""
+    most = np.abs(p["V"]).sum(axis=1) * largest + np.abs(p["c"])
     return bool(most.max() < SAFE)  # False for NaN

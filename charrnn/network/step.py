@@ -86,12 +86,13 @@ class Network:
             self._make_room(lanes)
         ux, wh, tape, o = self._ux, self._wh, self._tape, self._o
         self._table.take(x + self._first_rows, 0, ux, "clip")
-        for name, count in zip(self._C, state[-len(self._C) :], strict=False):
+        counts = state[len(self.architecture.state_names) :]
+        for name, count in zip(self._C, counts, strict=True):
             ux += seen(name, count, self._dtype) @ self._C[name]
-            count += COUNTS_BY[name]
+            count += COUNTS_BY[name]  # in the state
         states = state[:many]  # of one layer
         for layer, W in self._W.items():
-            if layer > 1:
+            if layer > 1:  # states are still those of the layer below
                 np.matmul(states[0], self._U[layer], out=ux)
                 np.add(ux, self._b[layer], out=ux)
                 states = state[(layer - 1) * many : layer * many]

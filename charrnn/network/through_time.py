@@ -75,20 +75,20 @@ class Product:
     """
 
     def __init__(
-        self, gates: tuple[int, ...], lanes: int, rows: int, columns: int, dtype: DTypeLike
+        self, gates: tuple[int, ...], lanes: int, height: int, width: int, dtype: DTypeLike
     ) -> None:
-        self._copies = lanes > 1
-        fits = (w for w in WIDTHS if columns % w == 0 and w * rows * lanes <= SMALL)
-        width = next(fits, columns) if self._copies else columns
-        self.panels = np.empty((*gates, columns // width, rows, width), dtype)
-        self._by_column = self.panels.swapaxes(-2, -3)  # the panels, seen as the matrices
-        self.out: Array = np.zeros((*gates, lanes, columns), dtype)
-        self._by_panel = self.out.reshape(*gates, lanes, -1, width).swapaxes(-2, -3)
+        self._is_split = lanes > 1
+        fits = (w for w in WIDTHS if width % w == 0 and w * height * lanes <= SMALL)
+        w = next(fits, width) if self._is_split else width
+        self.panels = np.empty((*gates, width // w, height, w), dtype)
+        self._by_row = self.panels.swapaxes(-2, -3)  # (G, I, J / w, w): seen as the matrices
+        self.out: Array = np.zeros((*gates, lanes, width), dtype)
+        self._by_panel = self.out.reshape(*gates, lanes, -1, w).swapaxes(-2, -3)  # (G, J / w, B, w)
         self._lanes = [self.out[..., lane, :] for lane in range(lanes)]
 
     def hold(self, matrices: Array) -> None:
-        if self._copies:
-            self._by_column[...] = matrices.reshape(self._by_column.shape)
+        if self._is_split:
+            self._by_row[...] = matrices.reshape(self._by_row.shape)
         else:
             self.panels = matrices[..., None, :, :]
 
@@ -125,76 +125,80 @@ class Layer:
         self.h: Array = self.states[0]  # h[0]: before the first step
         self.up: Array = np.empty((steps, lanes, hidden), dtype)  # h after dropout
         self.ux: Array = self.h[1:] if one_gate else np.empty((*gates, steps, lanes, hidden), dtype)
-        self.d: Array = np.empty((steps, lanes, hidden), dtype)  # dL/dh
-        self.d_wh: Array = self.d if one_gate else self.ux
+        self.d_h: Array = np.empty((steps, lanes, hidden), dtype)  # dL/dh
+        self.d_wh: Array = self.d_h if one_gate else self.ux
         self.tape: Array = np.empty((steps, lanes, hidden * cell.has_tape), dtype)
         self._state_rows = [rows_of(state) for state in self.states]  # (T B + B, H)
         self._ux_blocks, self._tape_rows = rows_of(self.ux), rows_of(self.tape)
         shape = (cell.gates, steps * lanes, hidden)
         self.ux_rows, self.d_wh_rows = self.ux.reshape(shape), self.d_wh.reshape(shape)
         self._remembers = cell.reads_h or len(cell.states) > 1
-        self._many = max(1, min(steps, AT_HAND // (lanes * hidden * cell.gates)))
-        self._factors, self._spare, self._begun = (
-            np.empty((self._many * lanes, hidden), dtype) for _ in range(3)
+        # steps whose slopes are found at once
+        self._block = max(1, min(steps, AT_HAND // (lanes * hidden * cell.gates)))
+        self._factors, self._spare, self._h_copy = (
+            np.empty((self._block * lanes, hidden), dtype) for _ in range(3)
         )
         self._product_forward = Product(gates, lanes, hidden, hidden, dtype)
         self._product_back = Product(gates, lanes, hidden, hidden, dtype)
         self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
         self._noted: list[Array] = []
         at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
-        d, h = list(self.d), [states[0] for states in at]
+        d, h = list(self.d_h), [states[0] for states in at]
         # One object for one piece of memory: NumPy is slow with two that overlap.
         ux = h[1:] if one_gate else [self.ux[:, t] for t in range(steps)]
         d_wh = d if one_gate else [of[:, None] for of in ux]  # with an axis for panels
-        factors = [self._factors[t % self._many * lanes :][:lanes] for t in range(steps)]
+        by_step = self._factors.reshape(-1, lanes, hidden)
+        factors = [by_step[t % self._block] for t in range(steps)]
         self._steps_forward = list(zip(h, ux, at, at[1:], self.tape, strict=False))
         self._steps_back = list(zip(d, ux, d_wh, self.tape, factors, strict=True))
 
-    def forward(self, starts: Starts, W: Array, own_bias: Array | None = None) -> None:
+    def forward(self, starts: Starts, W: Array, d: Array | None = None) -> None:
         """Fill the states after each step from ux and the states before the first step."""
         forward, product = self.cell.forward, self._product_forward
         product.hold(W.reshape(self._square).swapaxes(-1, -2))
         steps = zip(self._steps_forward, starts, strict=False)
         with self._in_place():
-            for (h, ux, before, after, tape), beginning in steps:
-                wh = product(h, beginning)
-                if own_bias is not None:
-                    np.add(wh[-1], own_bias, tape)
-                if beginning and self._remembers:
-                    before = tuple(self._begun_afresh(before, beginning))
+            for (h, ux, before, after, tape), begun in steps:
+                wh = product(h, begun)
+                if d is not None:
+                    np.add(wh[-1], d, tape)
+                if begun and self._remembers:
+                    before = tuple(self._begun_afresh(before, begun))
                 forward(ux, wh, before, after, tape)
 
     def backward(self, starts: Starts, W: Array) -> None:
-        """Turn d[t], the part of dL/dh(t) from above, into dL/d(U x) and dL/d(W h)."""
-        backward, reads_h, many = self.cell.backward, self.cell.reads_h, self._many
+        """Turn d_h[t], the part of dL/dh(t) from above, into dL/d(U x) and dL/d(W h)."""
+        backward, reads_h, block = self.cell.backward, self.cell.reads_h, self._block
         product, d_before = self._product_back, self._d_before
         product.hold(W.reshape(self._square))
+        back = list(product.out.reshape(-1, *self.d_h.shape[1:]))  # of each gate
         noted = self._noted
         if noted:
-            noted[0][...] = self.d[: len(starts)]
+            noted[0][...] = self.d_h[: len(starts)]
         for d_state in d_before:
             d_state.fill(0)
         beside_h = d_before[1:]
-        from_itself = d_before if reads_h else beside_h
+        filled = d_before if reads_h else beside_h  # by the cell, for the states before
         d_next: Array | None = None
-        begun: Sequence[int] = ()
+        begun: Sequence[int] = ()  # lanes in which step t + 1 begins an example
         with self._in_place():
             for t in range(len(starts) - 1, -1, -1):
-                if d_next is None or t % many == many - 1:
-                    self._find_slopes(t - t % many, starts[t - t % many : t + 1])
+                if d_next is None or (t + 1) % block == 0:  # the last step of its block
+                    first = t - t % block
+                    self._find_slopes(first, starts[first : t + 1])
                 d_h, ux, d_wh, tape, factor = self._steps_back[t]
                 if d_next is not None:  # the last step has no step after it
-                    back = product(d_next, begun)  # (10.21)
-                    for part in back if back.ndim > 2 else (back,):
+                    product(d_next, begun)  # (10.21)
+                    for part in back:
                         np.add(d_h, part, d_h)
-                    for d_state in from_itself:
+                    for d_state in filled:
                         for lane in begun:
                             d_state[lane] = 0
                     if reads_h:
                         np.add(d_h, d_before[0], d_h)
                 if noted:
-                    for of_steps, d_state in zip(noted[1:], (d_h, *beside_h), strict=True):
-                        of_steps[t] = d_state
+                    for note, d_state in zip(noted[1:], (d_h, *beside_h), strict=True):
+                        note[t] = d_state
                 backward((d_h, *beside_h), ux, tape, factor, d_before)
                 d_next, begun = d_wh, starts[t]
 
@@ -203,13 +207,13 @@ class Layer:
 
         The first is the part of dL/dh(t) from above; then come the whole dL/dh(t) and other states.
         """
-        self._noted = [np.zeros_like(self.d[:steps]) for _ in (self.d, *self.states)]
+        self._noted = [np.zeros_like(self.d_h[:steps]) for _ in (self.d_h, *self.states)]
         return self._noted
 
     def d_ux(self, steps: int) -> list[Array]:
         """Return dL/d(U x) after the way back: (T B, H) for each gate."""
         d_wh = list(self.d_wh_rows[:, : steps * self.h.shape[1]])
-        return [*d_wh[:-1], rows_of(self.d[:steps])] if self.cell.own_bias else d_wh
+        return [*d_wh[:-1], rows_of(self.d_h[:steps])] if self.cell.own_bias else d_wh
 
     def _find_slopes(self, first: int, starts: Starts) -> None:
         """Fill the factors of the way back through these steps."""
@@ -217,24 +221,23 @@ class Layer:
         rows, block = slice(first * lanes, (first + count) * lanes), slice(0, count * lanes)
         before: Sequence[Array] = [state[:-lanes][rows] for state in self._state_rows]
         after = [state[lanes:][rows] for state in self._state_rows]
-        if self.cell.reads_h and any(starts):  # other states are zero there by now
+        if self.cell.reads_h and any(starts):  # forward has zeroed the others in place
             begun = [t * lanes + lane for t, begins in enumerate(starts) for lane in begins]
             before = self._begun_afresh(before, begun)
         ux, tape = self._ux_blocks[..., rows, :], self._tape_rows[rows]
         self.cell.slopes(ux, before, after, tape, self._factors[block], self._spare[block])
 
     def _begun_afresh(self, states: Sequence[Array], rows: Sequence[int]) -> Sequence[Array]:
-        """Return the states with zeros in the rows where an example begins."""
-        h, *beside_h = states
-        zeros = beside_h
-        if self.cell.reads_h:  # the step before reads h as well: zero a copy
-            begun = self._begun[: len(h)]
-            np.copyto(begun, h)
-            h, zeros = begun, [begun, *beside_h]
+        """Return the states with zeros in these rows: h in a copy, the others in place."""
+        h, *zeroed = states
+        if self.cell.reads_h:  # h is also the output of the step before
+            h = self._h_copy[: len(h)]
+            np.copyto(h, states[0])
+            zeroed = [h, *zeroed]
         for row in rows:
-            for state in zeros:
+            for state in zeroed:
                 state[row] = 0
-        return [h, *beside_h]
+        return [h, *states[1:]]
 
 
 class Unfolded:
@@ -282,14 +285,14 @@ class Unfolded:
         """
         starts, lengths = starts_of(window), self.architecture.head.lengths
         plain, of_plain = p.plain(self._plain), self._of_plain or gradient
-        h, d_h = self._forward(plain, window, starts, masks), self.layers[-1].d[: len(window.x)]
-        silent = window.idle
+        h, d_h = self._forward(plain, window, starts, masks), self.layers[-1].d_h[: len(window.x)]
+        is_idle = window.idle
         if lengths is not None:  # the loss of the length takes the place of that of END
-            silent = window.y == END if silent is None else silent | (window.y == END)
-        idle = None if silent is None else np.flatnonzero(silent)
-        reach = 1.0 if masks is None else float(masks[-1].max())
-        rows = rows_of(h), window.y.reshape(-1), scale, idle, reach
-        total = self.readout.nats_and_gradient(plain, *rows, of_plain, rows_of(d_h))
+            is_idle = window.y == END if is_idle is None else is_idle | (window.y == END)
+        idle = None if is_idle is None else np.flatnonzero(is_idle)
+        largest = 1.0 if masks is None else float(masks[-1].max())  # |h|
+        inputs = rows_of(h), window.y.reshape(-1), scale, idle, largest
+        total = self.readout.nats_and_gradient(plain, *inputs, of_plain, rows_of(d_h))
         d_ux = self._backward(plain, window, starts, masks, of_plain)
         room = self.room[:, : window.x.size]
         sum_by_symbol(d_ux, window.x.reshape(-1), of_plain["U1"], room)  # (10.28)
@@ -320,8 +323,8 @@ class Unfolded:
             gates, _, hidden = ux.shape
             if number == 1:
                 tables = (U + b).reshape(-1, gates, hidden).swapaxes(0, 1)  # (G, K, H)
-                for table, room in zip(tables, ux, strict=True):  # x one-hot: U x is a row
-                    np.take(table, window.x.reshape(-1), axis=0, out=room, mode="clip")
+                for table, ux_of_gate in zip(tables, ux, strict=True):  # x one-hot: U x is a row
+                    np.take(table, window.x.reshape(-1), axis=0, out=ux_of_gate, mode="clip")
                 for name in self.architecture.inputs:
                     columns = p[f"U1.{name}"].reshape(gates, hidden, -1).swapaxes(1, 2)
                     counts = rows_of(seen(name, getattr(window, name), self.dtype))
@@ -353,11 +356,11 @@ class Unfolded:
         steps, rows = len(window.x), window.x.size
         for number in range(len(self.layers), 0, -1):
             layer = self.layers[number - 1]
-            d, d_wh = layer.d[:steps], layer.d_wh_rows[:, :rows]
+            d, d_wh = layer.d_h[:steps], layer.d_wh_rows[:, :rows]
             if masks is not None:
                 np.multiply(d, masks[number - 1], out=d)
             if self.comes_apart:
-                h, part = layer.h[1 : steps + 1], layer.up[:steps]
+                h, part = layer.h[1 : steps + 1], layer.up[:steps]  # up is not read again
                 np.multiply(h, h, out=part)
                 np.multiply(part, d, out=part)
                 np.subtract(d, part, out=d)
@@ -365,7 +368,7 @@ class Unfolded:
                 layer.backward(starts, p[f"W{number}"])
                 h_before = rows_of(layer.h[:steps])
                 if window.begins is not None:
-                    h_before[np.flatnonzero(window.begins)] = 0
+                    h_before[np.flatnonzero(window.begins)] = 0  # in place: h is not read again
                 d_W = gradient[f"W{number}"].reshape(len(d_wh), -1, h_before.shape[1])
                 np.matmul(d_wh.swapaxes(1, 2), h_before, out=d_W)  # (10.26)
             if layer.cell.own_bias:
@@ -380,7 +383,7 @@ class Unfolded:
         """Compute the gradients of U, b and the layer below from dL/d(U x), gate by gate."""
         layer, lower = self.layers[number - 1], self.layers[number - 2]
         below = rows_of(lower.h[1 : steps + 1] if masks is None else lower.up[:steps])
-        d_below, room = rows_of(lower.d[:steps]), self.room[0, : len(below)]
+        d_below, room = rows_of(lower.d_h[:steps]), self.room[0, : len(below)]
         hidden = below.shape[1]
         for gate, d_a in enumerate(layer.d_ux(steps)):
             units = slice(gate * hidden, (gate + 1) * hidden)
@@ -430,9 +433,9 @@ def sum_by_symbol(d_a: Sequence[Array], x: Integers, out: Array, room: Array) ->
     bounds = np.stack([present, (ends - counts)[present], ends[present]], 1).tolist()
     ones = np.ones(counts.max(), out.dtype)
     out.fill(0)
-    for gate in range(0, gates, len(room)):
-        sums = by_gate[gate : gate + len(room)]
-        for d, rows in zip(d_a[gate:], room, strict=False):
+    for first in range(0, gates, len(room)):  # as many gates at once as there is room for
+        sums = by_gate[first : first + len(room)]
+        for d, rows in zip(d_a[first:], room, strict=False):
             np.take(d, order, axis=0, out=rows, mode="clip")
         for symbol, start, end in bounds:
             np.matmul(ones[: end - start], room[: len(sums), start:end], out=sums[:, symbol])

@@ -57,16 +57,16 @@ class Epoch:
         order = np.arange(len(examples), dtype=np.uint32)
         rng.shuffle(order)
         starts, self.total = examples.starts.astype(np.int64), len(examples.ids)
-        self.ends = starts[order + 1]  # (n,) the end of each example in the ids, in this order
-        self.sizes = self.ends - starts[order]
-        self.stops = np.cumsum(self.sizes)  # (n,) its end on the circle
+        self.ends_in_ids = starts[order + 1]  # (n,) of each example, in this order
+        self.sizes = self.ends_in_ids - starts[order]
+        self.ends_on_circle = np.cumsum(self.sizes)  # (n,)
         # (B + 1,) The last bound is the first, once round, and moves as the first does.
-        bounds = np.arange(lanes + 1, dtype=np.int64) * self.total // lanes
-        bounds += int(rng.integers(self.total))
-        back, ahead = self._distances(bounds % self.total)
+        cuts = np.arange(lanes + 1, dtype=np.int64) * self.total // lanes
+        cuts += int(rng.integers(self.total))
+        back, ahead = self._distances(cuts % self.total)
         shift = np.where(back <= ahead, -back, ahead)  # to the nearest beginning of an example
         is_near = np.abs(shift) <= self.total // lanes // SLACK
-        self.bounds = bounds + np.where(is_near, shift, 0)  # (B + 1,) of the lanes, on the circle
+        self.bounds = cuts + np.where(is_near, shift, 0)  # (B + 1,) of the lanes, on the circle
         self.lengths = np.diff(self.bounds)
         self.window_count = -(-int(self.lengths.max()) // steps)  # rounded up
 
@@ -81,9 +81,9 @@ class Epoch:
             t = np.arange(steps)[:, None]
             idle = t >= unread if unread.min() < steps else None
             clock = to_come = None
-            if self.counting:  # the characters of the example before y, and after it
+            if self.counting:  # the characters of the example before y, and from y on
                 clock, ahead = self._distances((self.bounds[:-1] + first + t) % self.total)
-                to_come = ahead - 1
+                to_come = ahead - 1  # without END
             yield Window(x, y, x == END, idle, clock, to_come)
 
     def _rows(self) -> Ids:
@@ -91,12 +91,13 @@ class Epoch:
 
         A lane that is shorter than the longest reads on beyond its end, where it is idle.
         """
-        ids, shifts = self.examples.ids, self.ends - self.stops  # from the circle to the ids
+        ids = self.examples.ids
+        offsets = self.ends_in_ids - self.ends_on_circle
         circle = np.empty_like(ids)
         for first in range(0, self.total, CHUNK):
             places = np.arange(first, min(first + CHUNK, self.total))
-            example = np.searchsorted(self.stops, places, side="right")
-            circle[places] = ids[places + shifts[example]]
+            example = np.searchsorted(self.ends_on_circle, places, side="right")
+            circle[places] = ids[places + offsets[example]]
         size = self.window_count * self.steps + 1
         circle = np.resize(circle, self.total + size)  # goes round again
         rows = np.empty((size, len(self.lengths)), ids.dtype)
@@ -107,8 +108,8 @@ class Epoch:
 
     def _distances(self, places: Places) -> tuple[Places, Places]:
         """Return the symbols from the beginning of its example to each place, and to its end."""
-        example = np.searchsorted(self.stops, places, side="right")
-        ahead = self.stops[example] - places
+        example = np.searchsorted(self.ends_on_circle, places, side="right")
+        ahead = self.ends_on_circle[example] - places
         return self.sizes[example] - ahead, ahead
 
 
@@ -124,7 +125,7 @@ EXCERPT_WARM_UP = 1 << 5  # symbols of a stretch that do not count: their contex
 CHECKUP_STRETCH = 1 << 8  # symbols counted in a lane of a check-up
 
 Mask = NDArray[np.bool_]
-Excerpts = tuple[Ids, list[Places]]  # symbols, and the places of each text that count
+Share = tuple[Ids, list[Places]]  # symbols of some texts, and the places of each that count
 
 
 def excerpt_of(examples: Examples, most: int) -> tuple[Examples, Mask]:
@@ -148,8 +149,8 @@ def excerpt_of(examples: Examples, most: int) -> tuple[Examples, Mask]:
     return Examples(ids), is_counted
 
 
-def excerpts_of(texts: Sequence[Examples], most: Sequence[int], parts: int) -> list[Excerpts]:
-    """Return excerpts of these texts, with about so many symbols of each, in parts."""
+def shares_of(texts: Sequence[Examples], most: Sequence[int], parts: int) -> list[Share]:
+    """Return excerpts of these texts, with about so many symbols of each, in shares."""
     divided = [
         divide(*excerpt_of(text, size), parts) for text, size in zip(texts, most, strict=True)
     ]
@@ -159,13 +160,14 @@ def excerpts_of(texts: Sequence[Examples], most: Sequence[int], parts: int) -> l
 def divide(excerpt: Examples, is_counted: Mask, parts: int) -> list[tuple[Ids, Mask]]:
     """Cut an excerpt where an example or a stretch begins. Some parts may be empty."""
     ids = excerpt.ids
-    begins = (ids[:-1] == END) | (is_counted[:-1] & ~is_counted[1:])
+    stretch_begins = is_counted[:-1] & ~is_counted[1:]  # with a warm-up that does not count
+    begins = (ids[:-1] == END) | stretch_begins
     starts = np.append(np.flatnonzero(begins) + 1, len(ids))
     cuts = starts[np.searchsorted(starts, len(ids) * np.arange(1, parts) // parts)]
     return list(zip(np.split(ids, cuts), np.split(is_counted, cuts), strict=True))
 
 
-def join(pieces: Sequence[tuple[Ids, Mask]]) -> Excerpts:
+def join(pieces: Sequence[tuple[Ids, Mask]]) -> Share:
     """Lay pieces of several texts end to end."""
     ids, places = [np.empty(0, np.uint8)], list[Places]()
     for piece, is_counted in pieces:
@@ -175,9 +177,9 @@ def join(pieces: Sequence[tuple[Ids, Mask]]) -> Excerpts:
 
 
 @np.errstate(all="ignore")  # overflow shows in the loss
-def score_excerpts(vocabulary: Vocabulary, p: Parameters, excerpts: Excerpts) -> list[Score]:
+def score_share(vocabulary: Vocabulary, p: Parameters, share: Share) -> list[Score]:
     """Return the score of each text."""
-    ids, counted = excerpts
+    ids, counted = share
     predictor = Predictor([LanguageModel(p, vocabulary)], dtype=np.float32)
     nats, _ = score_ids(predictor, ids, stretch=CHECKUP_STRETCH, warm_up=EXCERPT_WARM_UP)
     return [tally(ids[places], nats["network"][places]) for places in counted]
@@ -270,10 +272,10 @@ class OwnInputs:
         sampled = self.draw_places(rng, window, done)
         draws = rng.random(sampled.shape, np.float32)
         x, reader, plain = window.x.copy(), self._reader, p.plain()
-        for states, h in zip(reader.states, state, strict=True):
-            states[0] = h  # after the input before the next one
-        inputs = replace(window, x=x, idle=None)  # the reader computes no loss
-        last = np.flatnonzero(sampled.any(1)).max(initial=-1)  # step with a sampled input
+        for array, carried in zip(reader.states, state, strict=True):
+            array[0] = carried
+        inputs = replace(window, x=x, idle=None)  # shares x: the reader reads what is sampled
+        last = np.flatnonzero(sampled.any(1)).max(initial=-1)  # the last step with a sampled input
         for t in range(last + 1):
             sampled_lanes = np.flatnonzero(sampled[t])
             if len(sampled_lanes):

@@ -34,7 +34,7 @@ from charrnn.network.parameters import LanguageModel, Parameters, architecture_o
 from charrnn.network.through_time import State, Window
 from charrnn.scores import Score
 from charrnn.system import WEIGHTS, cores_for
-from charrnn.training.batches import Epoch, Noise, OwnInputs, excerpts_of, score_excerpts
+from charrnn.training.batches import Epoch, Noise, OwnInputs, score_share, shares_of
 from charrnn.training.processes import BatchSize, SharedBatch
 
 # The optimisers: m and v are their moments
@@ -64,10 +64,10 @@ def initial_moments(rule: UpdateRule, p: Parameters) -> Moments:
     return {name: np.zeros_like(p.flat) for name in MOMENTS[rule]}
 
 
-def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
+def rate(schedule: Schedule, step: int, warmup: int, done: float) -> float:
     """Return the factor of the learning rate at a step, counted from 0: a rise, then a fall."""
     rising = min(1.0, (step + 1) / (warmup + 1))
-    remaining = 1.0 - progress
+    remaining = 1.0 - done
     if schedule == "constant":
         return rising
     falling = remaining if schedule == "linear" else (1 - math.cos(math.pi * remaining)) / 2
@@ -135,7 +135,8 @@ class Optimizer:
         np.multiply(g, g, out=scratch)
         scratch *= 1 - BETA2
         v += scratch
-        root = math.sqrt(1 - BETA2**step)  # both sides of the fraction times it: v^ is never made
+        root = math.sqrt(1 - BETA2**step)
+        # m^ / (sqrt v^ + e) = m root / ((1 - b1^step) (sqrt v + e root))
         np.sqrt(v, out=scratch)
         scratch += EPSILON * root
         np.divide(m, scratch, out=change)
@@ -251,7 +252,7 @@ def ending_at(
     return None
 
 
-def progress(state: TrainState, config: Fitted, length: int) -> float:
+def share_done(state: TrainState, config: Fitted, length: int) -> float:
     """Return the share of the run that is done, by symbols seen or by time, from 0 to 1."""
     seen = state.characters / (config.epochs * length)
     used = 0.0 if config.minutes is None else state.minutes / config.minutes
@@ -341,14 +342,14 @@ class Learner:
         trained = config.check_every * config.batch * config.bptt  # from check-up to check-up
         scored = max(LEAST_SCORED, trained // TRAINED_PER_SCORED)
         texts = [corpus.train, corpus.held_out]
-        self.excerpts = excerpts_of(texts, [FAMILIAR, scored], config.parts)
+        self.shares = shares_of(texts, [FAMILIAR, scored], config.parts)
 
     @np.errstate(all="ignore")  # overflow shows in the loss
     def take_step(self) -> Step:
         """Change the parameters by the gradient of one window."""
         state, batch, noise = self.state, self.batch, self.noise
         window = self.next_window()
-        done = progress(state, self.config, len(self.corpus.train.ids))
+        done = share_done(state, self.config, len(self.corpus.train.ids))
         noise.begin(state.step, done)
         window = self.own_inputs.read(state.parameters, window, state.carried, state.step, done)
         # The order of the draws: weights, characters, units.
@@ -407,7 +408,7 @@ class Learner:
         state = self.state
         of_train, of_held_out = self.scores()
         familiar = of_train.nats_per_character
-        self.check_divergence(familiar)  # a step shows only what the step before it has done
+        self.check_divergence(familiar)  # the loss of a step is from before its update
         score = of_held_out if of_held_out.count else None
         train_while_hidden = state.nats / state.targets
         loss = train_while_hidden if score is None else score.nats_per_character
@@ -423,9 +424,9 @@ class Learner:
     def scores(self) -> list[Score]:
         """Return the losses on excerpts of the training text and of the held-out text."""
         self.batch.p.flat[...] = self.state.average
-        score = partial(score_excerpts, self.corpus.vocabulary)
-        by_part = self.batch.map(score, self.excerpts)
-        return [sum(scores, Score()) for scores in zip(*by_part, strict=True)]
+        score = partial(score_share, self.corpus.vocabulary)
+        by_share = self.batch.map(score, self.shares)
+        return [sum(scores, Score()) for scores in zip(*by_share, strict=True)]
 
     def check_divergence(self, nats_per_character: float, norm: float = 0.0) -> None:
         """Raise DivergedError if the loss is far worse than that of knowing nothing, or NaN.

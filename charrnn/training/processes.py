@@ -170,8 +170,8 @@ class SharedBatch:
 
 
 def copy(arrays: Any, targets: Any) -> None:
-    """Copy arrays, zeros for None. There may be fewer arrays than targets."""
-    for array, target in zip(arrays, targets, strict=False):
+    """Copy arrays, zeros for None."""
+    for array, target in zip(arrays, targets, strict=True):
         target[...] = 0 if array is None else array
 
 
