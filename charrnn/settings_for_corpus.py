@@ -26,7 +26,7 @@ HIGHEST_LR = 0.02
 SETTLED = 2_000  # steps of a run; one that minutes cut shorter needs less dropout
 NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones bear a higher rate
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
-# least shares of a fresh start, and the length of a list that takes all of it.
+# least shares of a fresh start, and the symbols of a list that takes all of it.
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST_CHECKUPS = 8  # with fewer, each scores a part of the held-out text
@@ -93,7 +93,7 @@ class Recipe:
     overhead: float = 8e5  # the work of a step beside its products takes as long as so many
 
     def at(self, length: int, name: str) -> float:
-        """Return a value of the sizes for a number of symbols, interpolated between powers."""
+        """Return a value of the sizes for a text of this length, interpolated between powers."""
         log_lengths = [math.log(size.length) for size in self.sizes]
         log_values = [math.log(getattr(size, name)) for size in self.sizes]
         return math.exp(np.interp(math.log(length), log_lengths, log_values))

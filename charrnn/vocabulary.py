@@ -21,7 +21,7 @@ Codes = NDArray[np.uint32]  # Unicode code points
 END: Final = 0
 UNKNOWN: Final = 1
 END_CODE: Final = np.uint32(0x110000)  # stands for END: the first number that is not a code point
-AT_ONCE: Final = 1 << 20  # symbols
+AT_ONCE: Final = 1 << 20  # symbols, at most
 SCALARS: Final = 1_112_064  # characters that Unicode has room for, without surrogates
 REPLACEMENT: Final = 0xFFFD  # the character shown for UNKNOWN
 

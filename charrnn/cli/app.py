@@ -200,9 +200,9 @@ def options_of(kind: type[CommandOptions]) -> Iterator[Option]:
             options[declared.name] = Option(declared.name, declared.metadata["setting"], "")
             continue
         config, only, changes = declared.metadata["nested"]
-        for name, grouped in settings_of(config).items():
+        for name, inner in settings_of(config).items():
             if not only or name in only:
-                options[name] = Option(name, replace(grouped, **changes), declared.name)
+                options[name] = Option(name, replace(inner, **changes), declared.name)
     # A setting without names is none of the command line.
     options = {name: option for name, option in options.items() if option.setting.names != ()}
     for name in kind.FIRST.split() or list(options):

@@ -206,7 +206,7 @@ HEADS: dict[str, type[Head]] = {"symbol": Symbol, "halt": Halt, "length": Length
 # The loss
 
 
-LARGEST_BLOCK: Final = 1 << 20  # numbers in a block of outputs
+LARGEST_BLOCK: Final = 1 << 20  # numbers in a block of outputs, unless 16 rows have more
 SAFE: Final = 60.0  # exp(60) times a million symbols is still a float32
 
 

@@ -41,6 +41,7 @@ class Network:
         self._stacked = () if gates == 1 else (gates,)  # the first axis of what is by gate
         # x is one-hot: U x is a row of each gate's table. (G K, H)
         self._table = self._by_gate((plain["U1"] + plain["b1"]).T).reshape(-1, a.hidden)
+        # of each gate in the table
         self._first_rows = a.symbols * np.arange(gates).reshape(*self._stacked, 1)
         self._W = {layer: self._by_gate(plain[f"W{layer}"]) for layer in layers}  # (G, H, H)
         self._U = {layer: self._by_gate(plain[f"U{layer}"]) for layer in upper}  # (G, H, H)

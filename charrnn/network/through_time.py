@@ -36,7 +36,7 @@ SMALL = 10**6  # multiply-adds up to which OpenBLAS does not copy
 WIDTHS = (64, 48, 32)  # of panels
 AT_HAND = 1 << 16  # numbers that fit in the cache of a core
 FEW = 1 << 22  # multiply-adds up to which sums by symbol are a product
-GATES_AT_HAND = 1 << 20  # numbers of some gates that are sorted at once
+GATES_AT_HAND = 1 << 20  # numbers of the gates that are sorted together, if there are several
 
 State = list[Array]  # (B, H) for each of the architecture's states
 Masks = Sequence[Array]  # (1 or T, B, H) for each layer: the factors of dropout
@@ -417,7 +417,7 @@ def starts_of(window: Window) -> Starts:
 def sum_by_symbol(d_a: Sequence[Array], x: Integers, out: Array, room: Array) -> None:
     """Sum d_a(t) x(t)': row k of ``out`` becomes the sum of the rows of d_a where x is k.
 
-    d_a is (R, H) for each gate, out (K, G H), and room (R, H) for one gate or several.
+    d_a is (R, H) for each gate, out (K, G H), and room (g, R, H) for g gates at a time.
     """
     symbols, gates, hidden = len(out), len(d_a), room.shape[-1]
     by_gate = out.reshape(symbols, gates, hidden).swapaxes(0, 1)

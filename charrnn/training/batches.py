@@ -4,7 +4,8 @@
     lane 1   . e v e . f r i t z . g u       . is END: it ends a name and precedes the next
 
 A window is T rows of the lanes: the inputs x, and the targets y, which stand one place further on.
-In training, some characters, units and weights are hidden at random; see below.
+In training, some characters, units and weights are hidden at random; see below. Check-ups score
+excerpts.
 """
 
 from __future__ import annotations
@@ -115,17 +116,17 @@ class Epoch:
 
 # Excerpts that are scored at a check-up
 #
-# They are scored side by side, because many lanes are faster than a few; and in as many parts as a
-# batch has, so that all processes score some.
+# Excerpts of several texts are scored side by side, because many lanes are faster than a few. They
+# come in as many shares as a batch has parts, so that each process scores some; a share may be empty.
 
 
 STRETCHES = 16  # taken from texts that are few and long, because some may be easier
 SHORTEST = 1 << 8  # symbols of a stretch
-EXCERPT_WARM_UP = 1 << 5  # symbols of a stretch that do not count: their context was not read
-CHECKUP_STRETCH = 1 << 8  # symbols counted in a lane of a check-up
+EXCERPT_WARM_UP = 1 << 5  # symbols of a stretch, and of a lane, that do not count
+CHECKUP_LANE = 1 << 8  # symbols counted in a lane of a check-up
 
 Mask = NDArray[np.bool_]
-Share = tuple[Ids, list[Places]]  # symbols of some texts, and the places of each that count
+Share = Sequence[tuple[Ids, Mask]]  # symbols of each text, and whether they count
 
 
 def excerpt_of(examples: Examples, most: int) -> tuple[Examples, Mask]:
@@ -143,7 +144,7 @@ def excerpt_of(examples: Examples, most: int) -> tuple[Examples, Mask]:
     length = min(most, max(SHORTEST, most // STRETCHES))
     places = np.linspace(0, total - length, most // length, dtype=np.int64)
     ids = examples.ids[places[:, None] + np.arange(length)].ravel()
-    # The stretches lie end to end: a state goes on into the next, whose context it does not know.
+    # The stretches lie end to end, and a state goes on into the next, whose context was not read.
     is_counted = np.tile(np.arange(length) >= EXCERPT_WARM_UP, len(places))
     is_counted[:length] = True  # the first has its context
     return Examples(ids), is_counted
@@ -154,11 +155,14 @@ def shares_of(texts: Sequence[Examples], most: Sequence[int], parts: int) -> lis
     divided = [
         divide(*excerpt_of(text, size), parts) for text, size in zip(texts, most, strict=True)
     ]
-    return [join(pieces) for pieces in zip(*divided, strict=True)]
+    return list(zip(*divided, strict=True))
 
 
 def divide(excerpt: Examples, is_counted: Mask, parts: int) -> list[tuple[Ids, Mask]]:
-    """Cut an excerpt where an example or a stretch begins. Some parts may be empty."""
+    """Cut an excerpt into parts of about one size, where an example or a stretch begins.
+
+    Some parts may be empty.
+    """
     ids = excerpt.ids
     stretch_begins = is_counted[:-1] & ~is_counted[1:]  # with a warm-up that does not count
     begins = (ids[:-1] == END) | stretch_begins
@@ -167,22 +171,19 @@ def divide(excerpt: Examples, is_counted: Mask, parts: int) -> list[tuple[Ids, M
     return list(zip(np.split(ids, cuts), np.split(is_counted, cuts), strict=True))
 
 
-def join(pieces: Sequence[tuple[Ids, Mask]]) -> Share:
-    """Lay pieces of several texts end to end."""
-    ids, places = [np.empty(0, np.uint8)], list[Places]()
-    for piece, is_counted in pieces:
-        places.append(sum(map(len, ids)) + np.flatnonzero(is_counted))
-        ids.append(np.append(piece, END))  # or a text would go on into the next
-    return np.concatenate(ids), places
-
-
 @np.errstate(all="ignore")  # overflow shows in the loss
 def score_share(vocabulary: Vocabulary, p: Parameters, share: Share) -> list[Score]:
-    """Return the score of each text."""
-    ids, counted = share
+    """Return the score of each text, in float32."""
+    # An END after each, or a text would go on into the next.
+    ids = np.concatenate([np.append(ids, ids.dtype.type(END)) for ids, _ in share])
     predictor = Predictor([LanguageModel(p, vocabulary)], dtype=np.float32)
-    nats, _ = score_ids(predictor, ids, stretch=CHECKUP_STRETCH, warm_up=EXCERPT_WARM_UP)
-    return [tally(ids[places], nats["network"][places]) for places in counted]
+    nats, _ = score_ids(predictor, ids, stretch=CHECKUP_LANE, warm_up=EXCERPT_WARM_UP)
+    scores, first = list[Score](), 0
+    for ids, is_counted in share:
+        of_text = nats["network"][first : first + len(ids)]
+        scores.append(tally(ids[is_counted], of_text[is_counted]))
+        first += len(ids) + 1
+    return scores
 
 
 # The noise of a step

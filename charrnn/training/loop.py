@@ -20,7 +20,6 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +33,7 @@ from charrnn.network.parameters import LanguageModel, Parameters, architecture_o
 from charrnn.network.through_time import State, Window
 from charrnn.scores import Score
 from charrnn.system import WEIGHTS, cores_for
-from charrnn.training.batches import Epoch, Noise, OwnInputs, score_share, shares_of
+from charrnn.training.batches import Epoch, Noise, OwnInputs, shares_of
 from charrnn.training.processes import BatchSize, SharedBatch
 
 # The optimisers: m and v are their moments
@@ -423,9 +422,8 @@ class Learner:
 
     def scores(self) -> list[Score]:
         """Return the losses on excerpts of the training text and of the held-out text."""
-        self.batch.p.flat[...] = self.state.average
-        score = partial(score_share, self.corpus.vocabulary)
-        by_share = self.batch.map(score, self.shares)
+        self.batch.p.flat[...] = self.state.average  # until the next step
+        by_share = self.batch.scores(self.corpus.vocabulary, self.shares)
         return [sum(scores, Score()) for scores in zip(*by_share, strict=True)]
 
     def check_divergence(self, nats_per_character: float, norm: float = 0.0) -> None:

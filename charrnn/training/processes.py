@@ -6,7 +6,7 @@
     the gradient of its own parts    <----   done
     the sum of the rows, in order
 
-A check-up is shared out as well: each process scores some excerpts by the p in the memory.
+A check-up is shared out as well: each process scores some shares by the p in the memory.
 
 So the bits depend on the number of parts, not on that of processes. The memory is a file without a
 name. Where no process can start, and until all are ready, this one computes all parts.
@@ -18,21 +18,21 @@ import mmap
 import os
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields as fields_of
 from multiprocessing.connection import Connection
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.through_time import Masks, State, Unfolded, Window
+from charrnn.scores import Score
 from charrnn.system import Child, end_children, start_child
-
-T = TypeVar("T")
-R = TypeVar("R")
+from charrnn.training.batches import Share, score_share
+from charrnn.vocabulary import Vocabulary
 
 
 class BatchSize(NamedTuple):
@@ -128,22 +128,22 @@ class SharedBatch:
         copy(memory["states"], states)
         return float(sum(memory["nats"].tolist()))
 
-    def map(self, function: Callable[[Parameters, T], R], items: Sequence[T]) -> list[R]:
-        """Return the results of a function of ``p`` and each item, computed by all processes."""
+    def scores(self, vocabulary: Vocabulary, shares: Sequence[Share]) -> list[list[Score]]:
+        """Return the scores of the texts in each share at the parameters ``p``."""
         pipes = self.pipes_of_others()
         processes = 1 + len(pipes)
-        results: list[Any] = [None] * len(items)
+        scores: list[list[Score]] = [[] for _ in shares]
         with self.explained():
             for number, pipe in enumerate(pipes, 1):
-                pipe.send((function, items[number::processes]))
-            results[::processes] = [function(self.p, item) for item in items[::processes]]
+                pipe.send((vocabulary, shares[number::processes]))
+            scores[::processes] = [score_share(vocabulary, self.p, i) for i in shares[::processes]]
             for number, pipe in enumerate(pipes, 1):
-                results[number::processes] = pipe.recv()
-        return results
+                scores[number::processes] = pipe.recv()
+        return scores
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Say what happened if another process ends."""
+        """If another process has ended, end the rest and say so."""
         try:
             yield
         except (EOFError, OSError):
@@ -203,20 +203,20 @@ def memory_of(a: Architecture, size: BatchSize, file: int | None = None) -> Any:
 def serve(pipe_file: int, memory_file: int) -> None:
     """Do what each message asks for, until the process that has started this one ends."""
     pipe = Connection(pipe_file)
-    with suppress(EOFError, OSError):
+    with suppress(EOFError, OSError, MemoryError):
         a, size, first, processes = pipe.recv()
         memory = memory_of(a, size, memory_file)
         parts = [Part(a, size, number, memory) for number in range(first, size.parts, processes)]
-        results: list[Any] = []
+        scores: list[list[Score]] = []
         while True:
-            pipe.send(results)  # ready, or done
+            pipe.send(scores)  # ready, or done
             message = pipe.recv()
-            results = []
+            scores = []
             if isinstance(message, int):
                 for part in parts:
                     window, masks = part.read(message)
                     inputs = window, part.gradient, part.scale, masks
                     part.write(part.unfolded.nats_and_gradient(part.p, *inputs))
             else:
-                function, items = message
-                results = [function(parts[0].p, item) for item in items]
+                vocabulary, shares = message
+                scores = [score_share(vocabulary, parts[0].p, share) for share in shares]
