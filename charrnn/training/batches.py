@@ -117,7 +117,7 @@ class Epoch:
 # Excerpts that are scored at a check-up
 #
 # Excerpts of several texts are scored side by side, because many lanes are faster than a few. They
-# come in as many shares as a batch has parts, so that each process scores some; a share may be empty.
+# come in as many shares as a batch has parts, so that each process scores some. One may be empty.
 
 
 STRETCHES = 16  # taken from texts that are few and long, because some may be easier
