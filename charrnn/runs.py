@@ -177,7 +177,7 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
             if isinstance(event, Step):
                 rates.append(event.characters / max(ended - last, 1e-9))
             last = ended
-            if ended - began > TRIAL:
+            if len(rates) > 1 and ended - began > TRIAL:
                 break
     if len(rates) > 1:
         rates = rates[1:]  # the first step touches all memory for the first time

@@ -7,6 +7,7 @@ import math
 import tempfile
 from itertools import islice, product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -16,12 +17,14 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.corpus import read_files
+from charrnn.corpus import corpus_of, read_files
 from charrnn.default_settings import CorpusConfig
 from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.readout import HEADS
+from charrnn.runs import characters_per_second
 from charrnn.sampler import SampleConfig, Sampler
+from charrnn.settings_for_corpus import fit_settings
 from charrnn.texts import rebuild_corpus
 from charrnn.training.loop import Step
 from tests.networks import model_score, nats_of
@@ -223,3 +226,14 @@ def test_a_network_comes_to_know_a_grammar() -> None:
     more = network - grammar
     assert more.mean() > -3 * more.std() / np.sqrt(len(more))  # nobody loses less but by chance
     assert reber.nats("BTBPVVEPE") == np.inf
+
+
+def test_the_speed_is_that_of_a_step_after_the_first_however_slow_that_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first step of a large network alone takes longer than the whole trial should."""
+    corpus = corpus_of(["abcde"] * 100)
+    config = fit_settings(charrnn.TrainConfig(**SIZE, cores=1), corpus)
+    clock = SimpleNamespace(monotonic=iter([0.0, 4.0, 5.0]).__next__)
+    monkeypatch.setattr("charrnn.runs.time", clock)
+    assert characters_per_second(config, corpus) == 10.0
