@@ -28,7 +28,7 @@ from charrnn.training.loop import (
     Step,
     clip,
     ending_at,
-    haste,
+    haste_in,
     initial_moments,
 )
 from charrnn.vocabulary import END, Vocabulary
@@ -251,13 +251,13 @@ def test_a_run_with_a_limit_of_its_own_goes_on(tmp_path: Path) -> None:
     assert isinstance(next(again), Step)
 
 
-def two_steps(rule: UpdateRule, weight_decay: float = 0.0, faster: float = 1.0) -> Array:
+def two_steps(rule: UpdateRule, weight_decay: float = 0.0, haste: float = 1.0) -> Array:
     """What becomes of p = 1 in every array under the gradients 2 and then -1, learning rate 0.1."""
     p = Parameters(Architecture(1, 1, 1), np.ones(5))
     moments = initial_moments(rule, p)
     optimizer = Optimizer(rule, p, weight_decay)
-    optimizer.update(p.flat, np.full(5, 2.0), moments, 1, 0.1, faster)
-    optimizer.update(p.flat, np.full(5, -1.0), moments, 2, 0.1, faster)
+    optimizer.update(p.flat, np.full(5, 2.0), moments, 1, 0.1, haste)
+    optimizer.update(p.flat, np.full(5, -1.0), moments, 2, 0.1, haste)
     return p.flat
 
 
@@ -290,12 +290,12 @@ def test_weight_decay_shrinks_matrices_and_spares_biases() -> None:
 
 @pytest.mark.parametrize("rule", ["sgd", "adagrad", "rmsprop", "adam"])
 def test_haste_multiplies_the_steps_of_the_first_u_and_of_v(rule: UpdateRule) -> None:
-    steps, hasty = 1 - two_steps(rule), 1 - two_steps(rule, faster=3.0)
+    steps, hasty = 1 - two_steps(rule), 1 - two_steps(rule, haste=3.0)
     np.testing.assert_allclose(hasty, steps * [3, 1, 1, 3, 1])  # U, W, b, V, c
 
 
 def test_only_a_run_of_few_steps_is_in_haste() -> None:
-    assert [haste(steps) for steps in (10, 1000, 1500, 3000, 9999)] == [3, 3, 2, 1, 1]
+    assert [haste_in(steps) for steps in (10, 1000, 1500, 3000, 9999)] == [3, 3, 2, 1, 1]
 
 
 numbers = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=5)

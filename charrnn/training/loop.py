@@ -81,7 +81,7 @@ def clip(gradient: Array, longest: float) -> float:
     return length
 
 
-def haste(steps: float) -> float:
+def haste_in(steps: float) -> float:
     """Return the factor of the rate of U1 and V: above 1 in a run of few steps.
 
     Their rows are those of symbols, and the rare ones are seen too seldom to learn at the rate
@@ -101,11 +101,11 @@ class Optimizer:
         self._decay = p.matrices() * weight_decay if weight_decay else None
 
     def update(
-        self, p: Array, g: Array, moments: Moments, step: int, lr: float, faster: float = 1.0
+        self, p: Array, g: Array, moments: Moments, step: int, lr: float, haste: float = 1.0
     ) -> None:
         """Update p and the moments in place with the gradient of a step, counted from 1.
 
-        The rate of U1 and V is ``faster`` times lr.
+        The rate of U1 and V is ``haste`` times lr.
         """
         if self._decay is not None:
             np.multiply(self._decay, p, out=self._scratch)
@@ -120,9 +120,9 @@ class Optimizer:
             self._adam(g, moments["m"], moments["v"], step, lr)
         else:
             self._divide_by_root(g, moments["v"], lr)
-        if faster != 1:
+        if haste != 1:
             for change in self._symbol_changes:
-                change *= faster
+                change *= haste
         p -= self._change
 
     def _adam(self, g: Array, m: Array, v: Array, step: int, lr: float) -> None:
@@ -370,7 +370,7 @@ class Learner:
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         state.step += 1
         planned_steps = state.step / done if done else math.inf
-        self.optimizer.update(p, gradient, moments, state.step, lr, haste(planned_steps))
+        self.optimizer.update(p, gradient, moments, state.step, lr, haste_in(planned_steps))
         averaged = max(1.0, AVERAGED * state.step * lr / config.lr)
         state.average += (p - state.average) / np.float32(averaged)
         return lr
