@@ -19,7 +19,7 @@ from charrnn.network import Array
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.runs import fit, resume, train
 from charrnn.settings_for_corpus import take_sizes
-from charrnn.training.batches import EXCERPT_WARM_UP, excerpt_of, score_share, shares_of
+from charrnn.training.batches import EXCERPT_WARM_UP, excerpt_of, portions_of, score_portion
 from charrnn.training.loop import (
     AVERAGED,
     Checkup,
@@ -108,31 +108,31 @@ def test_where_a_stretch_follows_another_its_first_symbols_do_not_count() -> Non
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_shares_begin_with_an_example_or_a_stretch(parts: int) -> None:
+def test_portions_begin_with_an_example_or_a_stretch(parts: int) -> None:
     texts, most = [lines(10, 20), ONE_LONG], [200, 16_384]
     sizes = {1: [[200], [15_904]], 3: [[80, 60, 60], [5_984, 4_960, 4_960]]}[parts]
-    shares = shares_of(texts, most, parts)
+    portions = portions_of(texts, most, parts)
     for number, text in enumerate(texts):
         examples, counted = excerpt_of(text, most[number])
-        found = [ids[is_counted] for ids, is_counted in (share[number] for share in shares)]
+        found = [ids[is_counted] for ids, is_counted in (portion[number] for portion in portions)]
         assert [len(ids) for ids in found] == sizes[number]
         assert np.concatenate(found).tolist() == examples.ids[counted].tolist()
 
 
 def test_one_short_text_is_not_divided_and_nothing_held_out_is_empty() -> None:
     texts = [lines(1, 200), Examples(np.empty(0, np.uint8))]
-    first, second = shares_of(texts, [1_000, 1_000], 2)
+    first, second = portions_of(texts, [1_000, 1_000], 2)
     assert [len(ids) for ids, _ in (*first, *second)] == [200, 0, 0, 0]
 
 
-def test_a_share_has_the_scores_of_its_texts_whatever_lies_beside_them() -> None:
+def test_a_portion_has_the_scores_of_its_texts_whatever_lies_beside_them() -> None:
     model = babbler()
     long = np.tile([2, 3, 4, 5, 4], 500).astype(np.uint8)
     names = np.tile([2, 3, END], 100).astype(np.uint8)
     pieces = [(ids, np.arange(len(ids)) >= 7) for ids in (long, names)]
-    together = score_share(model.vocabulary, model.parameters, pieces)
+    together = score_portion(model.vocabulary, model.parameters, pieces)
     for piece, score in zip(pieces, together, strict=True):
-        (alone,) = score_share(model.vocabulary, model.parameters, [piece])
+        (alone,) = score_portion(model.vocabulary, model.parameters, [piece])
         assert (score.count, score.ends) == (alone.count, alone.ends)
         assert score.count == len(piece[0]) - 7
         assert score.nats == pytest.approx(alone.nats, rel=1e-5)

@@ -117,7 +117,7 @@ class Epoch:
 # Excerpts that are scored at a check-up
 #
 # Excerpts of several texts are scored side by side, because many lanes are faster than a few. They
-# come in as many shares as a batch has parts, so that each process scores some. One may be empty.
+# come in as many portions as a batch has parts, so that each process scores some. One may be empty.
 
 
 STRETCHES = 16  # taken from texts that are few and long, because some may be easier
@@ -125,14 +125,14 @@ SHORTEST = 1 << 8  # symbols of a stretch
 EXCERPT_WARM_UP = 1 << 5  # symbols of a stretch, and of a lane, that do not count
 CHECKUP_LANE = 1 << 8  # symbols counted in a lane of a check-up
 
-Mask = NDArray[np.bool_]
-Share = Sequence[tuple[Ids, Mask]]  # symbols of each text, and whether they count
+Counted = NDArray[np.bool_]  # whether a symbol counts
+Portion = Sequence[tuple[Ids, Counted]]  # of each text
 
 
-def excerpt_of(examples: Examples, most: int) -> tuple[Examples, Mask]:
+def excerpt_of(examples: Examples, most: int) -> tuple[Examples, Counted]:
     """Return evenly spaced examples with about that many symbols, or stretches of long ones.
 
-    The mask tells which symbols count.
+    The second array tells which symbols count.
     """
     total = len(examples.ids)
     if total <= most:
@@ -150,15 +150,15 @@ def excerpt_of(examples: Examples, most: int) -> tuple[Examples, Mask]:
     return Examples(ids), is_counted
 
 
-def shares_of(texts: Sequence[Examples], most: Sequence[int], parts: int) -> list[Share]:
-    """Return excerpts of these texts, with about so many symbols of each, in shares."""
+def portions_of(texts: Sequence[Examples], most: Sequence[int], parts: int) -> list[Portion]:
+    """Return excerpts of these texts, with about so many symbols of each, in portions."""
     divided = [
         divide(*excerpt_of(text, size), parts) for text, size in zip(texts, most, strict=True)
     ]
     return list(zip(*divided, strict=True))
 
 
-def divide(excerpt: Examples, is_counted: Mask, parts: int) -> list[tuple[Ids, Mask]]:
+def divide(excerpt: Examples, is_counted: Counted, parts: int) -> list[tuple[Ids, Counted]]:
     """Cut an excerpt into parts of about one size, where an example or a stretch begins.
 
     Some parts may be empty.
@@ -172,14 +172,14 @@ def divide(excerpt: Examples, is_counted: Mask, parts: int) -> list[tuple[Ids, M
 
 
 @np.errstate(all="ignore")  # overflow shows in the loss
-def score_share(vocabulary: Vocabulary, p: Parameters, share: Share) -> list[Score]:
+def score_portion(vocabulary: Vocabulary, p: Parameters, portion: Portion) -> list[Score]:
     """Return the score of each text, in float32."""
     # An END after each, or a text would go on into the next.
-    ids = np.concatenate([np.append(ids, ids.dtype.type(END)) for ids, _ in share])
+    ids = np.concatenate([np.append(ids, ids.dtype.type(END)) for ids, _ in portion])
     predictor = Predictor([LanguageModel(p, vocabulary)], dtype=np.float32)
     nats, _ = score_ids(predictor, ids, stretch=CHECKUP_LANE, warm_up=EXCERPT_WARM_UP)
     scores, first = list[Score](), 0
-    for ids, is_counted in share:
+    for ids, is_counted in portion:
         of_text = nats["network"][first : first + len(ids)]
         scores.append(tally(ids[is_counted], of_text[is_counted]))
         first += len(ids) + 1

@@ -33,7 +33,7 @@ from charrnn.network.parameters import LanguageModel, Parameters, architecture_o
 from charrnn.network.through_time import State, Window
 from charrnn.scores import Score
 from charrnn.system import WEIGHTS, cores_for
-from charrnn.training.batches import Epoch, Noise, OwnInputs, shares_of
+from charrnn.training.batches import Epoch, Noise, OwnInputs, portions_of
 from charrnn.training.processes import BatchSize, SharedBatch
 
 # The optimisers: m and v are their moments
@@ -341,7 +341,7 @@ class Learner:
         trained = config.check_every * config.batch * config.bptt  # from check-up to check-up
         scored = max(LEAST_SCORED, trained // TRAINED_PER_SCORED)
         texts = [corpus.train, corpus.held_out]
-        self.shares = shares_of(texts, [FAMILIAR, scored], config.parts)
+        self.portions = portions_of(texts, [FAMILIAR, scored], config.parts)
 
     @np.errstate(all="ignore")  # overflow shows in the loss
     def take_step(self) -> Step:
@@ -423,8 +423,8 @@ class Learner:
     def scores(self) -> list[Score]:
         """Return the losses on excerpts of the training text and of the held-out text."""
         self.batch.p.flat[...] = self.state.average  # until the next step
-        by_share = self.batch.scores(self.corpus.vocabulary, self.shares)
-        return [sum(scores, Score()) for scores in zip(*by_share, strict=True)]
+        by_portion = self.batch.scores(self.corpus.vocabulary, self.portions)
+        return [sum(scores, Score()) for scores in zip(*by_portion, strict=True)]
 
     def check_divergence(self, nats_per_character: float, norm: float = 0.0) -> None:
         """Raise DivergedError if the loss is far worse than that of knowing nothing, or NaN.

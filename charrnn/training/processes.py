@@ -6,7 +6,7 @@
     the gradient of its own parts    <----   done
     the sum of the rows, in order
 
-A check-up is shared out as well: each process scores some shares by the p in the memory.
+A check-up is shared out as well: each process scores some portions by the p in the memory.
 
 So the bits depend on the number of parts, not on that of processes. The memory is a file without a
 name. Where no process can start, and until all are ready, this one computes all parts.
@@ -31,7 +31,7 @@ from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.scores import Score
 from charrnn.system import Child, end_children, start_child
-from charrnn.training.batches import Share, score_share
+from charrnn.training.batches import Portion, score_portion
 from charrnn.vocabulary import Vocabulary
 
 
@@ -128,15 +128,17 @@ class SharedBatch:
         copy(memory["states"], states)
         return float(sum(memory["nats"].tolist()))
 
-    def scores(self, vocabulary: Vocabulary, shares: Sequence[Share]) -> list[list[Score]]:
-        """Return the scores of the texts in each share at the parameters ``p``."""
+    def scores(self, vocabulary: Vocabulary, portions: Sequence[Portion]) -> list[list[Score]]:
+        """Return the scores of the texts in each portion at the parameters ``p``."""
         pipes = self.pipes_of_others()
         processes = 1 + len(pipes)
-        scores: list[list[Score]] = [[] for _ in shares]
+        scores: list[list[Score]] = [[] for _ in portions]
         with self.explained():
             for number, pipe in enumerate(pipes, 1):
-                pipe.send((vocabulary, shares[number::processes]))
-            scores[::processes] = [score_share(vocabulary, self.p, i) for i in shares[::processes]]
+                pipe.send((vocabulary, portions[number::processes]))
+            scores[::processes] = [
+                score_portion(vocabulary, self.p, i) for i in portions[::processes]
+            ]
             for number, pipe in enumerate(pipes, 1):
                 scores[number::processes] = pipe.recv()
         return scores
@@ -218,5 +220,5 @@ def serve(pipe_file: int, memory_file: int) -> None:
                     inputs = window, part.gradient, part.scale, masks
                     part.write(part.unfolded.nats_and_gradient(part.p, *inputs))
             else:
-                vocabulary, shares = message
-                scores = [score_share(vocabulary, parts[0].p, share) for share in shares]
+                vocabulary, portions = message
+                scores = [score_portion(vocabulary, parts[0].p, portion) for portion in portions]
