@@ -25,6 +25,7 @@ LAYERS = """
     model_file metrics
     sampler filler reach embed unfold plots export
     runs model
+    cluster
     workers sweep
     cli
     __init__ __main__
@@ -92,7 +93,7 @@ def test_the_terminal_dask_and_the_network_are_kept_apart() -> None:
     for name in modules():
         if room(name) != "cli":  # a notebook has progress bars of tqdm, too
             assert packages(name) & TERMINAL <= ({"tqdm"} if room(name) == "plots" else set())
-        if room(name) != "workers":
+        if room(name) != "cluster":
             assert not packages(name) & DASK, name
         if room(name) == "network":
             assert packages(name) <= STANDARD_OF_NETWORK | {"numpy"}, name

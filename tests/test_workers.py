@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import threading
@@ -11,14 +12,14 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from charrnn import workers
+from charrnn import cluster
 from charrnn.errors import ClusterError, CorpusError
-from charrnn.system import end_children, start_child
 from charrnn.workers import open_executor
-from tests.child import HOME, PATIENCE, PYTHON, children_of, dask_cluster, going, wait_until
+from tests.child import HOME, PYTHON, children_of, dask_cluster, going, wait_until
 from tests.program import NAMES, SMALL, Program
 
 GROUPS = [0.0, 0.03, 0.0, 0.02, 0.01, 0.0, 0.0, 0.0]
@@ -95,6 +96,12 @@ def test_a_sweep_writes_the_same_models_on_all_executors(program: Program, dask:
     assert models[0] == models[1] == models[2]
 
 
+def test_a_system_without_the_locks_of_a_pool_works_in_one_process(monkeypatch: Any) -> None:
+    monkeypatch.setattr(multiprocessing, "Lock", Mock(side_effect=OSError))
+    assert results(os.path.join, ["a"], f"{os.getpid()}", cores=2) == [f"{os.getpid()}/a"]
+    assert not multiprocessing.active_children()
+
+
 def test_few_groups_are_sent_ahead(dask: str) -> None:
     for how, most in ({}, 1), ({"cores": 2}, 6), ({"scheduler": dask}, 6):
         groups = iter([0.0] * 40)
@@ -109,7 +116,7 @@ def test_no_group_is_lost_while_there_is_no_worker() -> None:
         future.set_result(function("s", group))
         return future
 
-    assert list(workers.share_out(submit, lambda: 0, work, GROUPS)) == results(work, GROUPS)
+    assert list(cluster.share_out(submit, lambda: 0, work, GROUPS)) == results(work, GROUPS)
 
 
 def test_an_error_of_the_work_comes_back_whole(dask: str) -> None:
@@ -134,7 +141,7 @@ def test_fault_26_a_killed_worker_is_one_error(function: Any, kills: int) -> Non
 
 
 def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(workers, "SCHEDULER_PATIENCE", 1.0)
+    monkeypatch.setattr(cluster, "SCHEDULER_PATIENCE", 1.0)
     with dask_cluster(tmp_path, workers=0) as (file, _):
         for scheduler, what in (
             (str(file), "has no workers"),
@@ -147,7 +154,7 @@ def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch
 
 
 def test_other_versions_are_refused(dask: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "VERSIONS", "charrnn 9 and numpy 9")
+    monkeypatch.setattr(cluster, "VERSIONS", "charrnn 9 and numpy 9")
     with pytest.raises(ClusterError, match=r"a worker has charrnn 0.* this machine charrnn 9"):
         results(work, GROUPS, scheduler=dask)
 
@@ -160,36 +167,6 @@ if __name__ == "__main__":
         print(*executor(pow, [1, 2, 3]), flush=True)
         list(executor(work, [99] * 9))
 """
-
-
-def test_a_worker_ends_in_the_midst_of_its_work_when_its_pipe_closes() -> None:
-    process, pipe = start_child("charrnn.workers:serve")
-    pipe.send("s")
-    pipe.send((work, 60.0))
-    pipe.close()
-    try:
-        assert process.wait(PATIENCE / 2) == 0
-    finally:
-        end_children([(process, pipe)])
-
-
-def test_a_worker_whose_pipe_closes_while_it_sends_says_nothing(capfd: Any) -> None:
-    for _ in range(4):
-        process, pipe = start_child("charrnn.workers:serve")
-        pipe.send(1 << 26)
-        pipe.send((die_while_sending, 0))
-        assert pipe.poll(PATIENCE)  # the result has begun to come
-        pipe.close()
-        assert process.wait(PATIENCE / 2) == 0
-    assert capfd.readouterr().err == ""
-
-
-def test_a_worker_that_cannot_read_a_group_says_why(capfd: Any) -> None:
-    process, pipe = start_child("charrnn.workers:serve")
-    pipe.send_bytes(b"cno_such_module\nname\n.")
-    assert process.wait(PATIENCE / 2) == 1
-    end_children([(process, pipe)])
-    assert "no_such_module" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
