@@ -38,6 +38,8 @@ HIGHEST: Final = 9  # order beside a network
 ALONE: Final = 7  # order of counts that predict alone, and where long windows take several words
 READY: Final = 1 << 22  # probabilities in the rows made beforehand, at most
 WORD: Final = 64  # bits
+KNOWLEDGE: Final = 3  # numbers that say how well a context is known, each about 1 at most
+LOG_OF_MANY: Final = 5.0  # of about 150 occurrences
 
 COUNTED: Final = 10_000_000  # symbols of a text that are counted, at most
 SCORED: Final = 1 << 17  # symbols that baselines predict, at most
@@ -161,6 +163,13 @@ class Ngrams:
                 break
             self._add(rows, state[lanes, at], lanes)
         return rows
+
+    def knowledge(self, state: Nodes) -> Floats:
+        """Return what is known of each context: 1, the length that occurs, how often, (B, 3)."""
+        length = (state != NONE).sum(1)
+        longest = state[np.arange(len(state)), length - 1]
+        occurrences = np.log1p(self.occurrences[longest - 1]) / LOG_OF_MANY
+        return np.stack([np.ones(len(state)), length / state.shape[1], occurrences], 1)
 
     def nats(self, ids: Ids) -> Floats:
         """Return the surprisal of each symbol of a text, which starts as after an END."""

@@ -3,9 +3,10 @@
 several networks   P = the mean of their P
 with counts        P ~ P of the networks ^ a * P of the counts ^ b
 
-The exponents a and b are fitted on each half of the held-out text, and their means predict. Each
-half is scored with those of the other half, so that its loss is that of new text. The state is that
-of each network, then that of the counts.
+The exponents a and b depend on how well the counts know the context, (F,) numbers: each is a sum of
+these, times (F,) weights. The weights are fitted on each half of the held-out text, and their means
+predict. Each half is scored with those of the other half, so that its loss is that of new text. The
+state is that of each network, then that of the counts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from charrnn.counts import Ngrams
+from charrnn.counts import KNOWLEDGE, NONE, Ngrams
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network import Array64, Integers
 from charrnn.network.parameters import LanguageModel
@@ -26,11 +27,11 @@ from charrnn.vocabulary import END, Ids
 
 Use = Literal["network", "counts", "both"]
 
-EVEN: Final = (0.5, 0.5)
-ENOUGH: Final = 500  # symbols in each half of a held-out text to which the exponents are fitted
+EVEN: Final = (0.5, 0.0, 0.0, 0.5, 0.0, 0.0)  # a and b are 0.5, whatever the counts know
+ENOUGH: Final = 500  # symbols in each half of a held-out text to which the weights are fitted
 FIT_STRETCH: Final = 256  # symbols of each lane that the fit reads
 FIT_WARM_UP: Final = 32  # of these that do not count: their context was not read
-PULL: Final = 1e-3  # towards EVEN, where the text does not determine the exponents
+PULL: Final = 50.0  # towards EVEN, where the text does not determine the weights: as of symbols
 SMALLEST: Final = 1e-300  # added to a mean of probabilities, so that its logarithm is finite
 MIXABLE_HEADS: Final = ("symbol", "halt")  # their logits are a distribution that includes END
 OTHER_VOCABULARY: Final = "Use models with the same vocabulary, such as models of the same texts."
@@ -48,7 +49,8 @@ class Predictor:
         dtype: DTypeLike = np.float64,
     ) -> None:
         self.models, self.counts = tuple(models), counts
-        self.halves = np.reshape(mixture, (-1, 2))  # the exponents of each half, or of all text
+        # (n, 2, F, 1) for each half, or for all text
+        self.halves = np.reshape(mixture, (-1, 2, KNOWLEDGE, 1))
         self.mixture: Array64 = self.halves.mean(0)
         self.use: Use = "network" if counts is None else use
         self.model = self.models[0]
@@ -81,7 +83,7 @@ class Predictor:
     def step(self, x: Integers, state: State, mixture: Array64 | None = None) -> Array64:
         """Read x (B,), move the state on, and return the logits (B, K), which may be changed.
 
-        ``logits`` has those of each use until the next step. Exponents may differ by lane, (2, B).
+        ``logits`` has those of each use until the next step. Weights may differ by lane, (2, F, B).
         """
         logits = self.logits
         if self.use != "counts":
@@ -95,7 +97,9 @@ class Predictor:
             self.counts.read(x, state[-1])
             logits["counts"] = np.log(self.counts.probabilities(state[-1]))
         if self.use == "both":
-            a, b = self.mixture if mixture is None else mixture[:, :, None]
+            assert self.counts is not None
+            weights = self.mixture if mixture is None else mixture
+            a, b = (weights * self.counts.knowledge(state[-1]).T).sum(1)[:, :, None]  # (B, 1)
             logits["both"] = a * logits["network"] + b * logits["counts"]
         return logits[self.use]
 
@@ -132,40 +136,45 @@ def combine(predictors: Sequence[Predictor]) -> Predictor:
 
 
 def fit_mixture(predictor: Predictor, held_out: Ids) -> tuple[float, ...]:
-    """Return the exponents that suit each half of a held-out text; EVEN for a short text."""
-    middle = len(held_out) // 2
-    if predictor.use != "both" or middle < ENOUGH:
+    """Return the weights that suit each half of a held-out text; EVEN for a short text."""
+    middle, counts = len(held_out) // 2, predictor.counts
+    if counts is None or middle < ENOUGH:
         return EVEN
-    return fit_exponents(predictor, held_out[:middle]) + fit_exponents(predictor, held_out[middle:])
+    first, second = held_out[:middle], held_out[middle:]
+    return fit_weights(predictor, counts, first) + fit_weights(predictor, counts, second)
 
 
-def fit_exponents(predictor: Predictor, ids: Ids) -> tuple[float, ...]:
-    """Return the two exponents with the lowest loss on evenly spaced stretches of a text.
+def fit_weights(predictor: Predictor, counts: Ngrams, ids: Ids) -> tuple[float, ...]:
+    """Return the weights (2 F,) with the lowest loss on evenly spaced stretches of a text.
 
     A small penalty pulls them towards EVEN. With it, the loss is convex in them, and a few of
     Newton's steps find its minimum.
     """
-    # Enough symbols for two numbers, and few of a large vocabulary, whose logits need memory.
-    lanes = min(-(-len(ids) // FIT_STRETCH), 32, 2 + 8000 // predictor.vocabulary.symbols)
+    # Enough symbols for a few numbers, and few of a large vocabulary, whose logits need memory.
+    lanes = min(-(-len(ids) // FIT_STRETCH), 64, 2 + 8000 // predictor.vocabulary.symbols)
     starts = np.linspace(0, len(ids) - FIT_STRETCH, lanes, dtype=np.int64)
     text = ids[starts + np.arange(FIT_STRETCH)[:, None]].astype(np.intp)  # (T, B)
-    state, parts = predictor.zeros(lanes), list[Array64]()
+    state, parts, known = predictor.zeros(lanes), list[Array64](), list[Array64]()
     for x in [np.full(lanes, END), *text[:-1]]:
         for array in state[:-1]:  # of the networks
             array[x == END] = 0
+        state[-1][x == END] = NONE  # of the counts
         predictor.step(x, state)
         parts.append(np.stack([predictor.logits["network"], predictor.logits["counts"]], 2))
+        known.append(counts.knowledge(state[-1]))
     logits, y = np.concatenate(parts[FIT_WARM_UP:]), text[FIT_WARM_UP:].ravel()  # (N, K, 2), (N,)
-    rows, exponents = np.arange(len(y)), np.array(EVEN)
+    knowledge, rows = np.concatenate(known[FIT_WARM_UP:]), np.arange(len(y))  # (N, F), (N,)
+    weights, even = np.array(EVEN), np.array(EVEN)  # (2 F,)
     tried: list[tuple[float, ...]] = []
     for _ in range(6):
-        y_hat = softmax(logits @ exponents)
-        loss = float(-np.log(y_hat[rows, y] + SMALLEST).mean())
-        penalty = PULL / 2 * float(((exponents - EVEN) ** 2).sum())
-        tried.append((loss + penalty, *exponents.tolist()))
-        centred = logits - (y_hat[:, :, None] * logits).sum(1, keepdims=True)
-        gradient = PULL * (exponents - EVEN) - centred[rows, y].mean(0)
-        hessian = np.tensordot(y_hat[:, :, None] * centred, centred, ((0, 1), (0, 1))) / len(y)
-        step = np.linalg.solve(hessian + PULL * np.eye(2), gradient)
-        exponents = np.maximum(exponents - step, 0)
-    return min(tried)[1:]  # the exponents of the lowest loss
+        exponents = knowledge @ weights.reshape(2, -1).T  # (N, 2)
+        y_hat = softmax(np.einsum("nki,ni->nk", logits, exponents))
+        penalty = PULL / 2 * ((weights - even) ** 2).sum()
+        tried.append((penalty - np.log(y_hat[rows, y] + SMALLEST).sum(), *weights.tolist()))
+        centred = logits - np.einsum("nk,nki->ni", y_hat, logits)[:, None]
+        spread = np.einsum("nki,nkj->nij", y_hat[:, :, None] * centred, centred)
+        gradient = PULL * (weights - even) - (centred[rows, y].T @ knowledge).ravel()
+        hessian = np.einsum("nij,nf,ng->ifjg", spread, knowledge, knowledge, optimize=True)
+        pull = PULL * np.eye(len(even))
+        weights -= np.linalg.solve(hessian.reshape(pull.shape) + pull, gradient)
+    return min(tried)[1:]  # the weights of the lowest loss

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from charrnn.corpus import Corpus
 from charrnn.default_settings import CorpusConfig, Ending, Fitted, Reading
+from charrnn.mixture import EVEN
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.system import path_of
 from charrnn.training.loop import Counters, TrainState, ending_at
@@ -98,7 +99,7 @@ class Facts:
     corpus: CorpusRecord
     counted: Ids | None = None  # the text whose n-grams are counted, if it is kept
     oddest: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(USES))
-    mixture: tuple[float, ...] = (0.5, 0.5)  # exponents of network and counts: see Predictor
+    mixture: tuple[float, ...] = EVEN  # weights of network and counts: see Predictor
 
     def shared(self) -> dict[str, Any]:
         """Return these facts by name."""

@@ -53,7 +53,7 @@ PathName = str | os.PathLike[str]
 Arrays = dict[str, NDArray[Any]]
 Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 JSON_MEMBER: Final = "charrnn.json"
 ZIP_HEADER: Final = 30  # bytes before the name of the first member
 MOST: Final = 1 << 62  # no number of the facts is larger
@@ -284,8 +284,8 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     config = built(Fitted, facts.pop("settings"))
     counted_size = built(int | None, facts.pop("counted"))
     values = {name: built(hints[name], value) for name, value in facts.items()}
-    if len(values["mixture"]) not in (2, 4):
-        raise ValueError("a mixture has two exponents, or two for each half of the held-out text")
+    if len(values["mixture"]) not in (6, 12):
+        raise ValueError("a mixture has six weights, or six for each half of the held-out text")
     architecture = architecture_of(config, vocabulary.symbols)
     shapes = layout(config, architecture, counted_size, values["slim"])
     arrays = {name: read_array(archive, name, *shapes[name]) for name in shapes}

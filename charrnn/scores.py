@@ -139,7 +139,7 @@ def score_ids(
     if len(ids) and ids[-1] != END:
         stops = np.append(stops, len(ids))
     stretches = cut(np.diff(stops, prepend=0), stretch, warm_up)
-    costs = Costs(predictor, ids, exponents_of(predictor, len(ids), split), ranking=ranking)
+    costs = Costs(predictor, ids, split, ranking=ranking)
     for first in range(0, len(stretches.first), LANES):
         costs.read(stretches.at(slice(first, first + LANES)))
     costs.add_lengths(stops)
@@ -149,18 +149,6 @@ def score_ids(
     if costs.ranks is not None:
         costs.ranks[ids == UNKNOWN] = predictor.vocabulary.symbols
     return costs.nats, costs.ranks
-
-
-def exponents_of(predictor: Predictor, size: int, split: int | None) -> Array64:
-    """Return the exponents of the mixture for each symbol, (2, S).
-
-    Each half of a held-out text has those that were fitted on the other half.
-    """
-    if split is None:
-        return np.repeat(predictor.mixture[:, None], size, 1)
-    fitted_on_first, fitted_on_second = predictor.halves[0][:, None], predictor.halves[-1][:, None]
-    exponents: Array64 = np.where(np.arange(size) < split, fitted_on_second, fitted_on_first)
-    return exponents
 
 
 class Stretches(NamedTuple):
@@ -199,10 +187,11 @@ def cut(sizes: Places, stretch: int, warm_up: int) -> Stretches:
 class Costs:
     """The nats of each symbol by use, (S,), and its rank, filled in stretch by stretch."""
 
-    def __init__(
-        self, predictor: Predictor, ids: Ids, exponents: Array64, *, ranking: bool
-    ) -> None:
-        self.predictor, self.ids, self.exponents = predictor, ids, exponents
+    def __init__(self, predictor: Predictor, ids: Ids, split: int | None, *, ranking: bool) -> None:
+        self.predictor, self.ids, self.split = predictor, ids, split or 0
+        # (2, F, 1) Each half of a held-out text has the weights that were fitted on the other half.
+        fitted_on = predictor.mixture[None] if split is None else predictor.halves
+        self.of_first_half, self.of_second_half = fitted_on[-1], fitted_on[0]
         # The network reads x = flat[place], and y = ids[place] = flat[place + 1] costs nats[place].
         self.flat = np.concatenate([[END], ids]).astype(np.intp)
         self.nats: dict[Use, Array64] = {use: np.zeros(len(ids)) for use in predictor.uses}
@@ -219,7 +208,8 @@ class Costs:
             if lane_count < len(place):
                 place, warm_up = place[:lane_count], warm_up[:lane_count]
                 state = [h[:lane_count] for h in state]
-            predictor.step(self.flat[place], state, self.exponents[:, place])
+            mixture = np.where(place < self.split, self.of_first_half, self.of_second_half)
+            predictor.step(self.flat[place], state, mixture)
             # Once no lane warms up, all rows count: a slice copies nothing.
             rows = np.flatnonzero(warm_up <= t) if t < last_warm else slice(None)
             for use, o in predictor.logits.items():

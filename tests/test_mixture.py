@@ -1,5 +1,6 @@
 """Networks and counts mixed: by hand, in any order, and what cannot be mixed."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -42,6 +43,28 @@ def predictor(
     return Predictor(models, Ngrams(text(1, 80), K), use, mixture)
 
 
+def powers(a: float, b: float) -> tuple[float, ...]:
+    """Return the weights of exponents that are the same in all contexts."""
+    return a, 0.0, 0.0, b, 0.0, 0.0
+
+
+BY_CONTEXT = (0.3, 0.4, -0.2, 0.9, -0.5, 0.1)
+
+
+def knowledge_after(ids: Ids, counts: Ngrams) -> tuple[float, float, float]:
+    """Return how well the counts of ``text(1, 80)`` know the context, by looking for it."""
+    learned, context = [END, *text(1, 80).tolist()], [END, *ids.tolist()]
+    found = [(0, 0)]
+    for length in range(1, counts.highest):
+        last = context[-length:]
+        places = [i for i in range(len(learned)) if learned[i : i + length] == last]
+        if len(last) == length and END not in last[1:] and places:
+            # The END before the text is no n-gram of one symbol.
+            found.append((length, len(places) - (last == [END])))
+    length, times = found[-1]
+    return 1.0, length / (counts.highest - 1), math.log1p(times) / 5
+
+
 def chances_after(asked: Predictor, ids: Ids) -> Array64:
     """Return P of the next symbol after END and these symbols, (K,)."""
     state = asked.zeros(1)
@@ -53,16 +76,18 @@ def chances_after(asked: Predictor, ids: Ids) -> Array64:
 
 @pytest.mark.parametrize("head", ["symbol", "halt"])
 @pytest.mark.parametrize("networks", [1, 3])
-@pytest.mark.parametrize("mixture", [EVEN, (0.2, 0.7, 0.4, 0.9)])
+@pytest.mark.parametrize("mixture", [EVEN, powers(0.2, 0.7) + powers(0.4, 0.9), BY_CONTEXT])
 def test_a_mixture_is_a_product_of_powers_by_hand(
     head: str, networks: int, mixture: tuple[float, ...]
 ) -> None:
     both = predictor(networks, head, mixture=mixture)
-    a, b = (0.3, 0.8) if len(mixture) > 2 else mixture
+    assert both.counts is not None
+    halves = np.reshape(mixture, (-1, 2, 3)).mean(0)
     for size in (0, 1, 5, 12):
-        ids = text(size, size)
+        ids = np.maximum(text(size, size), UNKNOWN + 1)  # without an END
         mean = np.mean([chances_after(Predictor([one]), ids) for one in both.models], axis=0)
         counted = chances_after(predictor(networks, head, "counts"), ids)
+        a, b = halves @ knowledge_after(ids, both.counts)
         wanted = mean**a * counted**b
         np.testing.assert_allclose(chances_after(both, ids), wanted / wanted.sum(), rtol=1e-9)
         alone = chances_after(predictor(networks, head, "network"), ids)
@@ -72,7 +97,9 @@ def test_a_mixture_is_a_product_of_powers_by_hand(
 @pytest.mark.parametrize("of_network", [0.05, 0.5, 0.95])
 def test_fitted_exponents_are_better_than_equal_ones(of_network: float) -> None:
     """The held-out text is drawn from a mixture in which one part may count for little."""
-    source = Predictor([network(1)], Ngrams(text(1, 80), K), mixture=(of_network, 1 - of_network))
+    source = Predictor(
+        [network(1)], Ngrams(text(1, 80), K), mixture=powers(of_network, 1 - of_network)
+    )
     sampler = Sampler(source, SampleConfig(seed=1, max_characters=60))
     texts = [sample.text for sample in sampler.samples(range(1500))]
     scored = score_texts(source, texts)
@@ -87,9 +114,25 @@ def test_fitted_exponents_are_better_than_equal_ones(of_network: float) -> None:
     assert fit_mixture(source, scored.ids[:999]) == EVEN
 
 
+def test_exponents_are_fitted_to_how_well_a_context_is_known() -> None:
+    """The text is drawn from counts where a long context is known, else from a network."""
+    source = Predictor([network(1)], Ngrams(text(1, 3000), K), mixture=(1, -1, 0, 0, 1, 0))
+    samples = Sampler(source, SampleConfig(seed=1, max_characters=60)).samples(range(1500))
+    scored = score_texts(source, [sample.text for sample in samples])
+    fitted = Predictor(source.models, source.counts, mixture=fit_mixture(source, scored.ids))
+    nats = score_texts(fitted, scored.texts, split=len(scored.ids) // 2).nats_by_use
+    constant = [
+        score_texts(Predictor(source.models, source.counts, mixture=powers(a, 1 - a)), scored.texts)
+        for a in np.linspace(0, 1, 11)
+    ]
+    assert fitted.mixture[0, 1] < 0 < fitted.mixture[1, 1]  # by the length of the context
+    assert nats["both"].mean() < min(score.nats.mean() for score in constant) - 0.003
+
+
 def test_each_half_has_the_exponents_of_the_other_in_any_groups() -> None:
-    both, texts = predictor(mixture=(0.2, 0.7, 0.4, 0.9)), ["ab" * i for i in range(30)]
-    first, second = (predictor(mixture=pair) for pair in ((0.4, 0.9), (0.2, 0.7)))
+    of_halves = powers(0.2, 0.7), powers(0.4, 0.9)
+    both, texts = predictor(mixture=of_halves[0] + of_halves[1]), ["ab" * i for i in range(30)]
+    first, second = (predictor(mixture=half) for half in of_halves[::-1])
     whole = score_texts(both, texts, split=400)
     sizes = [len(text) + 1 for text in texts]
     alone = [score_texts(both, [text], split=400 - sum(sizes[:i])) for i, text in enumerate(texts)]
@@ -118,7 +161,7 @@ def test_of_several_counts_those_of_the_longest_text_are_used() -> None:
     repeated = np.tile(np.array([2, 3, END], np.uint8), 100)
     models = [
         Predictor([network(1)], Ngrams(ids, K), mixture=mixture)
-        for ids, mixture in ((text(1, 60), EVEN), (repeated, (0.2, 0.7, 0.4, 0.9)))
+        for ids, mixture in ((text(1, 60), EVEN), (repeated, powers(0.2, 0.7)))
     ]
     for order in (models, models[::-1]):
         assert combine(order).counts is models[1].counts
