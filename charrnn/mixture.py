@@ -96,11 +96,10 @@ class Predictor:
         if self.counts is not None and self.use != "network":
             self.counts.read(x, state[-1])
             logits["counts"] = np.log(self.counts.probabilities(state[-1]))
-        if self.use == "both":
-            assert self.counts is not None
-            weights = self.mixture if mixture is None else mixture
-            a, b = (weights * self.counts.knowledge(state[-1]).T).sum(1)[:, :, None]  # (B, 1)
-            logits["both"] = a * logits["network"] + b * logits["counts"]
+            if self.use == "both":
+                weights = self.mixture if mixture is None else mixture
+                a, b = (weights * self.counts.knowledge(state[-1]).T).sum(1)[:, :, None]  # (B, 1)
+                logits["both"] = a * logits["network"] + b * logits["counts"]
         return logits[self.use]
 
 
