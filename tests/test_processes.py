@@ -16,7 +16,8 @@ from charrnn.default_settings import TrainConfig
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
-from charrnn.training.processes import BatchSize, SharedBatch
+from charrnn.training.batches import BatchSize
+from charrnn.training.processes import SharedBatch
 from tests.child import NOTHING, Child, going, is_running, wait_until
 from tests.program import Program
 
@@ -29,8 +30,8 @@ import os, sys, charrnn
 from charrnn.training.processes import SharedBatch
 first = SharedBatch.nats_and_gradient
 def tell(self, *given):
-    if self.are_ready and not hasattr(self, "told"):
-        self.told = [print(child.pid, flush=True) for child, _ in self.children]
+    if self.children.are_ready and not hasattr(self, "told"):
+        self.told = [print(child.pid, flush=True) for child in self.children.processes]
     return first(self, *given)
 SharedBatch.nats_and_gradient = tell
 names = ["anna", "bob", "clara", "dora"] * 20
@@ -47,7 +48,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> Batches:
 
     def wait(self: SharedBatch, *given: Any) -> None:
         init(self, *given)
-        for _, pipe in self.children:
+        for pipe in self.children.pipes:
             assert select.select([pipe], [], [], 20)[0]
         made.append(self)
 
@@ -121,8 +122,8 @@ def test_the_gradient_is_the_sum_over_the_parts(cores: int) -> None:
 def test_fault_26_a_killed_process_ends_the_training(tmp_path: Path, batches: Batches) -> None:
     run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=3, cores=3))
     next(run)
-    children = [child for child, _ in batches[-1].children]
-    assert batches[-1].are_ready
+    children = batches[-1].children.processes
+    assert batches[-1].children.are_ready
     children[1].kill()
     with pytest.raises(CharrnnError, match="a process of this training has ended"):
         for _ in run:

@@ -44,7 +44,7 @@ from charrnn.cli.console import (
 )
 from charrnn.default_settings import AUTOMATIC, Fitted, Whole, setting
 from charrnn.errors import SettingError, in_words
-from charrnn.system import CORPORA, Visible, available
+from charrnn.system import CORPORA, Visible, available, watched
 
 if TYPE_CHECKING:
     from charrnn.cli.progress import Training
@@ -91,19 +91,20 @@ def run(options: Options, console: Console) -> None:
     from charrnn.cli.progress import Progress
     from charrnn.model_file import check_writable, locked_model
     from charrnn.runs import Saver
-    from charrnn.system import watched
     from charrnn.training.loop import Done, train
 
     check(options)
+    open_run = resume_run if options.resume else begin_run
     check_writable(options.model)
     if options.dry_run:
-        show_dry_run(prepare(options, console), options, console)
+        show_dry_run(open_run(options, console), options, console)
         return
     may_replace = options.resume or options.force
     with locked_model(options.model, force=may_replace):
-        training = prepare(options, console)
+        training = open_run(options, console)
         checkpoint = training.checkpoint
-        first_step = checkpoint.state.step
+        events = train(checkpoint.state, training.corpus, checkpoint.config)
+        show_plan(training, options, console)  # while the processes of the training start
         saver = Saver(
             options.model,
             checkpoint,
@@ -115,7 +116,7 @@ def run(options: Options, console: Console) -> None:
         )
         with closing(saver), watched(console.quiet) as stop:
             with saver.explained(), closing(Progress(training, console, options.preview)) as screen:
-                for event in train(checkpoint.state, training.corpus, checkpoint.config):
+                for event in events:
                     saver.record(event)
                     screen.show(event)
                     if isinstance(event, Done):
@@ -134,7 +135,7 @@ def run(options: Options, console: Console) -> None:
         console.json("train", {"model": str(options.model), **training.results()})
     elif not console.quiet:
         show_summary(training, options, console)
-    if checkpoint.state.step == first_step and not stop.requested:
+    if not training.characters and not stop.requested:
         console.note("already finished: nothing was left to do")
     show_next(training, options, console)
     if stop.requested:
@@ -154,18 +155,16 @@ def check(options: Options) -> None:
         check_not_input(options.metrics, "--metrics", options.model, *options.sources)
 
 
-def prepare(options: Options, console: Console) -> Training:
-    """Begin or resume a run and show its plan. Raise an error if memory or disk are too small."""
+def show_plan(training: Training, options: Options, console: Console) -> None:
+    """Show the network, and the loss of counting, which takes a moment."""
     from charrnn.runs import compute_baselines
 
-    training = resume_run(options, console) if options.resume else begin_run(options, console)
     say([network_entry(training, options)], options, console)
     training.baselines = compute_baselines(training.corpus, training.checkpoint.corpus)
     if training.baselines:
         least = min(baseline.nats_per_character for baseline in training.baselines)
         hint = "" if options.dry_run else "   (--dry-run: all choices)"
         say([("to beat", f"{least:.3f} nats per character, by counting{hint}")], options, console)
-    return training
 
 
 def begin_run(options: Options, console: Console) -> Training:
@@ -276,6 +275,7 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
 
     from charrnn.settings_for_corpus import plan, settings_to_show
 
+    show_plan(training, options, console)
     checkpoint, c, seconds = training.checkpoint, training.checkpoint.config, training.seconds_left
     planned, settings = plan(c, training.corpus), settings_to_show(c)
     if options.as_json:

@@ -10,8 +10,10 @@ excerpts.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +114,32 @@ class Epoch:
         example = np.searchsorted(self.ends_on_circle, places, side="right")
         ahead = self.ends_on_circle[example] - places
         return self.sizes[example] - ahead, ahead
+
+
+# The memory of a batch, which the processes that compute its parts share
+
+
+class BatchSize(NamedTuple):
+    steps: int
+    lanes: int
+    parts: int
+    has_dropout: bool
+
+
+def memory_of(a: Architecture, size: BatchSize, shared: mmap.mmap | None = None) -> Any:
+    """Return named arrays in shared memory, or in the memory of this process."""
+    masked = a.layers if size.has_dropout else 0
+    layout: list[Any] = [
+        ("nats", "f8", (size.parts,)),
+        ("window", "i8", (len(fields(Window)), size.steps, size.lanes)),  # 0 for None
+        ("states", "f4", (len(a.state_names), size.lanes, a.hidden)),
+        ("masks", "f4", (masked, 1, size.lanes, a.hidden)),
+        ("p", "f4", (a.parameter_count,)),
+        ("gradients", "f4", (size.parts, a.parameter_count)),
+    ]
+    if shared is None:
+        return np.zeros((), layout)
+    return np.frombuffer(shared, layout).reshape(())
 
 
 # Excerpts that are scored at a check-up

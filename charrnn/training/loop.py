@@ -33,8 +33,8 @@ from charrnn.network.parameters import LanguageModel, Parameters, architecture_o
 from charrnn.network.through_time import State, Window
 from charrnn.scores import Score
 from charrnn.system import WEIGHTS, cores_for
-from charrnn.training.batches import Epoch, Noise, OwnInputs, portions_of
-from charrnn.training.processes import BatchSize, SharedBatch
+from charrnn.training.batches import BatchSize, Epoch, Noise, OwnInputs, portions_of
+from charrnn.training.processes import SharedBatch
 
 # The optimisers: m and v are their moments
 #
@@ -57,6 +57,7 @@ MOMENTUM = 0.9
 EPSILON = 1e-8
 LOWEST_RATE = 0.01  # of a schedule, as a share of the learning rate
 ENOUGH_STEPS, MOST_HASTE = 3000, 3.0
+FEWEST_BEFORE_STOP = 12  # check-ups of a run that automatic patience may end
 
 
 def initial_moments(rule: UpdateRule, p: Parameters) -> Moments:
@@ -153,9 +154,6 @@ class Optimizer:
         change += EPSILON
         np.divide(g, change, out=change)
         change *= lr
-
-
-FEWEST_BEFORE_STOP = 12  # check-ups of a run that automatic patience may end
 
 
 class Best(NamedTuple):
@@ -303,8 +301,13 @@ Event = Step | Checkup | Done
 
 
 def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
-    """Train until the run is over, changing the state in place."""
-    learner = Learner(state, corpus, config)
+    """Start the processes of a run, and return its events; each has changed the state in place."""
+    return events_of(Learner(state, corpus, config))
+
+
+def events_of(learner: Learner) -> Iterator[Event]:
+    """Train until the run is over."""
+    state, config = learner.state, learner.config
     try:
         while True:
             why = find_ending(state, config)

@@ -12,8 +12,9 @@ import numpy as np
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
 from charrnn.settings_for_corpus import usual_parts
+from charrnn.training.batches import BatchSize
 from charrnn.training.loop import Optimizer, clip, initial_moments
-from charrnn.training.processes import BatchSize, SharedBatch
+from charrnn.training.processes import SharedBatch
 from tests.benchmarks.measuring import Work, in_turn
 
 Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps
