@@ -61,7 +61,8 @@ class Predictor:
                 check_mixable(model.architecture.head_name)
         used = self.models if self.use != "counts" else ()
         self.networks = [Network(model.parameters, dtype) for model in used]
-        self.is_bounded = all(network.is_bounded for network in self.networks)
+        # An exponent may be above 1.
+        self.is_bounded = self.use != "both" and all(net.is_bounded for net in self.networks)
         sizes = [len(network.zeros(1)) for network in self.networks]
         self.logits: dict[Use, Array64] = {}
         self._slices = [slice(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]

@@ -228,6 +228,11 @@ class Stop:
 
 
 def raise_stopped(number: int, _frame: FrameType | None) -> NoReturn:
+    """Raise Stopped. While that clears up, another signal ends the process."""
+    for other in SIGNALS:
+        if signal.getsignal(other) is raise_stopped:
+            is_hangup = other == getattr(signal, "SIGHUP", None)  # a closing terminal sends two
+            signal.signal(other, signal.SIG_IGN if is_hangup else signal.SIG_DFL)
     raise Stopped(number)
 
 
@@ -267,7 +272,7 @@ def watched(quiet: bool) -> Iterator[Stop]:
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.requested:
-            if number != getattr(signal, "SIGHUP", None):  # a closing terminal sends it twice
+            if number != getattr(signal, "SIGHUP", None):  # as above
                 raise_stopped(number, frame)
             return
         stop.requested, stop.status = True, 128 + number

@@ -22,12 +22,12 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from threading import Thread
 from typing import Any
 
 from charrnn.cluster import KILLED, RESULTS_STAY, Work, open_scheduler, share_out
-from charrnn.errors import ClusterError
+from charrnn.errors import ClusterError, remedy
 from charrnn.system import SIGNALS
 
 Executor = Callable[..., Iterator[Any]]  # from work and groups to results, in_order or not
@@ -59,41 +59,41 @@ def _open_pool(shared: Any, cores: int) -> Iterator[Callable[[Work, Any], Future
     ever for the rest of a long message if a process is killed.
     """
     context = multiprocessing.get_context(START)
-    with (
-        TemporaryDirectory() as folder,
-        ProcessPoolExecutor(cores, context, _begin, (shared, folder)) as pool,
-    ):
-        numbers = itertools.count()
+    with TemporaryDirectory() as folder:
+        if START == "spawn":
+            shared = _save(shared, Path(folder, "shared"))
+        with ProcessPoolExecutor(cores, context, _begin, (shared, folder)) as pool:
+            numbers = itertools.count()
 
-        def submit(function: Work, group: Any) -> Future[Path]:
-            file = Path(folder, str(next(numbers)))
-            # A process of the pool begins, and stays, with signals blocked: this one handles them.
-            unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+            def submit(function: Work, group: Any) -> Future[Path]:
+                # A process of the pool begins, and stays, with signals blocked.
+                unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+                try:
+                    file = _save(group, Path(folder, str(next(numbers))))
+                    return pool.submit(_work, function, file)
+                finally:
+                    signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+
             try:
-                file.write_bytes(pickle.dumps(group))
-                return pool.submit(_work, function, file)
+                yield submit
+            except BrokenProcessPool:
+                raise ClusterError(KILLED, RESULTS_STAY) from None
             finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
-
-        try:
-            yield submit
-        except BrokenProcessPool:
-            raise ClusterError(KILLED, RESULTS_STAY) from None
-        finally:
-            for process in multiprocessing.active_children():
-                process.kill()  # in the midst of its work
+                for process in list((pool._processes or {}).values()):
+                    process.kill()  # in the midst of its work
 
 
 def _has_pools() -> bool:
-    """Return whether this system can block signals and has the locks of a pool."""
-    with suppress(ImportError, OSError):  # no /dev/shm
-        return os.name == "posix" and multiprocessing.Lock() is not None
+    """Return whether this process may have others, with files and with the locks of a pool."""
+    with suppress(ImportError, OSError):  # no /dev/shm, or no folder for files
+        multiprocessing.Lock(), gettempdir()
+        return os.name == "posix" and not multiprocessing.current_process().daemon
     return False
 
 
 def _begin(shared: Any, folder: str) -> None:
     """Begin a process of a pool, which ends with its parent."""
-    _values[:] = [shared]
+    _values[:] = [pickle.loads(shared.read_bytes()) if START == "spawn" else shared]
     Thread(target=_end_with_parent, args=[folder], daemon=True).start()
 
 
@@ -107,8 +107,17 @@ def _end_with_parent(folder: str) -> None:
 
 def _work(function: Work, file: Path) -> Path:
     """Replace the group in a file by its result."""
-    result = function(_values[0], _load(file))
-    file.write_bytes(pickle.dumps(result))
+    return _save(function(_values[0], _load(file)), file)
+
+
+def _save(value: Any, file: Path) -> Path:
+    """Write the value into a file, and return the name of the file."""
+    try:
+        file.write_bytes(pickle.dumps(value))
+    except OSError as error:
+        what = f"no room for work in {file.parent.parent}: {error.strerror}"
+        hint = remedy(error, "name another folder in TMPDIR, or use [cores] 1")
+        raise ClusterError(what, hint) from None
     return file
 
 

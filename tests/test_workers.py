@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import signal
@@ -16,7 +17,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from charrnn import cluster
+from charrnn import cluster, workers
 from charrnn.errors import ClusterError, CorpusError
 from charrnn.workers import open_executor
 from tests.child import HOME, PYTHON, children_of, dask_cluster, going, wait_until
@@ -102,6 +103,41 @@ def test_a_system_without_the_locks_of_a_pool_works_in_one_process(monkeypatch: 
     assert not multiprocessing.active_children()
 
 
+def test_without_a_folder_for_files_one_process_works(monkeypatch: Any) -> None:
+    monkeypatch.setattr(workers, "gettempdir", Mock(side_effect=FileNotFoundError))
+    assert results(os.path.join, ["a"], f"{os.getpid()}", cores=2) == [f"{os.getpid()}/a"]
+
+
+def test_a_full_folder_is_named(monkeypatch: Any) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(Path, "write_bytes", Mock(side_effect=full))
+    with pytest.raises(ClusterError, match=r"in /.*: No space left on device") as error:
+        results(work, GROUPS, cores=2)
+    assert "TMPDIR" in error.value.hint
+
+
+def in_one(shared: object, group: int) -> list[int]:
+    return results(add, [group], shared, cores=2)
+
+
+def add(shared: int, group: int) -> int:
+    return shared + group
+
+
+def test_a_process_without_children_works_alone() -> None:
+    with multiprocessing.Pool(1) as pool:
+        assert pool.apply(in_one, (1, 2)) == [3]
+
+
+def test_processes_of_the_caller_stay(monkeypatch: Any) -> None:
+    process = multiprocessing.get_context("fork").Process(target=time.sleep, args=[99])
+    process.start()
+    assert results(add, [1], 2, cores=2) == [3]
+    assert process.is_alive()
+    process.kill()
+    process.join()
+
+
 def test_few_groups_are_sent_ahead(dask: str) -> None:
     for how, most in ({}, 1), ({"cores": 2}, 6), ({"scheduler": dask}, 6):
         groups = iter([0.0] * 40)
@@ -182,3 +218,58 @@ def test_workers_end_with_a_script(tmp_path: Path, number: signal.Signals, kills
             wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in workers))  # noqa: B023
         assert ended.err.count("Traceback") == (number == signal.SIGINT)  # of the script itself
         assert ended.status in (-number, 1)
+
+
+TWICE = """
+import sys, time
+from charrnn.system import handled
+from charrnn.workers import open_executor
+from tests.test_workers import work
+if __name__ == "__main__":
+    with handled(), open_executor("s", cores=2) as executor:
+        answers = executor(work, [0.01] + [99] * 4)
+        next(answers)
+        print("go", flush=True)
+        next(answers)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_two_signals_end_the_work_at_once(tmp_path: Path, number: int, kills: int) -> None:
+    (tmp_path / "script.py").write_text(TWICE)
+    for gap in range(3 * kills):
+        with going([*PYTHON, "script.py"], tmp_path, {"PYTHONPATH": str(HOME)}) as child:
+            child.until(lambda: child.out == "go\n")
+            workers = children_of(child.process.pid)
+            child.send(number)
+            time.sleep(gap % 5 * 2e-4)
+            child.send(number)
+            assert child.end().status in (1, -number)
+            wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in workers))  # noqa: B023
+
+
+def add_length(shared: bytes, group: int) -> int:
+    return len(shared) + group
+
+
+SPAWNED = """
+import os, signal, sys
+from charrnn import workers
+if __name__ != "__main__" and sys.argv[1] == "dies":
+    os.kill(os.getpid(), signal.SIGKILL)
+workers.START = "spawn"
+from tests.test_workers import results, add_length
+if __name__ == "__main__":
+    print(*results(add_length, [1, 2, 3], bytes(1 << 20), cores=2))
+"""
+
+
+def test_started_workers_read_what_is_shared_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SPAWNED)
+    for how in ("lives", "dies"):
+        with going([*PYTHON, "script.py", how], tmp_path, {"PYTHONPATH": str(HOME)}) as child:
+            ended = child.end()
+        if how == "lives":
+            assert (ended.status, ended.out) == (0, "1048577 1048578 1048579\n")
+        else:
+            assert (ended.status, "ClusterError" in ended.err) == (1, True)
