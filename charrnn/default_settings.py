@@ -310,8 +310,10 @@ class TrainConfig(Checked):
         default_in_words="5% of the steps, at most 200",
     )
     clip: float = learning(Real(0, 1e12), "Clip gradients to this norm; 0 turns clipping off.", 1.0)
-    weight_decay: float = learning(
-        Real(0, 1e6), "Shrink weights by this rate (decoupled weight decay).", 0.0
+    weight_decay: float | None = learning(
+        Real(0, 1e6),
+        "Shrink weights by this rate (decoupled weight decay).",
+        default_in_words="0.1 with adam, or less for many steps; otherwise 0",
     )
     epochs: int | None = learning(COUNT, "Read the corpus this many times.")
     minutes: float | None = learning(
@@ -382,6 +384,7 @@ class Fitted(TrainConfig):
     bptt: int = field()
     batch: int = field()
     lr: float = field()
+    weight_decay: float = field()
     warmup: int = field()
     epochs: int = field()
     check_every: int = field()

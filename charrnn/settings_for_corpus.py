@@ -24,6 +24,8 @@ FOREVER = 1 << 40  # epochs of a run that minutes alone end
 SPEED, USUAL_CORES = 1e10, 2
 HIGHEST_LR = 0.02
 SETTLED = 2_000  # steps of a run; one that minutes cut shorter needs less dropout
+# The weight decay, and the most that the weights shrink in a run: the sum of decay x rate.
+USUAL_DECAY, MOST_SHRINKING = 0.1, 1.5
 NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones bear a higher rate
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
@@ -242,13 +244,16 @@ class NetworkFit:
         return passes / self.passes_share  # the run makes that share of them
 
     def choose_settings(self) -> dict[str, Any]:
-        """Return the sizes, the epochs and the rate of the run."""
+        """Return the sizes, the epochs, the rate and the weight decay of the run."""
         epochs = max(1, round(self.passes_share * self.passes))
+        lr = self.config.lr or float(f"{self.lr_share * self.choose_lr():.2g}")
+        decay = min(USUAL_DECAY, MOST_SHRINKING / (lr * self.passes_share * self.steps))
         return {
             "hidden": self.hidden,
             "layers": self.layers,
             "epochs": FOREVER if self.passes < self.wanted_passes else epochs,
-            "lr": float(f"{self.lr_share * self.choose_lr():.2g}"),
+            "lr": lr,
+            "weight_decay": float(f"{decay:.2g}") if self.config.optimizer == "adam" else 0.0,
         }
 
     def choose_lr(self) -> float:

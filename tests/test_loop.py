@@ -256,8 +256,8 @@ def two_steps(rule: UpdateRule, weight_decay: float = 0.0, haste: float = 1.0) -
     p = Parameters(Architecture(1, 1, 1), np.ones(5))
     moments = initial_moments(rule, p)
     optimizer = Optimizer(rule, p, weight_decay)
-    optimizer.update(p.flat, np.full(5, 2.0), moments, 1, 0.1, haste)
-    optimizer.update(p.flat, np.full(5, -1.0), moments, 2, 0.1, haste)
+    optimizer.update(np.full(5, 2.0), moments, 1, 0.1, haste)
+    optimizer.update(np.full(5, -1.0), moments, 2, 0.1, haste)
     return p.flat
 
 
@@ -277,7 +277,7 @@ def test_two_steps_worked_by_hand(rule: UpdateRule, first: float, second: float)
 
 def test_adam_adds_e_to_the_root_without_its_bias() -> None:
     p = Parameters(Architecture(1, 1, 1), np.ones(5))
-    Optimizer("adam", p).update(p.flat, np.full(5, 1e-9), initial_moments("adam", p), 1, 0.1)
+    Optimizer("adam", p).update(np.full(5, 1e-9), initial_moments("adam", p), 1, 0.1)
     np.testing.assert_allclose(p.flat, 1 - 0.1 * 1e-9 / (1e-9 + 1e-8))
 
 

@@ -185,6 +185,16 @@ def test_the_rate_suits_the_batch_the_windows_and_the_steps() -> None:
     assert rates[0] < 0.6 * rates[1] < 0.5 * rates[2]
 
 
+def test_weights_shrink_about_as_much_in_a_long_run() -> None:
+    usual, long = fitted(200_000), fitted(200_000, epochs=300)
+    steps = 300 * 200_000 / (long.batch * long.bptt)
+    assert (usual.weight_decay, fitted(2_000).weight_decay) == (0.1, 0.1)
+    assert long.weight_decay * long.lr * steps == pytest.approx(1.5, rel=0.05)
+    assert fitted(200_000, optimizer="sgd").weight_decay == 0
+    assert fitted(200_000, weight_decay=0).weight_decay == 0
+    assert fitted(200_000, lr=1.0).weight_decay < 0.001
+
+
 @pytest.mark.parametrize("cell", GATED)
 def test_a_narrow_gated_network_takes_larger_steps(cell: str) -> None:
     rates = [fitted(4_000, cell=cell, hidden=hidden).lr for hidden in (24, 48, 96)]

@@ -212,13 +212,6 @@ class Parameters(Mapping[str, Array]):
                 array[...] = of_plain[name]
         self.architecture.cell.back_from_plain(self, of_plain, gradient)
 
-    def matrices(self) -> Array:
-        """Return 1 for each number of a matrix and 0 for each of a bias: where weights decay."""
-        marks = self.like()
-        for array in marks.values():
-            array[...] = array.ndim == 2
-        return marks.flat
-
 
 def initial(
     architecture: Architecture,

@@ -92,26 +92,23 @@ def haste_in(steps: float) -> float:
 
 
 class Optimizer:
-    """A rule, and its memory for a step."""
+    """A rule for some parameters, and its memory for a step."""
 
     def __init__(self, rule: UpdateRule, p: Parameters, weight_decay: float = 0.0) -> None:
-        self.rule = rule
+        self.rule, self.weight_decay = rule, weight_decay
+        self._p, self._matrices = p.flat, [array for array in p.values() if array.ndim == 2]
         change = p.like()
         self._change, self._scratch = change.flat, np.empty_like(p.flat)
         self._symbol_changes = change["U1"], change["V"]
-        self._decay = p.matrices() * weight_decay if weight_decay else None
 
-    def update(
-        self, p: Array, g: Array, moments: Moments, step: int, lr: float, haste: float = 1.0
-    ) -> None:
+    def update(self, g: Array, moments: Moments, step: int, lr: float, haste: float = 1.0) -> None:
         """Update p and the moments in place with the gradient of a step, counted from 1.
 
         The rate of U1 and V is ``haste`` times lr.
         """
-        if self._decay is not None:
-            np.multiply(self._decay, p, out=self._scratch)
-            self._scratch *= lr
-            p -= self._scratch
+        if self.weight_decay:
+            for matrix in self._matrices:
+                matrix *= 1 - lr * self.weight_decay
         if self.rule == "sgd":
             m = moments["m"]
             m *= MOMENTUM
@@ -124,7 +121,7 @@ class Optimizer:
         if haste != 1:
             for change in self._symbol_changes:
                 change *= haste
-        p -= self._change
+        self._p -= self._change
 
     def _adam(self, g: Array, m: Array, v: Array, step: int, lr: float) -> None:
         change, scratch = self._change, self._scratch
@@ -373,7 +370,7 @@ class Learner:
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         state.step += 1
         planned_steps = state.step / done if done else math.inf
-        self.optimizer.update(p, gradient, moments, state.step, lr, haste_in(planned_steps))
+        self.optimizer.update(gradient, moments, state.step, lr, haste_in(planned_steps))
         averaged = max(1.0, AVERAGED * state.step * lr / config.lr)
         state.average += (p - state.average) / np.float32(averaged)
         return lr

@@ -51,7 +51,7 @@ def step(shape: Shape, cores: int, cell: str = "tanh", *, forced: bool = False) 
         everything.p.flat[...] = p.flat
         everything.nats_and_gradient(window, states, None)
         clip(everything.gradient.flat, 5.0)
-        optimizer.update(p.flat, everything.gradient.flat, moments, count, 0.001)
+        optimizer.update(everything.gradient.flat, moments, count, 0.001)
 
     return work
 
