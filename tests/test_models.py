@@ -53,7 +53,7 @@ def test_they_are_scored_on_what_was_held_out_of_their_corpus(program: Program, 
     assert best is not None
     assert scored["nats_per_character"] == pytest.approx(best[1], abs=0.02)
     rows = program.run("eval", "-m", name, "--per-example", "--json", "--above", "0.99x").rows
-    assert max(row["x_oddest"] for row in rows) == pytest.approx(1, abs=1e-6)
+    assert max(row["x_oddest"] for row in rows) == pytest.approx(1, abs=1e-3)
 
 
 def test_a_file_of_that_name_comes_first(trained: Program) -> None:
