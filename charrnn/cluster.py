@@ -22,7 +22,7 @@ Work = Callable[[Any, Any], Any]  # on the shared value and a group
 
 GROUPS_AHEAD = 3  # of a worker that are sent before the oldest result is back
 TICK = 0.5  # seconds between two looks at the workers
-SCHEDULER_PATIENCE = 30.0  # seconds for a scheduler to answer, and to have a worker
+SCHEDULER_TIMEOUT = 30.0  # seconds for a scheduler to answer, and to have a worker
 RESULTS_STAY = "What is done so far is kept."
 KILLED = "a worker process was killed"
 VERSIONS = f"charrnn {charrnn.__version__} and numpy {np.__version__}"
@@ -44,7 +44,7 @@ def share_out(
     pending: list[Future[Any]] = []
     groups = iter(groups)
     while True:
-        # One at least: the last worker of a scheduler may leave, and another come.
+        # One at least: the last worker may have left just after it was counted.
         free = max(1, ahead * count_workers()) - len(pending)
         pending += [submit(function, group) for group in islice(groups, max(0, free))]
         if not pending:
@@ -63,7 +63,7 @@ def open_scheduler(shared: Any, scheduler: str) -> Iterator[tuple[Any, Callable[
     """
     client = _connect(scheduler)
     # Without a timeout, its methods would wait for ever.
-    ask = partial(client.sync, callback_timeout=SCHEDULER_PATIENCE)
+    ask = partial(client.sync, callback_timeout=SCHEDULER_TIMEOUT)
 
     def count_workers() -> int:
         ask(client.wait_for_workers, 1)
@@ -71,8 +71,8 @@ def open_scheduler(shared: Any, scheduler: str) -> Iterator[tuple[Any, Callable[
 
     try:
         count_workers()
-        # To broadcast the value can hang while a worker joins.
-        value = ask(client.scatter, shared, hash=False, callback_timeout=10 * SCHEDULER_PATIENCE)
+        # Not with broadcast, which can hang while a worker joins. A large value takes long.
+        value = ask(client.scatter, shared, hash=False, callback_timeout=10 * SCHEDULER_TIMEOUT)
         executor = client.get_executor(pure=False)
         yield partial(executor.submit, _work_for_client, VERSIONS, value), count_workers
     except TimeoutError:
@@ -104,7 +104,7 @@ def _connect(scheduler: str) -> Any:
 
     kind = "scheduler_file" if os.path.isfile(scheduler) else "address"
     try:
-        return QuietClient(**{kind: scheduler}, timeout=SCHEDULER_PATIENCE, set_as_default=False)
+        return QuietClient(**{kind: scheduler}, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
     except Exception as error:
         what = f"no Dask scheduler answers at {scheduler} ({type(error).__name__})"
         hint = "Give its address, such as tcp://HOST:8786, or the file that it wrote."

@@ -72,7 +72,8 @@ class Ngrams:
         suffix = [np.zeros(1, np.int32), np.zeros(symbols, np.int32)]
         varieties = []
         node = columns[0].astype(np.int32)  # of the n-gram at the beginning of each window
-        differs = np.append(True, columns[0, 1:] != columns[0, :-1])[: len(ids)]  # from the last
+        # whether the beginning of a window differs from that of the window before
+        differs = np.append(True, columns[0, 1:] != columns[0, :-1])[: len(ids)]
         for column in columns[1:]:
             differs[1:] |= column[1:] != column[:-1]
             is_ngram = column > 0
@@ -81,8 +82,8 @@ class Ngrams:
             parent, last = node[begins].astype(np.int64), column[begins].astype(np.int64) - 1
             keys.append(parent * symbols + last)
             occurrences.append(np.add.reduceat(is_ngram, begins, dtype=np.uint32))
-            shorter = suffix[-1][parent - starts[-2]].astype(np.int64)
-            shorter = find(keys[-2], shorter * symbols + last, starts[-2])
+            shorter_parent = suffix[-1][parent - starts[-2]].astype(np.int64)
+            shorter = find(keys[-2], shorter_parent * symbols + last, starts[-2])
             predecessors = np.bincount(shorter - starts[-2], minlength=len(keys[-2]))
             variety = np.where(predecessors > 0, predecessors, occurrences[-2])
             varieties.append(variety.astype(np.uint32))
@@ -166,7 +167,7 @@ class Ngrams:
 
     def knowledge(self, state: Nodes) -> Floats:
         """Return what is known of each context: 1, the length that occurs, how often, (B, 3)."""
-        length = (state != NONE).sum(1)
+        length = (state != NONE).sum(1)  # at least 1: a symbol was read
         longest = state[np.arange(len(state)), length - 1]
         occurrences = np.log1p(self.occurrences[longest - 1]) / LOG_OF_MANY
         return np.stack([np.ones(len(state)), length / state.shape[1], occurrences], 1)

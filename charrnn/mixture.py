@@ -31,6 +31,7 @@ EVEN: Final = (0.5, 0.0, 0.0, 0.5, 0.0, 0.0)  # a and b are 0.5, whatever the co
 ENOUGH: Final = 500  # symbols in each half of a held-out text to which the weights are fitted
 FIT_STRETCH: Final = 256  # symbols of each lane that the fit reads
 FIT_WARM_UP: Final = 32  # of these that do not count: their context was not read
+NEWTON_STEPS: Final = 6
 PULL: Final = 50.0  # towards EVEN, where the text does not determine the weights: as of symbols
 SMALLEST: Final = 1e-300  # added to a mean of probabilities, so that its logarithm is finite
 MIXABLE_HEADS: Final = ("symbol", "halt")  # their logits are a distribution that includes END
@@ -49,7 +50,7 @@ class Predictor:
         dtype: DTypeLike = np.float64,
     ) -> None:
         self.models, self.counts = tuple(models), counts
-        # (n, 2, F, 1) for each half, or for all text
+        # (n, 2, F, 1): n is 2 for those of each half of the held-out text, or else 1
         self.halves = np.reshape(mixture, (-1, 2, KNOWLEDGE, 1))
         self.mixture: Array64 = self.halves.mean(0)
         self.use: Use = "network" if counts is None else use
@@ -99,8 +100,9 @@ class Predictor:
             logits["counts"] = np.log(self.counts.probabilities(state[-1]))
             if self.use == "both":
                 weights = self.mixture if mixture is None else mixture
-                a, b = (weights * self.counts.knowledge(state[-1]).T).sum(1)[:, :, None]  # (B, 1)
-                logits["both"] = a * logits["network"] + b * logits["counts"]
+                known = self.counts.knowledge(state[-1]).T  # (F, B)
+                a, b = (weights * known).sum(1)  # (B,)
+                logits["both"] = a[:, None] * logits["network"] + b[:, None] * logits["counts"]
         return logits[self.use]
 
 
@@ -165,16 +167,19 @@ def fit_weights(predictor: Predictor, counts: Ngrams, ids: Ids) -> tuple[float, 
     logits, y = np.concatenate(parts[FIT_WARM_UP:]), text[FIT_WARM_UP:].ravel()  # (N, K, 2), (N,)
     knowledge, rows = np.concatenate(known[FIT_WARM_UP:]), np.arange(len(y))  # (N, F), (N,)
     weights, even = np.array(EVEN), np.array(EVEN)  # (2 F,)
-    tried: list[tuple[float, ...]] = []
-    for _ in range(6):
+    best_loss, best = np.inf, even
+    for _ in range(NEWTON_STEPS):
         exponents = knowledge @ weights.reshape(2, -1).T  # (N, 2)
         y_hat = softmax(np.einsum("nki,ni->nk", logits, exponents))
         penalty = PULL / 2 * ((weights - even) ** 2).sum()
-        tried.append((penalty - np.log(y_hat[rows, y] + SMALLEST).sum(), *weights.tolist()))
+        loss = penalty - np.log(y_hat[rows, y] + SMALLEST).sum()
+        if loss < best_loss:
+            best_loss, best = loss, weights.copy()
         centred = logits - np.einsum("nk,nki->ni", y_hat, logits)[:, None]
         spread = np.einsum("nki,nkj->nij", y_hat[:, :, None] * centred, centred)
         gradient = PULL * (weights - even) - (centred[rows, y].T @ knowledge).ravel()
+        # (2, F, 2, F)
         hessian = np.einsum("nij,nf,ng->ifjg", spread, knowledge, knowledge, optimize=True)
         pull = PULL * np.eye(len(even))
         weights -= np.linalg.solve(hessian.reshape(pull.shape) + pull, gradient)
-    return min(tried)[1:]  # the weights of the lowest loss
+    return tuple(best.tolist())

@@ -250,8 +250,8 @@ def reopen(
     check_agreement(path, cut, {name: typed[name] for name in cut if name in typed}, LEAVE_OUT)
     corpus = read(checkpoint)
     check_corpus(path, record, corpus)
-    if corpus.sources and not all(os.path.exists(path_of(file)) for file in record.names):
-        # Names that still lead to a file stay, so that the model file is the same after a resume.
+    are_there = all(os.path.exists(path_of(file)) for file in record.names)
+    if corpus.sources and not are_there:  # else the model file is the same after a resume
         checkpoint.corpus = replace(record, sources=corpus.sources, valid=corpus.valid)
     checkpoint.config = raise_limits(path, checkpoint.config, corpus, typed)
     return corpus, checkpoint
@@ -280,7 +280,7 @@ def raise_limits(
     retyped.pop("cores", None)  # may change: parts decide the numbers
     check_patience(raised.get("patience"), len(corpus.held_out))
     check_agreement(path, settings_to_show(config), raised, LEAVE_OUT, may_rise=LIMITS)
-    # Fitted to the corpus again, bptt 0 compares as the longest example.
+    # They are fitted to the corpus as at the start: bptt 0 becomes the longest example.
     refitted = asdict(fit_settings(TrainConfig(**{**old, **retyped}), corpus))
     check_agreement(path, old, {name: refitted[name] for name in retyped}, LEAVE_OUT)
     if config.patience == AUTOMATIC and raised and "patience" not in raised:

@@ -134,7 +134,9 @@ def score_ids(
     warm_up: int = WARM_UP,
     split: int | None = None,
 ) -> tuple[dict[Use, Array64], Ranks | None]:
-    """Return the nats of each symbol by use, (S,), and the ranks; an END follows each text."""
+    """Return the nats of each symbol by use, (S,), and the ranks; an END follows each text but the
+    last, perhaps.
+    """
     stops = np.flatnonzero(ids == END) + 1
     if len(ids) and ids[-1] != END:
         stops = np.append(stops, len(ids))
@@ -189,9 +191,10 @@ class Costs:
 
     def __init__(self, predictor: Predictor, ids: Ids, split: int | None, *, ranking: bool) -> None:
         self.predictor, self.ids, self.split = predictor, ids, split or 0
-        # (2, F, 1) Each half of a held-out text has the weights that were fitted on the other half.
+        # Each half of a held-out text has the weights (2, F, 1) that were fitted on the other half.
         fitted_on = predictor.mixture[None] if split is None else predictor.halves
-        self.of_first_half, self.of_second_half = fitted_on[-1], fitted_on[0]
+        self.of_first_half = fitted_on[-1]
+        self.of_second_half = fitted_on[0]  # the same if there are no halves
         # The network reads x = flat[place], and y = ids[place] = flat[place + 1] costs nats[place].
         self.flat = np.concatenate([[END], ids]).astype(np.intp)
         self.nats: dict[Use, Array64] = {use: np.zeros(len(ids)) for use in predictor.uses}
@@ -374,7 +377,7 @@ def score_per_text(scored: ScoredTexts) -> list[Score]:
     """Return the score of each text of a group."""
     nats, is_end, is_unknown = scored.nats, scored.ids == END, scored.ids == UNKNOWN
     ends, unknown = is_end.astype(int), is_unknown.astype(int)
-    # in the order of the fields of a Score
+    # These, and the sizes, are in the order of the fields of a Score.
     columns = nats, np.ones(len(nats), int), ends, unknown, np.where(is_end, nats, 0.0)
     totals = [scored.totals(column).tolist() for column in columns]
     sizes = [len(text.encode("utf-8", "replace")) for text in scored.texts]

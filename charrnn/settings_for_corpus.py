@@ -95,7 +95,7 @@ class Recipe:
     overhead: float = 8e5  # the work of a step beside its products takes as long as so many
 
     def at(self, length: int, name: str) -> float:
-        """Return a value of the sizes for a text of this length, interpolated between powers."""
+        """Return a value of the sizes for a text of this length, interpolated on log scales."""
         log_lengths = [math.log(size.length) for size in self.sizes]
         log_values = [math.log(getattr(size, name)) for size in self.sizes]
         return math.exp(np.interp(math.log(length), log_lengths, log_values))
@@ -157,8 +157,8 @@ def fit_settings(
         "parts": min(parts, batch),
         "patience": config.patience,
     }
-    chosen_length = config.epochs is None and settings["epochs"] != FOREVER
-    if chosen_length and config.patience is None and len(corpus.held_out):
+    chose_epochs = config.epochs is None and settings["epochs"] != FOREVER
+    if chose_epochs and config.patience is None and len(corpus.held_out):
         settings["patience"] = AUTOMATIC
     return Fitted(**settings)
 
@@ -264,8 +264,9 @@ class NetworkFit:
         for_long_run = recipe.most_work / (self.passes * self.length * self.hidden)
         for_narrow = math.pow(WIDE / min(WIDE, max(NARROW, self.hidden)), 0.75)
         for_few_steps = recipe.few_steps / self.steps * min(1.0, targets / recipe.small_step)
-        rate = min(HIGHEST_LR, recipe.lr * max(1.0, for_narrow * for_few_steps))
-        return math.sqrt(min(1.0, for_small_step, for_long_run)) * rate
+        raised = max(1.0, for_narrow * for_few_steps)
+        lowered = math.sqrt(min(1.0, for_small_step, for_long_run))
+        return lowered * min(HIGHEST_LR, recipe.lr * raised)
 
     def choose_noise(self, counting: float) -> dict[str, float]:
         """Return the shares that are dropped. Weights that read a text more often need more.
@@ -362,7 +363,7 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     """Estimate the memory that training takes."""
     a, rows = architecture_of(config, corpus.vocabulary.symbols), config.bptt * config.batch
     copies = COPIES + len(MOMENTS[config.optimizer]) + config.parts
-    gates = 0 if a.cell.gates == 1 else a.cell.gates  # one is stored in place of the state
+    gates = 0 if a.cell.gates == 1 else a.cell.gates  # one has the place of the state
     stored = len(a.cell.states) + 1 + gates  # by a layer
     if a.cell.has_tape:
         stored += 1

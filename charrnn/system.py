@@ -31,8 +31,8 @@ ONE_THREAD: Final = {  # for each library, before NumPy is imported
     for name in ("OPENBLAS", "OMP", "MKL", "BLIS", "VECLIB", "NUMEXPR")
 }
 
-# Each use of a seed has a stream of its own: default_rng([seed, ORDER, epoch]). The split of a
-# corpus is number 0, because default_rng(seed) is default_rng([seed, 0]).
+# Each use of a seed has a stream of its own: default_rng([seed, ORDER, epoch]). Number 0 is not
+# among them: default_rng(0), which holds out a part of the corpus, is default_rng([0, 0]).
 WEIGHTS: Final = 1
 REGULARIZATION: Final = 2  # then the step
 ORDER: Final = 3  # then the epoch
@@ -106,7 +106,7 @@ class Children:
         call = f"import sys; sys.path = {sys.path}; import {module} as home; home.{name}"
         with end:
             process = subprocess.Popen(
-                [sys.executable, "-Pc", f"{call}{(end.fileno(), file)}"],
+                [sys.executable, "-Pc", f"{call}{(end.fileno(), file)}"],  # its arguments
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 env=os.environ | ONE_THREAD,

@@ -30,7 +30,7 @@ from charrnn.cluster import KILLED, RESULTS_STAY, Work, open_scheduler, share_ou
 from charrnn.errors import ClusterError, remedy
 from charrnn.system import SIGNALS
 
-Executor = Callable[..., Iterator[Any]]  # from work and groups to results, in_order or not
+Executor = Callable[..., Iterator[Any]]  # executor(function, groups, in_order=True) -> results
 
 START = "fork" if sys.platform == "linux" else "spawn"  # libraries of macOS forbid forks
 

@@ -177,7 +177,7 @@ def test_fault_26_a_killed_worker_is_one_error(function: Any, kills: int) -> Non
 
 
 def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(cluster, "SCHEDULER_PATIENCE", 1.0)
+    monkeypatch.setattr(cluster, "SCHEDULER_TIMEOUT", 1.0)
     with dask_cluster(tmp_path, workers=0) as (file, _):
         for scheduler, what in (
             (str(file), "has no workers"),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FILE = "File"  # a panel of help
 SUFFIXES: Final = (".html", ".mjs", ".h", ".safetensors", ".npz")
 KINDS: Final = {"title": ".html", "prefix": ".h", "without_counts": ".npz"}  # that use an option
-CELLS: Final = ("tanh", "gru", "lstm")  # of all but .npz
+EXPORTED_CELLS: Final = ("tanh", "gru", "lstm")  # of all but .npz
 HEADS: Final = ("symbol", "halt")
 _named_like_file = partial(setting, panel=FILE, default_in_words="the name of the file")
 
@@ -77,7 +77,8 @@ def export(trained: Trained, suffix: str, options: ExportOptions) -> bytes:
     from charrnn.export import c_header, html, torch
 
     size = trained.model.architecture
-    for name, value, known in (("cell", size.cell_name, CELLS), ("ends", size.head_name, HEADS)):
+    names = ("cell", size.cell_name, EXPORTED_CELLS), ("ends", size.head_name, HEADS)
+    for name, value, known in names:
         if value not in known:
             hint = f"It takes [{name}] {', '.join(known[:-1])} or {known[-1]}."
             raise CharrnnError(f"{name} {value} does not fit into {suffix}", hint, name)

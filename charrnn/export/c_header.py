@@ -20,7 +20,7 @@ from charrnn.network.parameters import Parameters
 WIDTH: Final = 100  # columns of a line of numbers
 
 # The states of unit i from ux = b + U x and wh = W h.
-CELLS: Final = {
+CODE_OF_CELL: Final = {
     "tanh": "h[i] = tanh(ux[i] + wh[i]);",
     "gru": """\
 const int z_at = @P@_UNITS + i, n_at = 2 * @P@_UNITS + i;
@@ -56,7 +56,7 @@ def export(trained: Trained, name: str, prefix: str | None) -> bytes:
     cell, head = architecture.cell_name, architecture.head_name
     layers = "layer" if architecture.layers == 1 else "layers"
     values = {
-        "CELL": "\n".join(" " * 12 + line for line in CELLS[cell].split("\n")),
+        "CELL": "\n".join(" " * 12 + line for line in CODE_OF_CELL[cell].split("\n")),
         "HEAD": HEADS[head],
         "SIGMOID": SIGMOID if cell != "tanh" else "",
         "CELL_STATE": ", *c = s->state[l][1]" if len(architecture.cell.states) > 1 else "",

@@ -1,4 +1,6 @@
-"""Cells: how a layer computes its next state. A cell is a class here and a line in CELLS.
+"""Cells: how a layer computes its next state.
+
+A cell is a class here, a line in CELLS, and a name among the settings.
 
 `forward` computes one step of one layer. With B lanes, H units and G gates it reads ``ux`` (b +
 U x(t)) and ``wh`` (W h(t-1)), (G, B, H) each, and fills the states ``after``, (B, H) each, from

@@ -56,7 +56,7 @@ DECAY_OF_SQUARES = 0.99  # RMSprop's memory of past squares
 MOMENTUM = 0.9
 EPSILON = 1e-8
 LOWEST_RATE = 0.01  # of a schedule, as a share of the learning rate
-ENOUGH_STEPS, MOST_HASTE = 3000, 3.0
+ENOUGH_STEPS, MOST_HASTE = 3000, 3.0  # of a run; with fewer, U1 and V have a higher rate
 FEWEST_BEFORE_STOP = 12  # check-ups of a run that automatic patience may end
 
 
@@ -194,6 +194,7 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
     architecture = architecture_of(config, corpus.vocabulary.symbols)
     if model is not None:
         size = len(corpus.train.ids)
+        # each count and 1, so that none is 0
         softened = (np.exp(corpus.log_frequencies) * size + 1) / (size + architecture.symbols)
         p = model.parameters_for(corpus.vocabulary, softened)
     else:
@@ -260,7 +261,7 @@ TRAINED_PER_SCORED = 15  # symbols between two check-ups, for each symbol scored
 LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
 SCORED_AT_ONCE = 1 << 16  # symbols that are scored in a moment
 FAMILIAR = 1 << 12  # symbols of the training text that are scored as well
-USUAL_LR = 0.002
+LR_TO_TRY = 0.002
 AVERAGED = 0.4  # of the steps so far go into the average, and fewer as the rate falls
 
 
@@ -371,8 +372,8 @@ class Learner:
         state.step += 1
         planned_steps = state.step / done if done else math.inf
         self.optimizer.update(gradient, moments, state.step, lr, haste_in(planned_steps))
-        averaged = max(1.0, AVERAGED * state.step * lr / config.lr)
-        state.average += (p - state.average) / np.float32(averaged)
+        span = max(1.0, AVERAGED * state.step * lr / config.lr)  # steps in the average
+        state.average += (p - state.average) / np.float32(span)
         return lr
 
     def finish_window(self, window: Window, nats: float) -> None:
@@ -433,7 +434,7 @@ class Learner:
         """
         is_sound = nats_per_character < self.limit and math.isfinite(norm)  # False for NaN
         if not is_sound:
-            lr = f"{min(self.config.lr / 5, USUAL_LR):.1g}"
+            lr = f"{min(self.config.lr / 5, LR_TO_TRY):.1g}"
             what = f"the loss diverged at step {self.state.step:,}"
             # Errors write [lr] as lr in Python, and as --lr on the command line.
             raise DivergedError(what, f"Try a smaller learning rate, such as [lr] {lr}.")

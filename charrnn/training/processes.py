@@ -6,9 +6,8 @@
     the gradient of its own parts    <----   done
     the sum of the rows, in order
 
-A check-up is shared out as well: each process scores some portions by the p in the memory.
-
-So the bits depend on the number of parts, not on that of processes. The memory is a file without a
+The sum is in order, so the bits depend on the number of parts, not on that of processes. A check-up
+is shared out as well: each process scores some portions by the p in the memory, a file without a
 name. Where no process can start, and until all are ready, this one computes all parts.
 """
 
