@@ -24,7 +24,7 @@ FOREVER = 1 << 40  # epochs of a run that minutes alone end
 SPEED, USUAL_CORES = 1e10, 2
 HIGHEST_LR = 0.02
 SETTLED = 2_000  # steps of a run; one that minutes cut shorter needs less dropout
-# The weight decay, and the most that the weights shrink in a run: the sum of decay x rate.
+# The weight decay, and about the most of decay x rate x steps.
 USUAL_DECAY, MOST_SHRINKING = 0.1, 1.5
 NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones bear a higher rate
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the

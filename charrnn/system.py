@@ -103,7 +103,8 @@ class Children:
         pipe, end = Pipe()
         self.pipes.append(pipe)
         module, _, name = function.partition(":")
-        call = f"import sys; sys.path = {sys.path}; import {module} as home; home.{name}"
+        path = [folder for folder in sys.path if isinstance(folder, str)]
+        call = f"import sys; sys.path = {path}; import {module} as home; home.{name}"
         with end:
             process = subprocess.Popen(
                 [sys.executable, "-Pc", f"{call}{(end.fileno(), file)}"],  # its arguments
@@ -229,10 +230,10 @@ class Stop:
 
 def raise_stopped(number: int, _frame: FrameType | None) -> NoReturn:
     """Raise Stopped. While that clears up, another signal ends the process."""
-    for other in SIGNALS:
-        if signal.getsignal(other) is raise_stopped:
-            is_hangup = other == getattr(signal, "SIGHUP", None)  # a closing terminal sends two
-            signal.signal(other, signal.SIG_IGN if is_hangup else signal.SIG_DFL)
+    for following in SIGNALS:
+        if signal.getsignal(following) not in (signal.SIG_IGN, None):
+            is_hangup = following == getattr(signal, "SIGHUP", None)  # a closing terminal sends two
+            signal.signal(following, signal.SIG_IGN if is_hangup else signal.SIG_DFL)
     raise Stopped(number)
 
 

@@ -79,6 +79,7 @@ def _open_pool(shared: Any, cores: int) -> Iterator[Callable[[Work, Any], Future
             except BrokenProcessPool:
                 raise ClusterError(KILLED, RESULTS_STAY) from None
             finally:
+                rmtree(folder, ignore_errors=True)  # at once: another signal may end this process
                 for process in list((pool._processes or {}).values()):
                     process.kill()  # in the midst of its work
 

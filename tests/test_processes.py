@@ -119,6 +119,13 @@ def test_the_gradient_is_the_sum_over_the_parts(cores: int) -> None:
     np.testing.assert_allclose(gradients[1], gradients[0], rtol=1e-4, atol=1e-7)
 
 
+def test_processes_start_with_the_first_step(batches: Batches) -> None:
+    run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=2, cores=2))
+    assert not batches
+    next(run)
+    assert len(batches[-1].children.processes) == 1
+
+
 def test_fault_26_a_killed_process_ends_the_training(tmp_path: Path, batches: Batches) -> None:
     run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=3, cores=3))
     next(run)

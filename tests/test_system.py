@@ -4,8 +4,11 @@ import fcntl
 import json
 import signal
 import subprocess
+import sys
 import termios
 import unicodedata
+from multiprocessing.connection import Connection
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,7 +16,7 @@ from hypothesis import strategies as st
 
 from charrnn import model_file
 from charrnn import system as escaping
-from charrnn.system import Stopped, delayed, handled
+from charrnn.system import Children, Stopped, delayed, handled, watched
 from tests.child import answer, children_of, is_running, program_with, wait_until
 from tests.program import SMALL, Program, is_tidy, lines_of, seldom
 
@@ -237,3 +240,27 @@ def test_what_utf_8_cannot_hold_is_replaced_and_nothing_else(text: str) -> None:
     encoded.encode("utf-8")
     replaced = [now for now, before in zip(encoded, text, strict=True) if now != before]
     assert replaced == ["\ufffd" for character in text if unicodedata.category(character) == "Cs"]
+
+
+def test_while_a_second_signal_clears_up_another_ends_the_process() -> None:
+    with handled(), watched(quiet=True):
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Stopped):
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_folder_of_the_path_may_be_any_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, Path("folder")])
+    children = Children()
+    children.start("tests.test_system:say_ready", ["anything"], 8)
+    (pipe,) = children.pipes
+    assert pipe.poll(20)
+    assert children.ready_pipes() == [pipe]
+    children.end()
+
+
+def say_ready(pipe_file: int, memory_file: int) -> None:
+    Connection(pipe_file).send("ready")

@@ -91,7 +91,7 @@ def run(options: Options, console: Console) -> None:
     from charrnn.cli.progress import Progress
     from charrnn.model_file import check_writable, locked_model
     from charrnn.runs import Saver
-    from charrnn.training.loop import Done, train
+    from charrnn.training.loop import Done, Learner, events_of
 
     check(options)
     open_run = resume_run if options.resume else begin_run
@@ -103,8 +103,8 @@ def run(options: Options, console: Console) -> None:
     with locked_model(options.model, force=may_replace):
         training = open_run(options, console)
         checkpoint = training.checkpoint
-        events = train(checkpoint.state, training.corpus, checkpoint.config)
-        show_plan(training, options, console)  # while the processes of the training start
+        learner = Learner(checkpoint.state, training.corpus, checkpoint.config)
+        show_plan(training, options, console)  # while the processes of the learner start
         saver = Saver(
             options.model,
             checkpoint,
@@ -116,7 +116,7 @@ def run(options: Options, console: Console) -> None:
         )
         with closing(saver), watched(console.quiet) as stop:
             with saver.explained(), closing(Progress(training, console, options.preview)) as screen:
-                for event in events:
+                for event in events_of(learner):
                     saver.record(event)
                     screen.show(event)
                     if isinstance(event, Done):

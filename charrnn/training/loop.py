@@ -299,12 +299,12 @@ Event = Step | Checkup | Done
 
 
 def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
-    """Start the processes of a run, and return its events; each has changed the state in place."""
-    return events_of(Learner(state, corpus, config))
+    """Train until the run is over, changing the state in place."""
+    yield from events_of(Learner(state, corpus, config))
 
 
 def events_of(learner: Learner) -> Iterator[Event]:
-    """Train until the run is over."""
+    """Train as ``train`` does, by a learner whose processes have been started."""
     state, config = learner.state, learner.config
     try:
         while True:

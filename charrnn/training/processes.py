@@ -31,6 +31,7 @@ from charrnn.vocabulary import Vocabulary
 
 ENDED = "a process of this training has ended, perhaps for lack of memory"
 RESUME = "Resume the run, with [cores] 1 if that happens again."
+Task = int | tuple[Vocabulary, Sequence[Portion]]  # the steps of a window, or portions to score
 
 
 class Part:
@@ -58,9 +59,6 @@ class Part:
         nats = self.unfolded.nats_and_gradient(self.p, window, self.gradient, self.scale, masks)
         memory["nats"][self.number] = nats
         copy(self.states, memory["states"][:, lanes])
-
-
-Task = int | tuple[Vocabulary, Sequence[Portion]]  # the steps of a window, or portions to score
 
 
 def work(parts: Sequence[Part], task: Task) -> list[list[Score]]:
@@ -93,7 +91,12 @@ class SharedBatch:
 
     def nats_and_gradient(self, window: Window, states: State, masks: Masks | None) -> float:
         """Return the loss at the parameters ``p``. Leave its gradient, and move the states on."""
-        memory, steps = self.memory, len(window.x)
+        memory, steps, only = self.memory, len(window.x), self.parts[0]
+        if len(self.parts) == 1:  # without copies, up to a tenth faster
+            copy(states, only.states)
+            nats = only.unfolded.nats_and_gradient(self.p, window, only.gradient, only.scale, masks)
+            copy(only.states, states)
+            return nats
         copy(vars(window).values(), memory["window"][:, :steps])  # in the order of its fields
         copy(masks or [], memory["masks"])
         copy(states, memory["states"])
