@@ -32,7 +32,7 @@ NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones be
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST_CHECKUPS = 8  # with fewer, each scores a part of the held-out text
-WORK_OF_TWO_PARTS = 800_000  # units squared x lanes, from which two processes are faster than one
+WORK_OF_TWO_PARTS = 1.2e7  # products of weights in a step: two processes are faster from here on
 FEWEST_LANES_OF_PART = 8  # of a part, where many are asked for
 
 
@@ -148,7 +148,7 @@ def fit_settings(
     batch = max(1, min(config.batch or nearest.batch, length // bptt))
     steps = ceil_div(int(fit.passes_share * fit.passes * length) + 1, batch * bptt)
     interval = checkup_interval(len(corpus.held_out.ids), batch * bptt, steps)
-    parts = config.parts or usual_parts(fit.hidden, batch, config.cores)
+    parts = config.parts or usual_parts(fit.weights * batch * bptt, batch, config.cores)
     settings |= {
         "bptt": bptt,
         "batch": batch,
@@ -301,11 +301,14 @@ def checkup_interval(held_out: int, targets: int, steps: int) -> int:
     return max(1, steps // CHECKUPS, least)
 
 
-def usual_parts(hidden: int, lanes: int, cores: int | None) -> int:
-    """Return the number of parts for a network, on a number of cores if that was asked for."""
+def usual_parts(products: float, lanes: int, cores: int | None) -> int:
+    """Return the number of parts for a step of so many products of weights.
+
+    ``cores`` is a number that was asked for.
+    """
     if cores is not None and cores > 2:
         return max(1, min(cores, lanes // FEWEST_LANES_OF_PART))
-    return 2 if hidden**2 * lanes >= WORK_OF_TWO_PARTS else 1
+    return 2 if products >= WORK_OF_TWO_PARTS else 1
 
 
 def fit_pace(config: Fitted, typed: TrainConfig, held_out: int, speed: float) -> Fitted:

@@ -21,13 +21,13 @@ from charrnn.system import MODELS, ONE_THREAD, path_of
 FOLDER = Path(charrnn.__file__).parent / "models"
 CORPORA = {"given-names": "given-names-latin"}  # if it has another name than the model
 SIZES = ("hidden", "layers", "dropout", "dropconnect", "blank", "batch", "bptt")
-OPEN = (*SIZES, "lr", "weight_decay", "epochs", "warmup", "check_every")
+OPEN = (*SIZES, "lr", "weight_decay", "epochs", "warmup", "check_every", "parts")
 SETTINGS: dict[str, tuple[float, ...]] = {  # written out, so that no new default changes a file
-    "dinosaurs": (160, 2, 0.3, 0.4, 0.02, 32, 16, 0.004, 0.1, 140, 200, 105),
-    "given-names": (160, 2, 0.3, 0.1, 0.0, 16, 32, 0.002, 0.1, 73, 200, 129),
-    "latin": (160, 2, 0.3, 0.0, 0.0, 64, 32, 0.004, 0.1, 20, 88, 144),
-    "reber": (64, 1, 0.0, 0.0, 0.0, 16, 32, 0.005, 0.0, 20, 92, 102),
-    "verses": (160, 2, 0.3, 0.4, 0.02, 32, 16, 0.004, 0.1, 106, 200, 135),
+    "dinosaurs": (160, 2, 0.3, 0.4, 0.02, 32, 16, 0.004, 0.1, 140, 200, 105, 2),
+    "given-names": (160, 2, 0.3, 0.1, 0.0, 16, 32, 0.002, 0.1, 73, 200, 129, 1),
+    "latin": (160, 2, 0.3, 0.0, 0.0, 64, 32, 0.004, 0.1, 20, 88, 144, 2),
+    "reber": (64, 1, 0.0, 0.0, 0.0, 16, 32, 0.005, 0.0, 20, 92, 102, 1),
+    "verses": (160, 2, 0.3, 0.4, 0.02, 32, 16, 0.004, 0.1, 106, 200, 135, 2),
 }
 LATIN = ("given-names-latin", "dinosaurs", "verses")
 

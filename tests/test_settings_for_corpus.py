@@ -244,8 +244,15 @@ def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hidden", "lanes", "cores", "parts"),
-    [(160, 32, None, 2), (128, 48, 1, 1), (1024, 1, 2, 2), (9, 32, 3, 3), (9, 20, 8, 2)],
+    ("products", "lanes", "cores", "parts"),
+    [(2e7, 32, None, 2), (1e7, 48, 1, 1), (2e7, 1, 2, 2), (9, 32, 3, 3), (9, 20, 8, 2)],
 )
-def test_parts_follow_from_sizes(hidden: int, lanes: int, cores: int | None, parts: int) -> None:
-    assert usual_parts(hidden, lanes, cores) == parts
+def test_parts_follow_from_work(products: float, lanes: int, cores: int | None, parts: int) -> None:
+    assert usual_parts(products, lanes, cores) == parts
+
+
+def test_gates_and_layers_count_as_work() -> None:
+    sizes = {"hidden": 64, "batch": 32, "bptt": 32}
+    shapes = ("tanh", 1), ("tanh", 2), ("lstm", 1)
+    parts = [fitted(15_000, cell=cell, layers=layers, **sizes).parts for cell, layers in shapes]
+    assert parts == [1, 2, 2]

@@ -11,7 +11,7 @@ import numpy as np
 
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
-from charrnn.settings_for_corpus import usual_parts
+from charrnn.settings_for_corpus import usual_parts, weights_of
 from charrnn.training.batches import BatchSize
 from charrnn.training.loop import Optimizer, clip, initial_moments
 from charrnn.training.processes import SharedBatch
@@ -38,7 +38,8 @@ def step(shape: Shape, cores: int, cell: str = "tanh", *, forced: bool = False) 
     p = initial(size, np.log(np.full(symbols, 1 / symbols)), rng)
     moments, states = initial_moments("adam", p), [np.zeros((lanes, hidden), np.float32)]
     states *= len(size.state_names)
-    parts = min(usual_parts(hidden, lanes, None), cores)
+    products = weights_of(hidden, 1, cell) * lanes * steps
+    parts = min(usual_parts(products, lanes, None), cores)
     everything = SharedBatch(size, BatchSize(steps, lanes, parts, has_dropout=False), cores)
     optimizer = Optimizer("adam", p)
     x, y = rng.integers(0, symbols, (2, steps, lanes))
