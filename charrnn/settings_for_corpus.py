@@ -32,8 +32,9 @@ NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones be
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST_CHECKUPS = 8  # with fewer, each scores a part of the held-out text
-WORK_OF_TWO_PARTS = 1.2e7  # products of weights in a step: two processes are faster from here on
-FEWEST_LANES_OF_PART = 8  # of a part, where many are asked for
+# Two processes are faster from so many products of weights between units in a step.
+WORK_OF_TWO_PARTS = 1.2e7
+FEWEST_LANES = 8  # of two parts together, or of each part where many are asked for
 
 
 @dataclass(frozen=True)
@@ -302,13 +303,13 @@ def checkup_interval(held_out: int, targets: int, steps: int) -> int:
 
 
 def usual_parts(products: float, lanes: int, cores: int | None) -> int:
-    """Return the number of parts for a step of so many products of weights.
+    """Return the number of parts for a step of so many products of weights between units.
 
     ``cores`` is a number that was asked for.
     """
     if cores is not None and cores > 2:
-        return max(1, min(cores, lanes // FEWEST_LANES_OF_PART))
-    return 2 if products >= WORK_OF_TWO_PARTS else 1
+        return max(1, min(cores, lanes // FEWEST_LANES))
+    return 2 if products >= WORK_OF_TWO_PARTS and lanes >= FEWEST_LANES else 1
 
 
 def fit_pace(config: Fitted, typed: TrainConfig, held_out: int, speed: float) -> Fitted:

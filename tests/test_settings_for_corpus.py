@@ -245,7 +245,14 @@ def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
 
 @pytest.mark.parametrize(
     ("products", "lanes", "cores", "parts"),
-    [(2e7, 32, None, 2), (1e7, 48, 1, 1), (2e7, 1, 2, 2), (9, 32, 3, 3), (9, 20, 8, 2)],
+    [
+        (2e7, 32, None, 2),
+        (1e7, 48, 1, 1),
+        (2e7, 8, 2, 2),
+        (2e7, 4, 2, 1),
+        (9, 32, 3, 3),
+        (9, 20, 8, 2),
+    ],
 )
 def test_parts_follow_from_work(products: float, lanes: int, cores: int | None, parts: int) -> None:
     assert usual_parts(products, lanes, cores) == parts
