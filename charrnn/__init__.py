@@ -17,20 +17,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from charrnn.default_settings import SampleConfig as SampleConfig
-    from charrnn.default_settings import TrainConfig as TrainConfig
     from charrnn.errors import CharrnnError as CharrnnError
-    from charrnn.filler import Filled as Filled
-    from charrnn.filler import Filling as Filling
     from charrnn.model import Model as Model
     from charrnn.model import Surprisal as Surprisal
     from charrnn.model import load as load
     from charrnn.plots import plot as plot
+    from charrnn.prediction.filling import Filled as Filled
+    from charrnn.prediction.filling import Filling as Filling
+    from charrnn.prediction.scoring import Score as Score
     from charrnn.runs import Run as Run
     from charrnn.runs import fit as fit
     from charrnn.runs import resume as resume
     from charrnn.runs import train as train
-    from charrnn.scores import Score as Score
+    from charrnn.settings.training import SampleConfig as SampleConfig
+    from charrnn.settings.training import TrainConfig as TrainConfig
     from charrnn.training.loop import Checkup as Checkup
     from charrnn.training.loop import Done as Done
     from charrnn.training.loop import Step as Step
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 if "numpy" not in sys.modules:  # its matrix library reads these once: see system
-    from charrnn.system import ONE_THREAD
+    from charrnn.system.signals import ONE_THREAD
 
     for name in ONE_THREAD:
         os.environ.setdefault(name, "1")
 
 _NAMES = {
-    "default_settings": "SampleConfig TrainConfig",
+    "settings.training": "SampleConfig TrainConfig",
     "errors": "CharrnnError",
-    "filler": "Filled Filling",
-    "scores": "Score",
+    "prediction.filling": "Filled Filling",
+    "prediction.scoring": "Score",
     "model": "Model Surprisal load",
     "plots": "plot",
     "runs": "Run fit resume train",

@@ -18,29 +18,29 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
-from charrnn.corpus import Texts, check_texts, files_in
-from charrnn.counts import Ngrams
-from charrnn.default_settings import Fitted, OneOf, SampleConfig, Text, Whole, check
-from charrnn.embed import Vectors, embed
 from charrnn.errors import (
     CharrnnError,
     ModelFileError,
     SaveError,
 )
-from charrnn.export import ExportOptions, export_to
-from charrnn.filler import FillConfig, Filled, fill
-from charrnn.mixture import Predictor, Use
-from charrnn.model_contents import Checkpoint, CorpusRecord, Trained
-from charrnn.model_file import load_trained, locked_model, save_slim
-from charrnn.model_file import save as save_run
-from charrnn.network import Array64, Integers
+from charrnn.export.write import ExportOptions, export_to
+from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
+from charrnn.files.model_file import load_trained, locked_model, save_slim
+from charrnn.files.model_file import save as save_run
+from charrnn.files.texts import texts_like, training_texts
+from charrnn.network.arrays import Array64, Integers
 from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network
 from charrnn.plots import heat_map, plot
-from charrnn.sampler import Conditions, Sampler, choose, folded, limit_length
-from charrnn.scores import Score, groups_of, score_per_text, score_texts, total_score
-from charrnn.texts import texts_like, training_texts
-from charrnn.vocabulary import END, Vocabulary
+from charrnn.prediction.embed import Vectors, embed
+from charrnn.prediction.filling import FillConfig, Filled, fill
+from charrnn.prediction.predictor import Predictor, Use
+from charrnn.prediction.sampling import Conditions, Sampler, choose, folded, limit_length
+from charrnn.prediction.scoring import Score, groups_of, score_per_text, score_texts, total_score
+from charrnn.settings.training import Fitted, OneOf, SampleConfig, Text, Whole, check
+from charrnn.text.corpus import Texts, check_texts, files_in
+from charrnn.text.counts import Ngrams
+from charrnn.text.vocabulary import END, Vocabulary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

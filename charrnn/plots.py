@@ -12,9 +12,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, Protocol
 
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.model_contents import Checkpoint, Trained
-from charrnn.scores import BITS, Mean, in_bits
-from charrnn.system import visible
+from charrnn.files.model_contents import Checkpoint, Trained
+from charrnn.prediction.scoring import BITS, Mean, in_bits
+from charrnn.system.signals import visible
 from charrnn.training.loop import Checkup, Event, share_done
 
 if TYPE_CHECKING:

@@ -20,9 +20,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from charrnn.corpus import Corpus, Texts, corpus_of
-from charrnn.counts import Baseline, Ngrams, baselines, sample_of
-from charrnn.default_settings import AUTOMATIC, LIMITS, CorpusConfig, Fitted, TrainConfig
 from charrnn.errors import (
     CharrnnError,
     DivergedError,
@@ -30,18 +27,22 @@ from charrnn.errors import (
     SaveError,
     SettingError,
 )
-from charrnn.metrics import Metrics
-from charrnn.mixture import Predictor, Use, fit_mixture
+from charrnn.files.metrics import Metrics
+from charrnn.files.model_contents import Checkpoint, CorpusRecord, copy_best, record_of
+from charrnn.files.model_file import keep_old, locked_model
+from charrnn.files.model_file import load as load_run
+from charrnn.files.model_file import save as save_run
 from charrnn.model import Model
-from charrnn.model_contents import Checkpoint, CorpusRecord, copy_best, record_of
-from charrnn.model_file import keep_old, locked_model
-from charrnn.model_file import load as load_run
-from charrnn.model_file import save as save_run
-from charrnn.network import Array64
+from charrnn.network.arrays import Array64
 from charrnn.network.parameters import LanguageModel
 from charrnn.plots import show_progress
-from charrnn.scores import oddest, score_ids
-from charrnn.settings_for_corpus import (
+from charrnn.prediction.predictor import Predictor, Use, fit_mixture
+from charrnn.prediction.scoring import oddest, score_ids
+from charrnn.settings.training import AUTOMATIC, LIMITS, CorpusConfig, Fitted, TrainConfig
+from charrnn.system.signals import cores_for, delayed, path_of
+from charrnn.text.corpus import Corpus, Texts, corpus_of
+from charrnn.text.counts import Baseline, Ngrams, baselines, sample_of
+from charrnn.training.automatic_settings import (
     check_agreement,
     fit_pace,
     fit_settings,
@@ -49,7 +50,6 @@ from charrnn.settings_for_corpus import (
     sizes_of,
     take_sizes,
 )
-from charrnn.system import cores_for, delayed, path_of
 from charrnn.training.loop import (
     SCORED_AT_ONCE,
     Done,

@@ -21,19 +21,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus import Corpus
-from charrnn.counts import Baseline
-from charrnn.default_settings import CorpusConfig, option_of
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, remedy
+from charrnn.files.model_contents import Checkpoint, CorpusRecord
+from charrnn.files.model_file import locked, save
 from charrnn.model import load
-from charrnn.model_contents import Checkpoint, CorpusRecord
-from charrnn.model_file import locked, save
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import begin, configure, fit_and_score
-from charrnn.settings_for_corpus import check_agreement
-from charrnn.system import LineFile, parse_line
+from charrnn.settings.training import CorpusConfig, option_of
+from charrnn.spread.workers import Executor
+from charrnn.system.signals import LineFile, parse_line
+from charrnn.text.corpus import Corpus
+from charrnn.text.counts import Baseline
+from charrnn.training.automatic_settings import check_agreement
 from charrnn.training.loop import Done, train
-from charrnn.workers import Executor
 
 SCHEMA = "charrnn.sweep.run/2"
 ROWS = "sweep.jsonl"

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import charrnn
-from charrnn.default_settings import Reading
-from charrnn.reading import text_of
-from charrnn.system import MODELS, ONE_THREAD, path_of
+from charrnn.settings.training import Reading
+from charrnn.system.signals import MODELS, ONE_THREAD, path_of
+from charrnn.text.reading import text_of
 
 FOLDER = Path(charrnn.__file__).parent / "models"
 CORPORA = {"given-names": "given-names-latin"}  # if it has another name than the model

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.default_settings import TrainConfig
-from charrnn.mixture import Predictor
 from charrnn.model import Model
-from charrnn.network import Array, Array64, Integers
+from charrnn.network.arrays import Array, Array64, Integers
 from charrnn.network.cells import CELLS
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
 from charrnn.network.readout import HEADS, Lengths
 from charrnn.network.through_time import Masks, State, Unfolded, Window, lengths_in
+from charrnn.prediction.predictor import Predictor
+from charrnn.prediction.scoring import Score, score_ids, score_texts, total_score
 from charrnn.runs import train
-from charrnn.scores import Score, score_ids, score_texts, total_score
-from charrnn.vocabulary import END as END_ID
-from charrnn.vocabulary import Ids, Vocabulary
+from charrnn.settings.training import TrainConfig
+from charrnn.text.vocabulary import END as END_ID
+from charrnn.text.vocabulary import Ids, Vocabulary
 
 END = ""  # as a key among characters
 UNKNOWN = "?"

@@ -23,9 +23,9 @@ from unittest import mock
 
 import pytest
 
-from charrnn import model_file
 from charrnn.cli import app, console
-from charrnn.model_contents import Checkpoint
+from charrnn.files import model_file
+from charrnn.files.model_contents import Checkpoint
 from tests import child as children
 from tests.child import CHARRNN, NOTHING, Arg, Changes, Child, Result
 

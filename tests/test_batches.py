@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.corpus import Examples, corpus_of
-from charrnn.default_settings import CorpusConfig, Fitted, TrainConfig
 from charrnn.network.parameters import Architecture, Parameters, initial
 from charrnn.network.step import Network
 from charrnn.network.through_time import Window
-from charrnn.settings_for_corpus import fit_settings
+from charrnn.settings.training import CorpusConfig, Fitted, TrainConfig
+from charrnn.text.corpus import Examples, corpus_of
+from charrnn.text.vocabulary import END, UNKNOWN
+from charrnn.training.automatic_settings import fit_settings
 from charrnn.training.batches import SLACK, Epoch, Noise, OwnInputs
-from charrnn.vocabulary import END, UNKNOWN
 
 
 def examples(lengths: list[int], symbols: int = 60000) -> Examples:

@@ -9,12 +9,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from charrnn.network import Array, Array64
+from charrnn.network.arrays import Array, Array64
 from charrnn.network.cells import CELLS, Tanh
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
 from charrnn.network.step import Network
 from charrnn.network.through_time import Layer, State, Window
-from charrnn.vocabulary import END, Vocabulary
+from charrnn.text.vocabulary import END, Vocabulary
 from tests.networks import (
     SHAPES,
     SYMBOLS,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import charrnn
-from charrnn import scores
-from charrnn.mixture import EVEN
-from charrnn.scores import BITS
+from charrnn.prediction import scoring as scores
+from charrnn.prediction.predictor import EVEN
+from charrnn.prediction.scoring import BITS
 from tests.program import NAMES, SIZE, Program
 
 WORDS = [line for line in NAMES.split("\n") if line]

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 import charrnn
-from charrnn import model_file, runs
+from charrnn import runs
 from charrnn.cli import progress
-from charrnn.default_settings import Fitted
 from charrnn.errors import SaveError
-from charrnn.model_contents import Checkpoint
+from charrnn.files import model_file
+from charrnn.files.model_contents import Checkpoint
+from charrnn.settings.training import Fitted
 from charrnn.training.loop import Event
 from tests.child import CHARRNN
 from tests.program import (

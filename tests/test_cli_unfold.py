@@ -10,7 +10,7 @@ import pytest
 
 import charrnn
 from charrnn.export.html import policy
-from charrnn.unfold import NAME, unfold
+from charrnn.prediction.unfold import NAME, unfold
 from tests.browser import CHROMIUM, Browser, Reading, is_quiet
 from tests.networks import model_of
 from tests.program import Program

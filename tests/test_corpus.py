@@ -6,7 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn.corpus import (
+from charrnn.errors import CorpusError, SettingError
+from charrnn.settings.training import CorpusConfig, Reading
+from charrnn.system.signals import path_of
+from charrnn.text.corpus import (
     Corpus,
     Warned,
     check_texts,
@@ -15,11 +18,8 @@ from charrnn.corpus import (
     hold_out,
     read_files,
 )
-from charrnn.default_settings import CorpusConfig, Reading
-from charrnn.errors import CorpusError, SettingError
-from charrnn.reading import texts_of
-from charrnn.system import path_of
-from charrnn.vocabulary import END_CODE, UNKNOWN
+from charrnn.text.reading import texts_of
+from charrnn.text.vocabulary import END_CODE, UNKNOWN
 
 WHOLE = CorpusConfig(holdout=0.0)
 

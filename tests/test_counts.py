@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from charrnn import counts
-from charrnn.counts import Ngrams, baselines, discounts, sample_of, scored_places
-from charrnn.system import path_of
-from charrnn.vocabulary import END, UNKNOWN, Vocabulary
+from charrnn.system.signals import path_of
+from charrnn.text import counts
+from charrnn.text.counts import Ngrams, baselines, discounts, sample_of, scored_places
+from charrnn.text.vocabulary import END, UNKNOWN, Vocabulary
 
 Example = tuple[int, ...]  # without its END
 SYMBOLS = 6  # one more than the texts below use

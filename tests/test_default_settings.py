@@ -18,11 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn import model_file
 from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, File, nested
 from charrnn.cli.console import Console
-from charrnn.default_settings import (
+from charrnn.errors import CharrnnError, SettingError
+from charrnn.files import model_file
+from charrnn.settings.training import (
     NETWORK,
     CorpusConfig,
     Fitted,
@@ -36,7 +37,6 @@ from charrnn.default_settings import (
     setting,
     settings_of,
 )
-from charrnn.errors import CharrnnError, SettingError
 from tests.program import Program
 
 CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading)

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.embed import Vectors, embed
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import Network
-from charrnn.vocabulary import END, codes_of
+from charrnn.prediction.embed import Vectors, embed
+from charrnn.text.vocabulary import END, codes_of
 from tests.networks import babbler, model_of
 from tests.program import Program
 
@@ -105,7 +105,7 @@ def test_a_text_has_the_same_vector_alone_and_among_others(texts: list[str]) -> 
 def test_more_texts_than_there_are_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["abc"[: i % 4] * (i % 5) for i in range(50)]
     whole = embed(babbler(), texts)
-    monkeypatch.setattr("charrnn.embed.LANES", 3)
+    monkeypatch.setattr("charrnn.prediction.embed.LANES", 3)
     np.testing.assert_allclose(embed(babbler(), texts), whole, atol=1e-7)
 
 

@@ -10,10 +10,10 @@ from typing import NoReturn
 import pytest
 
 import charrnn
-from charrnn import model_file
 from charrnn.cli import info
 from charrnn.cli.console import in_words_of_the_command_line, option_for
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
+from charrnn.files import model_file
 from tests.program import Program
 
 HOUSE = Path(charrnn.__file__).parent

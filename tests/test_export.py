@@ -12,11 +12,11 @@ import pytest
 
 import charrnn
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.export import ExportOptions, export
 from charrnn.export.c_header import prefix_for
 from charrnn.export.html import asset
+from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
-from charrnn.scores import score_texts
+from charrnn.prediction.scoring import score_texts
 from tests.browser import ask, engine
 from tests.networks import IDS, MODELS, model_of
 from tests.program import Program

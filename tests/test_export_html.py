@@ -10,11 +10,11 @@ from itertools import product
 
 import pytest
 
-from charrnn.export import ExportOptions, export
 from charrnn.export.html import asset
+from charrnn.export.write import ExportOptions, export
+from charrnn.files.model_contents import Trained
 from charrnn.model import load
-from charrnn.model_contents import Trained
-from charrnn.system import STEERING
+from charrnn.system.signals import STEERING
 from tests.browser import Reading, ask
 from tests.networks import model_of
 from tests.program import Program

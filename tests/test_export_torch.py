@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load
 
-from charrnn.export import ExportOptions, export
+from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
-from charrnn.network import Array
+from charrnn.network.arrays import Array
 from tests.networks import FEW, IDS, MODELS, model_of, random_ids
 
 LAYERS = {"tanh": "RNN", "gru": "GRU", "lstm": "LSTM"}

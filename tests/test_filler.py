@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from charrnn.errors import SettingError
-from charrnn.filler import FillConfig, Filled, fill
-from charrnn.mixture import Predictor
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
-from charrnn.scores import score_texts
+from charrnn.prediction.filling import FillConfig, Filled, fill
+from charrnn.prediction.predictor import Predictor
+from charrnn.prediction.scoring import score_texts
 from tests.networks import END, babbler, drawing_lengths, independent, markov, model_of
 
 GAP = 3  # characters, at most

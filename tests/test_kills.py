@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn import model_file
+from charrnn.files import model_file
 from tests.child import Child, needs_strace, program_with, strace, wait_until
 from tests.program import Program, is_tidy, lines_of
 

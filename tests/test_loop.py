@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.corpus import Examples
-from charrnn.default_settings import Fitted, TrainConfig, UpdateRule
 from charrnn.errors import SettingError
 from charrnn.model import Model
-from charrnn.network import Array
+from charrnn.network.arrays import Array
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.runs import fit, resume, train
-from charrnn.settings_for_corpus import take_sizes
+from charrnn.settings.training import Fitted, TrainConfig, UpdateRule
+from charrnn.text.corpus import Examples
+from charrnn.text.vocabulary import END, Vocabulary
+from charrnn.training.automatic_settings import take_sizes
 from charrnn.training.batches import EXCERPT_WARM_UP, excerpt_of, portions_of, score_portion
 from charrnn.training.loop import (
     AVERAGED,
@@ -31,7 +32,6 @@ from charrnn.training.loop import (
     haste_in,
     initial_moments,
 )
-from charrnn.vocabulary import END, Vocabulary
 from tests.networks import babbler, model_of
 
 ONE_LONG = Examples(np.arange(100_000, dtype=np.uint32) + 2)

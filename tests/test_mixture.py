@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from charrnn.counts import Ngrams
-from charrnn.default_settings import SampleConfig
 from charrnn.errors import ModelFileError, SettingError
-from charrnn.mixture import EVEN, Predictor, Use, combine, fit_mixture, softmax
-from charrnn.network import Array64
+from charrnn.network.arrays import Array64
 from charrnn.network.parameters import Architecture, LanguageModel, initial
-from charrnn.sampler import Sampler
-from charrnn.scores import join, score_ids, score_texts
-from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
+from charrnn.prediction.predictor import EVEN, Predictor, Use, combine, fit_mixture, softmax
+from charrnn.prediction.sampling import Sampler
+from charrnn.prediction.scoring import join, score_ids, score_texts
+from charrnn.settings.training import SampleConfig
+from charrnn.text.counts import Ngrams
+from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
 from tests.networks import vocabulary_of
 
 LETTERS = "ab"

@@ -21,10 +21,12 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn import errors, export, model_file
+from charrnn import errors
 from charrnn.errors import SaveError
-from charrnn.mixture import EVEN
-from charrnn.system import LineFile
+from charrnn.export import write as export
+from charrnn.files import model_file
+from charrnn.prediction.predictor import EVEN
+from charrnn.system.signals import LineFile
 from tests.child import NOTHING, PYTHON, going
 from tests.program import SMALL, Program
 
@@ -296,7 +298,7 @@ def test_fault_23_a_lock_keeps_others_out_and_goes_with_its_holder(tmp_path: Pat
     with model_file.locked(path), pytest.raises(errors.SaveError), model_file.locked(path):
         pass
     assert not lock.exists()
-    code = "import time; from charrnn.model_file import locked as lock\nwith lock('m.npz'):\n"
+    code = "import time; from charrnn.files.model_file import locked as lock\nwith lock('m.npz'):\n"
     command = [*PYTHON, "-uc", f"{code}  print()\n  time.sleep(60)"]
     with going(command, tmp_path, NOTHING) as child:  # at its end it is killed
         child.until(lambda: child.out == "\n")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import charrnn
-from charrnn import system
-from charrnn.system import MODELS, model_at
+from charrnn.system import signals as system
+from charrnn.system.signals import MODELS, model_at
 from tests import make_models
 from tests.child import HOME
 from tests.program import Program

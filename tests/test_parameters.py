@@ -7,7 +7,7 @@ import pytest
 
 import charrnn
 from charrnn.network.parameters import DISTINCT, read_before, seen, still_to_come
-from charrnn.vocabulary import END
+from charrnn.text.vocabulary import END
 from tests.program import Program
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.default_settings import TrainConfig
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
+from charrnn.settings.training import TrainConfig
 from charrnn.training.batches import BatchSize
 from charrnn.training.processes import SharedBatch
 from tests.child import NOTHING, Child, going, is_running, wait_until

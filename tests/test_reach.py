@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from charrnn import reach
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
 from charrnn.network.through_time import Window
-from charrnn.reach import Reach, norms_back, reach_of, spectral_radius, window_before
-from charrnn.vocabulary import END, Ids
+from charrnn.prediction import reach
+from charrnn.prediction.reach import Reach, norms_back, reach_of, spectral_radius, window_before
+from charrnn.text.vocabulary import END, Ids
 from tests.networks import (
     STEPS,
     SYMBOLS,

@@ -12,9 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.default_settings import Kind, Reading
 from charrnn.errors import CorpusError
-from charrnn.reading import choose_cut, cut, join, line_numbers, lines_of_input, text_of, texts_of
+from charrnn.settings.training import Kind, Reading
+from charrnn.text.reading import (
+    choose_cut,
+    cut,
+    join,
+    line_numbers,
+    lines_of_input,
+    text_of,
+    texts_of,
+)
 
 TEXT = "Zoë\n\nBo\n日本\n"
 PACKERS: dict[str, Callable[[bytes], bytes]] = {

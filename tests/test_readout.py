@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.default_settings import Reading
-from charrnn.mixture import Predictor
-from charrnn.network import Array
+from charrnn.network.arrays import Array
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.readout import PARTS, Lengths
-from charrnn.reading import text_of
-from charrnn.scores import score_ids
-from charrnn.system import path_of
-from charrnn.vocabulary import END
+from charrnn.prediction.predictor import Predictor
+from charrnn.prediction.scoring import score_ids
+from charrnn.settings.training import Reading
+from charrnn.system.signals import path_of
+from charrnn.text.reading import text_of
+from charrnn.text.vocabulary import END
 from tests.networks import disagreement, drawing_lengths, model_score, parameters_of, slopes
 from tests.program import seldom
 

@@ -17,16 +17,16 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.corpus import corpus_of, read_files
-from charrnn.default_settings import CorpusConfig
 from charrnn.errors import SettingError
-from charrnn.mixture import EVEN
+from charrnn.files.texts import rebuild_corpus
 from charrnn.network.cells import CELLS
 from charrnn.network.readout import HEADS
+from charrnn.prediction.predictor import EVEN
+from charrnn.prediction.sampling import SampleConfig, Sampler
 from charrnn.runs import characters_per_second
-from charrnn.sampler import SampleConfig, Sampler
-from charrnn.settings_for_corpus import fit_settings
-from charrnn.texts import rebuild_corpus
+from charrnn.settings.training import CorpusConfig
+from charrnn.text.corpus import corpus_of, read_files
+from charrnn.training.automatic_settings import fit_settings
 from charrnn.training.loop import Step
 from tests.networks import model_score, nats_of
 from tests.program import SMALL, WORDS, Program

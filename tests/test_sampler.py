@@ -11,13 +11,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from charrnn.default_settings import SampleConfig
-from charrnn.mixture import Predictor
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.readout import Lengths
-from charrnn.sampler import Conditions, LengthChoice, Sample, Sampler, choose, keys, uniform
-from charrnn.scores import score_texts
+from charrnn.prediction.predictor import Predictor
+from charrnn.prediction.sampling import (
+    Conditions,
+    LengthChoice,
+    Sample,
+    Sampler,
+    choose,
+    keys,
+    uniform,
+)
+from charrnn.prediction.scoring import score_texts
+from charrnn.settings.training import SampleConfig
 from tests.networks import (
     END,
     UNKNOWN,
@@ -143,7 +151,7 @@ def test_what_has_no_weight_is_not_drawn_by_the_least_number(
     def zeros(streams: Any, _: int, steps: int) -> Numbers:
         return np.zeros((steps, len(streams)))
 
-    monkeypatch.setattr("charrnn.sampler.uniform", zeros)
+    monkeypatch.setattr("charrnn.prediction.sampling.uniform", zeros)
     for text in texts(babbler(), 3, empty=False, max_characters=5):
         assert text.isalpha()
 

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.counts import Ngrams
 from charrnn.export.html import BOUNDS, band_names, band_of
-from charrnn.mixture import MIXABLE_HEADS, Predictor, combine
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
-from charrnn.scores import (
+from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor, combine
+from charrnn.prediction.scoring import (
     BITS,
     LONGEST_UNIT,
     Mean,
@@ -28,8 +27,9 @@ from charrnn.scores import (
     score_texts,
     total_score,
 )
-from charrnn.system import path_of
-from charrnn.vocabulary import END, SCALARS, Vocabulary
+from charrnn.system.signals import path_of
+from charrnn.text.counts import Ngrams
+from charrnn.text.vocabulary import END, SCALARS, Vocabulary
 from tests.networks import END as OUTSIDE
 from tests.networks import SHAPES, markov, model_score
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus import Corpus, Examples, corpus_of
-from charrnn.default_settings import CorpusConfig, Fitted, TrainConfig
 from charrnn.network.cells import CELLS
-from charrnn.settings_for_corpus import (
+from charrnn.settings.training import CorpusConfig, Fitted, TrainConfig
+from charrnn.text.corpus import Corpus, Examples, corpus_of
+from charrnn.text.vocabulary import END
+from charrnn.training.automatic_settings import (
     FOREVER,
     fit_pace,
     fit_settings,
@@ -22,7 +23,6 @@ from charrnn.settings_for_corpus import (
     weights_of,
 )
 from charrnn.training.loop import start, train
-from charrnn.vocabulary import END
 from tests.program import WORDS
 
 CORPORA = (300, 2_000, 5_900, 15_000, 50_000, 200_000, 700_000, 1_000_000, 5_000_000, 20_000_000)

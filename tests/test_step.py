@@ -6,7 +6,7 @@ import pytest
 from charrnn.network.parameters import Architecture
 from charrnn.network.step import Network
 from charrnn.network.through_time import Unfolded, Window
-from charrnn.vocabulary import END
+from charrnn.text.vocabulary import END
 from tests.networks import SHAPES, SYMBOLS, nats_through_time, parameters_of
 
 STEPS, LANES = 9, 4

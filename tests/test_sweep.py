@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from charrnn import model_file
-from charrnn.corpus import corpus_of
-from charrnn.counts import Baseline
-from charrnn.default_settings import CorpusConfig
 from charrnn.errors import ResumeError, SaveError
-from charrnn.model_contents import record_of
+from charrnn.files import model_file
+from charrnn.files.model_contents import record_of
+from charrnn.settings.training import CorpusConfig
+from charrnn.spread.workers import open_executor
 from charrnn.sweep import (
     Material,
     Row,
@@ -25,7 +24,8 @@ from charrnn.sweep import (
     train_one,
     trials_of,
 )
-from charrnn.workers import open_executor
+from charrnn.text.corpus import corpus_of
+from charrnn.text.counts import Baseline
 from tests.program import NAMES
 
 SIZE = {"layers": 1, "epochs": 2, "batch": 4}

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn import model_file
-from charrnn import system as escaping
-from charrnn.system import Children, Stopped, delayed, handled, watched
+from charrnn.files import model_file
+from charrnn.system import signals as escaping
+from charrnn.system.signals import Children, Stopped, delayed, handled, watched
 from tests.child import answer, children_of, is_running, program_with, wait_until
 from tests.program import SMALL, Program, is_tidy, lines_of, seldom
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.corpus import find_warnings, read_files
-from charrnn.default_settings import CorpusConfig, Reading
 from charrnn.errors import SettingError
-from charrnn.tidy import Tidied, clean, untidy
+from charrnn.settings.training import CorpusConfig, Reading
+from charrnn.text.corpus import find_warnings, read_files
+from charrnn.text.tidy import Tidied, clean, untidy
 from tests.program import Program
 
 LISTS = {

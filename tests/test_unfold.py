@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from charrnn.model import Model
-from charrnn.network import Array
+from charrnn.network.arrays import Array
 from charrnn.network.parameters import Parameters, read_before, still_to_come
 from charrnn.network.through_time import Unfolded, Window
-from charrnn.unfold import NAME, Part, Unfolding, unfold
-from charrnn.vocabulary import END
+from charrnn.prediction.unfold import NAME, Part, Unfolding, unfold
+from charrnn.text.vocabulary import END
 from tests.networks import (
     CHARACTERS,
     cut,

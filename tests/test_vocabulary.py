@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.vocabulary import END, SCALARS, UNKNOWN, Vocabulary
+from charrnn.text.vocabulary import END, SCALARS, UNKNOWN, Vocabulary
 from tests.networks import vocabulary_of
 
 ABC = Vocabulary("abc", novelty=0.1)

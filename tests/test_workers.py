@@ -17,9 +17,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from charrnn import cluster, workers
 from charrnn.errors import ClusterError, CorpusError
-from charrnn.workers import open_executor
+from charrnn.spread import cluster, workers
+from charrnn.spread.workers import open_executor
 from tests.child import HOME, PYTHON, children_of, dask_cluster, going, wait_until
 from tests.program import NAMES, SMALL, Program
 
@@ -196,7 +196,7 @@ def test_other_versions_are_refused(dask: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 SCRIPT = """
-from charrnn.workers import open_executor
+from charrnn.spread.workers import open_executor
 from tests.test_workers import work
 if __name__ == "__main__":
     with open_executor(2, cores=2) as executor:
@@ -222,8 +222,8 @@ def test_workers_end_with_a_script(tmp_path: Path, number: signal.Signals, kills
 
 TWICE = """
 import sys, time
-from charrnn.system import handled
-from charrnn.workers import open_executor
+from charrnn.system.signals import handled
+from charrnn.spread.workers import open_executor
 from tests.test_workers import work
 if __name__ == "__main__":
     with handled(), open_executor("s", cores=2) as executor:
@@ -254,7 +254,7 @@ def add_length(shared: bytes, group: int) -> int:
 
 SPAWNED = """
 import os, signal, sys
-from charrnn import workers
+from charrnn.spread import workers
 if __name__ != "__main__" and sys.argv[1] == "dies":
     os.kill(os.getpid(), signal.SIGKILL)
 workers.START = "spawn"

@@ -32,9 +32,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from charrnn import system
 from charrnn.cli.console import Console, print_examples, show_version
-from charrnn.default_settings import (
+from charrnn.errors import USAGE, SettingError
+from charrnn.settings.training import (
     CORPUS,
     DRAWING,
     LEARNING,
@@ -51,11 +51,11 @@ from charrnn.default_settings import (
     setting,
     settings_of,
 )
-from charrnn.errors import USAGE, SettingError
-from charrnn.system import CORPORA, MODELS, either, visible
+from charrnn.system import signals as system
+from charrnn.system.signals import CORPORA, MODELS, either, visible
 
 if TYPE_CHECKING:
-    from charrnn.corpus import Corpus
+    from charrnn.text.corpus import Corpus
 
 OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")
@@ -176,7 +176,7 @@ class CorpusOptions(CommandOptions):
 
     def read(self, known: str, console: Console) -> tuple[Corpus, CorpusConfig]:
         """Read the corpus; the vocabulary gets the known characters, too."""
-        from charrnn.corpus import read_files
+        from charrnn.text.corpus import read_files
 
         config = CorpusConfig(reading=Reading(**self.reading), known=known, **self.cutting)
         console.note_if_waiting((*self.sources, *self.valid))

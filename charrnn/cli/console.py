@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from charrnn import __version__
 from charrnn.errors import FAILURE, INTERRUPTED, READER_LEFT, CharrnnError, SaveError, SettingError
-from charrnn.system import (
+from charrnn.system.signals import (
     Visible,
     encodable,
     handled,
@@ -185,7 +185,7 @@ def show_version() -> None:
 
 def check_output(path: Path, option: str, *inputs: Path | str, force: bool) -> None:
     """Raise an error, before the work, if a file would replace an input or cannot be written."""
-    from charrnn.model_file import check_writable
+    from charrnn.files.model_file import check_writable
 
     check_not_input(path, option, *inputs)
     if not force and os.path.lexists(path):
@@ -196,7 +196,7 @@ def check_output(path: Path, option: str, *inputs: Path | str, force: bool) -> N
 
 def save(path: Path, content: bytes, option: str, model: Path, *, force: bool) -> None:
     """Write the file of an option, whole or not at all."""
-    from charrnn.model_file import locked, replaced
+    from charrnn.files.model_file import locked, replaced
 
     check_output(path, option, model, force=force)
     with locked(path), replaced(path) as file:

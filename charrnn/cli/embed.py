@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, File, flag
 from charrnn.cli.console import Console, check_output, count
-from charrnn.default_settings import CorpusConfig, setting
 from charrnn.errors import CorpusError
-from charrnn.system import encodable
+from charrnn.settings.training import CorpusConfig, setting
+from charrnn.system.signals import encodable
 
 if TYPE_CHECKING:
     from charrnn.model import Model
@@ -52,8 +52,8 @@ class Options(CommandOptions):
 def run(options: Options, console: Console) -> None:
     import numpy as np
 
+    from charrnn.files.model_file import locked, replaced
     from charrnn.model import load
-    from charrnn.model_file import locked, replaced
 
     path, model = options.output, load(options.model)
     if path is not None:
@@ -73,7 +73,7 @@ def run(options: Options, console: Console) -> None:
 
 def texts_to_read(model: Model, sources: tuple[str, ...], examples: Any = None) -> list[str]:
     """Return the examples of texts, or of the held-out text if none is named."""
-    from charrnn.texts import held_out_examples, rebuild_corpus, texts_like
+    from charrnn.files.texts import held_out_examples, rebuild_corpus, texts_like
 
     if not sources:
         corpus = rebuild_corpus(model.corpus, model.vocabulary)

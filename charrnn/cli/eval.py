@@ -40,18 +40,18 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, flag, nested, only_one
 from charrnn.cli.console import BOLD, CYAN, Console, Output, count, has_text, json_line
-from charrnn.default_settings import COUNT, CorpusConfig, Reading, Values, ensure, setting
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
-from charrnn.system import CORPORA, Visible, cores_for, visible, visible_line
+from charrnn.settings.training import COUNT, CorpusConfig, Reading, Values, ensure, setting
+from charrnn.system.signals import CORPORA, Visible, cores_for, visible, visible_line
 
 if TYPE_CHECKING:
     from rich.text import Text as RichText
 
-    from charrnn.corpus import Corpus
-    from charrnn.mixture import Use
+    from charrnn.files.texts import Example
     from charrnn.model import Model
-    from charrnn.scores import Group, Score, ScoredTexts
-    from charrnn.texts import Example
+    from charrnn.prediction.predictor import Use
+    from charrnn.prediction.scoring import Group, Score, ScoredTexts
+    from charrnn.text.corpus import Corpus
 
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
 STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
@@ -103,11 +103,11 @@ def run(options: Options, console: Console) -> None:
     if not options.held_out and not options.sources and has_text(console):
         options = replace(options, sources=("-",))
     check(options)
-    from charrnn.mixture import combine
+    from charrnn.files.texts import rebuild_corpus
     from charrnn.model import load
-    from charrnn.scores import Score, in_bits, join, score_group, total_score
-    from charrnn.texts import rebuild_corpus
-    from charrnn.workers import open_executor
+    from charrnn.prediction.predictor import combine
+    from charrnn.prediction.scoring import Score, in_bits, join, score_group, total_score
+    from charrnn.spread.workers import open_executor
 
     began = time.monotonic()
     models = {str(path): load(path) for path in options.models}
@@ -163,8 +163,8 @@ def groups_to_score(
     model: Model, corpus: Corpus | None, options: Options, console: Console
 ) -> Iterable[list[Example]]:
     """Return the examples in groups: in a list, or as they come where rows of a pipe are shown."""
-    from charrnn.scores import groups_of
-    from charrnn.texts import examples_in, held_out_examples
+    from charrnn.files.texts import examples_in, held_out_examples
+    from charrnn.prediction.scoring import groups_of
 
     console.note_if_waiting(options.sources)
     is_live = options.sources == ("-",) and options.per_example and not options.top
@@ -234,7 +234,7 @@ class Rows:
 
     def add(self, examples: list[Example], scored: ScoredTexts) -> None:
         """Count the examples above the limit, and write or keep their rows."""
-        from charrnn.scores import score_per_text
+        from charrnn.prediction.scoring import score_per_text
 
         if not self.are_shown and not self.options.above:
             return
@@ -275,7 +275,7 @@ class Rows:
         }
 
     def _line(self, example: Example, score: Score, scored: ScoredTexts, i: int) -> Visible:
-        from charrnn.scores import in_bits
+        from charrnn.prediction.scoring import in_bits
 
         width, x_oddest = self.place_width, self._x_oddest(score)
         place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
@@ -336,8 +336,15 @@ def records_of(
     whole: dict[str, ScoredTexts], corpus: Corpus | None, options: Options
 ) -> list[dict[str, Any]]:
     """Return the figures of each predictor, and how it differs from the first model."""
-    from charrnn.counts import baselines
-    from charrnn.scores import Mean, difference_from, difference_of, json_of, tally, total_score
+    from charrnn.prediction.scoring import (
+        Mean,
+        difference_from,
+        difference_of,
+        json_of,
+        tally,
+        total_score,
+    )
+    from charrnn.text.counts import baselines
 
     reference = whole[str(options.models[0])]
     ids, counting, records = reference.ids, [], list[dict[str, Any]]()
@@ -365,7 +372,7 @@ def records_of(
 
 def show_records(records: list[dict[str, Any]], options: Options, console: Console) -> None:
     """Show the bits per character of each model, or of one model and its parts; or JSON."""
-    from charrnn.scores import BITS, Difference
+    from charrnn.prediction.scoring import BITS, Difference
 
     if options.as_json:
         for record in records:

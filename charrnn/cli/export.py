@@ -30,9 +30,9 @@ from typing import Any
 from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, File, flag, nested
 from charrnn.cli.console import Console, check_output
-from charrnn.default_settings import setting
-from charrnn.export import FILE, SUFFIXES, ExportOptions, export_to
-from charrnn.system import visible_line
+from charrnn.export.write import FILE, SUFFIXES, ExportOptions, export_to
+from charrnn.settings.training import setting
+from charrnn.system.signals import visible_line
 
 NEXT_STEP = {
     ".html": "Open it in a browser.",

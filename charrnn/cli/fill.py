@@ -26,9 +26,9 @@ from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, nested
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.sample import as_read
-from charrnn.default_settings import FillConfig, Reading, Text, setting
 from charrnn.errors import CorpusError
-from charrnn.system import Visible, visible_line
+from charrnn.settings.training import FillConfig, Reading, Text, setting
+from charrnn.system.signals import Visible, visible_line
 
 LEAST = 1e-6  # of the probability: less is not worth a note
 
@@ -47,8 +47,8 @@ class Options(CommandOptions):
 
 
 def run(options: Options, console: Console) -> None:
-    from charrnn.filler import BLANK, GAP, figures_of, fill
     from charrnn.model import load
+    from charrnn.prediction.filling import BLANK, GAP, figures_of, fill
 
     console.note_if_waiting(options.texts)
     model = load(options.model)
@@ -81,7 +81,7 @@ def run(options: Options, console: Console) -> None:
 
 def lines_of(texts: Sequence[str]) -> Iterator[str]:
     """Yield the texts; for "-", each line of standard input as soon as it comes."""
-    from charrnn.reading import lines_of_input
+    from charrnn.text.reading import lines_of_input
 
     for text in texts:
         if text == "-":

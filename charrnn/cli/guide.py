@@ -22,8 +22,8 @@ from importlib.resources import files
 
 from charrnn.cli.app import CommandOptions, flag
 from charrnn.cli.console import Console
-from charrnn.default_settings import OneOf, setting
-from charrnn.system import Visible
+from charrnn.settings.training import OneOf, setting
+from charrnn.system.signals import Visible
 
 
 def page(name: str) -> str:

@@ -26,9 +26,9 @@ from rich.filesize import decimal
 from charrnn.cli import app
 from charrnn.cli.app import OUTPUT, CommandOptions, File, flag
 from charrnn.cli.console import Console, Output, count, entries, option_for, save
-from charrnn.default_settings import setting
 from charrnn.errors import CorpusError, in_words
-from charrnn.system import Visible, model_at, visible_line
+from charrnn.settings.training import setting
+from charrnn.system.signals import Visible, model_at, visible_line
 
 if TYPE_CHECKING:
     from charrnn.model import Model
@@ -95,8 +95,8 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
 
 def training(model: Model) -> Iterator[Row]:
     """Yield rows about the settings, the losses, and whether the training can be resumed."""
-    from charrnn.scores import Mean, in_bits
-    from charrnn.settings_for_corpus import settings_to_show
+    from charrnn.prediction.scoring import Mean, in_bits
+    from charrnn.training.automatic_settings import settings_to_show
 
     trained, counters, baselines = model.trained, model.trained.counters, model.corpus.baselines
     holds_corpus, best = trained.counted is not None, trained.best
@@ -130,7 +130,7 @@ def training(model: Model) -> Iterator[Row]:
 
 def can_be_resumed(model: Model) -> tuple[bool, str]:
     """Return whether the training can be resumed, and why."""
-    from charrnn.texts import rebuild_corpus
+    from charrnn.files.texts import rebuild_corpus
 
     if model.trained.slim:
         return False, "the file has no training state (charrnn export)"

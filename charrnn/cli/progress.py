@@ -16,15 +16,15 @@ from typing import Any
 from rich.cells import cell_len, set_cell_size
 
 from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, TIME_LEFT, Console
-from charrnn.corpus import Corpus, Warned
-from charrnn.counts import Baseline
-from charrnn.default_settings import Ending
-from charrnn.model_contents import Checkpoint
+from charrnn.files.model_contents import Checkpoint
 from charrnn.network.parameters import LanguageModel
+from charrnn.prediction.sampling import SampleConfig, Sampler
+from charrnn.prediction.scoring import Difference, Mean, Score, difference_from, json_of, tally
 from charrnn.runs import fit_and_score
-from charrnn.sampler import SampleConfig, Sampler
-from charrnn.scores import Difference, Mean, Score, difference_from, json_of, tally
-from charrnn.system import Visible, visible_line
+from charrnn.settings.training import Ending
+from charrnn.system.signals import Visible, visible_line
+from charrnn.text.corpus import Corpus, Warned
+from charrnn.text.counts import Baseline
 from charrnn.training.loop import Checkup, Event, Step, share_done
 
 ROWS = 10  # in a run, and one more for its end

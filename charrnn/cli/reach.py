@@ -25,8 +25,8 @@ from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, sources_option
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.embed import texts_to_read
-from charrnn.default_settings import COUNT, setting
-from charrnn.system import Visible
+from charrnn.settings.training import COUNT, setting
+from charrnn.system.signals import Visible
 
 LABELS = 22  # columns of the row labels
 
@@ -49,8 +49,8 @@ def run(options: Options, console: Console) -> None:
     import numpy as np
 
     from charrnn.model import load
-    from charrnn.reach import reach_of
-    from charrnn.vocabulary import END
+    from charrnn.prediction.reach import reach_of
+    from charrnn.text.vocabulary import END
 
     model = load(options.model)
     console.note_if_waiting(options.sources)

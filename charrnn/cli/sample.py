@@ -38,13 +38,13 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli import app
 from charrnn.cli.app import MODEL, CommandOptions, Source, flag, nested, only_one
 from charrnn.cli.console import Console
-from charrnn.default_settings import COUNT, TEMPERATURE, SampleConfig, Text, Whole, setting
 from charrnn.errors import CharrnnError, CorpusError
-from charrnn.system import cores_for, path_of
+from charrnn.settings.training import COUNT, TEMPERATURE, SampleConfig, Text, Whole, setting
+from charrnn.system.signals import cores_for, path_of
 
 if TYPE_CHECKING:
     from charrnn.model import Model
-    from charrnn.sampler import Conditions, Sample, Sampler
+    from charrnn.prediction.sampling import Conditions, Sample, Sampler
 
 USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
 MANY = 20_000  # samples for which processes are worth their start
@@ -104,9 +104,9 @@ class Options(CommandOptions):
 
 def run(options: Options, console: Console) -> None:
     """Draw samples and write them. Raise CharrnnError if too few are as they should be."""
-    from charrnn.mixture import combine
-    from charrnn.sampler import Conditions, Sampler, choose, limit_length
-    from charrnn.workers import open_executor
+    from charrnn.prediction.predictor import combine
+    from charrnn.prediction.sampling import Conditions, Sampler, choose, limit_length
+    from charrnn.spread.workers import open_executor
 
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
     models = load_models(options, console)
@@ -162,7 +162,7 @@ def load_models(options: Options, console: Console) -> list[Model]:
 
 def write_as_drawn(sampler: Sampler, console: Console) -> Sample:
     """Write a sample character by character, and return it."""
-    from charrnn.sampler import Sample
+    from charrnn.prediction.sampling import Sample
 
     text = piece = sampler.prime
     console.result(text)
@@ -188,8 +188,8 @@ def note_figures(
 
 def known_texts(models: Sequence[Model], options: Options, console: Console) -> set[str]:
     """Return the texts that samples may not be, folded."""
-    from charrnn.sampler import folded
-    from charrnn.texts import texts_like, training_texts
+    from charrnn.files.texts import texts_like, training_texts
+    from charrnn.prediction.sampling import folded
 
     known: set[str] = set()
     if options.novel or options.best:
@@ -210,7 +210,7 @@ def known_texts(models: Sequence[Model], options: Options, console: Console) -> 
 
 def note_copies(samples: Sequence[Sample], models: Sequence[Model], console: Console) -> None:
     """Note how many samples are copies of training texts, where these are few and at hand."""
-    from charrnn.texts import training_texts
+    from charrnn.files.texts import training_texts
 
     texts: set[str] = set()
     try:
@@ -229,7 +229,7 @@ def note_copies(samples: Sequence[Sample], models: Sequence[Model], console: Con
 
 def as_read(text: str, model: Model, console: Console, but: str = "") -> str:
     """Return a text of the command line, read as a corpus; note its unknown characters."""
-    from charrnn.texts import read_typed
+    from charrnn.files.texts import read_typed
 
     text = read_typed(text, model.corpus.reading.normalize)
     unknown = [symbol for symbol in model.vocabulary.unknown_in(text) if symbol not in but]

@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli import app
 from charrnn.cli.app import CorpusOptions, File, flag, nested, not_one_of, only_one
 from charrnn.cli.console import BOLD, CYAN, TIME_LEFT, Console, clock
-from charrnn.default_settings import (
+from charrnn.errors import CharrnnError, SettingError
+from charrnn.settings.training import (
     SEED,
     Flag,
     Text,
@@ -37,8 +38,7 @@ from charrnn.default_settings import (
     setting,
     settings_of,
 )
-from charrnn.errors import CharrnnError, SettingError
-from charrnn.system import Visible, cores_for, did_you_mean, visible_line
+from charrnn.system.signals import Visible, cores_for, did_you_mean, visible_line
 
 if TYPE_CHECKING:
     from charrnn.sweep import Material, Row
@@ -140,8 +140,8 @@ def value_of(word: str, name: str, typed: str) -> Any:
 def run(options: Options, console: Console) -> None:
     """Make all runs that are missing, and show the table. Raise CharrnnError if one failed."""
     from charrnn.runs import compute_baselines
+    from charrnn.spread.workers import open_executor
     from charrnn.sweep import counting_rows, free_folder, open_folder, rank, trials_of
-    from charrnn.workers import open_executor
 
     tried, seeds = check(options), options.seeds or (0,)
     trials = trials_of(tried, seeds)
@@ -180,8 +180,8 @@ def run(options: Options, console: Console) -> None:
 
 def read_material(options: Options, console: Console) -> Material:
     """Read the corpus and the model to start from."""
-    from charrnn.model_contents import record_of
-    from charrnn.model_file import load_trained
+    from charrnn.files.model_contents import record_of
+    from charrnn.files.model_file import load_trained
     from charrnn.sweep import Material
 
     model, known, typed = None, "", {**options.reading, **options.cutting}

@@ -42,15 +42,15 @@ from charrnn.cli.console import (
     entries,
     option_for,
 )
-from charrnn.default_settings import AUTOMATIC, Fitted, Whole, setting
 from charrnn.errors import SettingError, in_words
-from charrnn.system import CORPORA, Visible, available, watched
+from charrnn.settings.training import AUTOMATIC, Fitted, Whole, setting
+from charrnn.system.signals import CORPORA, Visible, available, watched
 
 if TYPE_CHECKING:
     from charrnn.cli.progress import Training
-    from charrnn.corpus import Corpus, Warned
-    from charrnn.model_contents import Checkpoint
-    from charrnn.scores import Difference
+    from charrnn.files.model_contents import Checkpoint
+    from charrnn.prediction.scoring import Difference
+    from charrnn.text.corpus import Corpus, Warned
 
 WARNING_TEXTS = {  # why a list may be messy, or its loss misleading
     "few examples": "only {count:,} to train on: see --examples",
@@ -89,7 +89,7 @@ class Options(CorpusOptions):
 def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
     from charrnn.cli.progress import Progress
-    from charrnn.model_file import check_writable, locked_model
+    from charrnn.files.model_file import check_writable, locked_model
     from charrnn.runs import Saver
     from charrnn.training.loop import Done, Learner, events_of
 
@@ -171,8 +171,8 @@ def begin_run(options: Options, console: Console) -> Training:
     """Begin a run, whose corpus is shown."""
     from charrnn import runs
     from charrnn.cli.progress import Training
-    from charrnn.model_file import load_trained
-    from charrnn.settings_for_corpus import fit_settings
+    from charrnn.files.model_file import load_trained
+    from charrnn.training.automatic_settings import fit_settings
 
     start = None if options.start_from is None else load_trained(options.start_from)
     model = None if start is None else start.model
@@ -203,9 +203,9 @@ def examine(
 
     ``old_sources`` are the files of --from. The speed is 0 if nobody asks for it.
     """
-    from charrnn.corpus import find_warnings
     from charrnn.runs import characters_per_second
-    from charrnn.settings_for_corpus import check_memory, memory_bytes
+    from charrnn.text.corpus import find_warnings
+    from charrnn.training.automatic_settings import check_memory, memory_bytes
 
     warned = find_warnings(corpus)
     say(corpus_entries(corpus, warned, old_sources, options), options, console)
@@ -217,7 +217,7 @@ def examine(
 
 def read_again(options: Options, console: Console, checkpoint: Checkpoint) -> Corpus:
     """Return the corpus of a run in a file, whose texts may have other names now."""
-    from charrnn.corpus import read_files
+    from charrnn.text.corpus import read_files
 
     record = checkpoint.corpus
     sources, valid = options.sources or record.sources, options.valid or record.valid
@@ -258,7 +258,7 @@ def corpus_entries(
 
 def network_entry(training: Training, options: Options) -> Entry:
     """Return a line about the network, and how long the run is going to be."""
-    from charrnn.settings_for_corpus import FOREVER
+    from charrnn.training.automatic_settings import FOREVER
 
     state, c, seconds = training.checkpoint.state, training.checkpoint.config, training.seconds_left
     words = f"{c.layers} x {c.hidden:,} {c.cell}, {len(state.parameters.flat):,} parameters, "
@@ -273,7 +273,7 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     from rich.filesize import decimal
     from tqdm.std import tqdm
 
-    from charrnn.settings_for_corpus import plan, settings_to_show
+    from charrnn.training.automatic_settings import plan, settings_to_show
 
     show_plan(training, options, console)
     checkpoint, c, seconds = training.checkpoint, training.checkpoint.config, training.seconds_left
@@ -312,7 +312,7 @@ def show_summary(training: Training, options: Options, console: Console) -> None
 
 def summary(training: Training) -> list[str]:
     """Return a line about the held-out loss, and one about counting, if these are known."""
-    from charrnn.scores import in_bits
+    from charrnn.prediction.scoring import in_bits
 
     state, loss = training.checkpoint.state, training.loss
     if loss is None or state.best is None:
@@ -344,7 +344,7 @@ def apart_in_words(nats: float, difference: Difference | None) -> str:
 
 def show_next(training: Training, options: Options, console: Console) -> None:
     """Show how to resume a run that was interrupted, or commands to type next."""
-    from charrnn.mixture import MIXABLE_HEADS
+    from charrnn.prediction.predictor import MIXABLE_HEADS
 
     corpus, state, c = training.corpus, training.checkpoint.state, training.checkpoint.config
     if training.stopped == "interrupted":

@@ -35,12 +35,12 @@ from charrnn.cli.app import CommandOptions, File, flag, only_one
 from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, count, entries, save
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
-from charrnn.default_settings import COUNT, Text, setting
 from charrnn.errors import SettingError
-from charrnn.system import Visible, encodable, visible_line
+from charrnn.settings.training import COUNT, Text, setting
+from charrnn.system.signals import Visible, encodable, visible_line
 
 if TYPE_CHECKING:
-    from charrnn.unfold import Unfolding
+    from charrnn.prediction.unfold import Unfolding
 
 LEVELS, PLAIN = "▁▂▃▄▅▆▇", "_.-~+*#"  # cells, from the lowest to the highest
 STYLES = (*[BLUE] * 3, DIM, *[YELLOW] * 3)
@@ -68,7 +68,7 @@ class Options(CommandOptions):
 def run(options: Options, console: Console) -> None:
     """Unfold the text, and show the table, the equations, the JSON or the figure."""
     from charrnn.model import load
-    from charrnn.unfold import unfold
+    from charrnn.prediction.unfold import unfold
 
     only_one({"--step": options.step, "--output": options.output, "--json": options.as_json})
     model = load(options.model)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from charrnn.errors import SettingError
-from charrnn.model_contents import Trained
+from charrnn.files.model_contents import Trained
 from charrnn.network.parameters import Parameters
 
 WIDTH: Final = 100  # columns of a line of numbers

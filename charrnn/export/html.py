@@ -18,11 +18,11 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Final
 
-from charrnn.model_contents import Trained
+from charrnn.files.model_contents import Trained
 from charrnn.network.parameters import Parameters
-from charrnn.scores import BITS, in_bits
-from charrnn.system import STEERING, visible
-from charrnn.unfold import Unfolding
+from charrnn.prediction.scoring import BITS, in_bits
+from charrnn.prediction.unfold import Unfolding
+from charrnn.system.signals import STEERING, visible
 
 SHOWN_AT_FIRST: Final = 10  # texts shown at first, if they are short
 LONG_NAME: Final = 25  # characters

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from charrnn.model_contents import Trained
-from charrnn.network import Array
+from charrnn.files.model_contents import Trained
+from charrnn.network.arrays import Array
 from charrnn.network.parameters import Parameters
-from charrnn.vocabulary import END, UNKNOWN
+from charrnn.text.vocabulary import END, UNKNOWN
 
 
 def export(trained: Trained) -> bytes:

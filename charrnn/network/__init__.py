@@ -1,18 +1,8 @@
 """The network of chapter 10.2 of *Deep Learning* (Goodfellow, Bengio, Courville), in numpy alone.
 
-"The book" is this one, and numbers such as (10.8) are its equations.
+"The book" is this one, and numbers such as (10.8) are its equations. Read `cells` first, then
+`parameters`, `heads`, `readout` and `through_time` (many steps, with gradients); `step` takes one
+step at a time. `arrays` names the types, and `products` has matrix products without copies.
+
+This folder imports `settings` and `text`.
 """
-
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.floating[Any]]
-Array64 = NDArray[np.float64]
-Integers = NDArray[np.integer[Any]]
-Arrays = Mapping[str, Array]  # parameters by name
-States = Sequence[Array]  # (B, H) each, of one layer

@@ -23,7 +23,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from charrnn.network import Array, Arrays, States
+from charrnn.network.arrays import Array, Arrays, States
 
 
 class Cell:

@@ -36,11 +36,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from charrnn.default_settings import Fitted
-from charrnn.network import Array, Integers
+from charrnn.network.arrays import Array, Integers
 from charrnn.network.cells import CELLS, Cell, Forced
 from charrnn.network.readout import HEADS, Head
-from charrnn.vocabulary import END, UNKNOWN, Vocabulary
+from charrnn.settings.training import Fitted
+from charrnn.text.vocabulary import END, UNKNOWN, Vocabulary
 
 Counts = NDArray[np.int64]
 

@@ -21,8 +21,8 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.network import Array, Array64, Arrays, Integers
-from charrnn.vocabulary import END
+from charrnn.network.arrays import Array, Array64, Arrays, Integers
+from charrnn.text.vocabulary import END
 
 PARTS: Final = 8  # M
 NARROWEST, WIDEST = -6.0, 3.0  # widths: beyond these, nothing changes

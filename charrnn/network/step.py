@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from charrnn.network import Array, Array64, Integers
+from charrnn.network.arrays import Array, Array64, Integers
 from charrnn.network.parameters import Parameters, seen
 
 State = list[NDArray[Any]]  # the first axis is the lane

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from charrnn.network import Array, Integers
+from charrnn.network.arrays import Array, Integers
 from charrnn.network.cells import Cell
 from charrnn.network.parameters import Architecture, Parameters, seen
 from charrnn.network.readout import Readout
-from charrnn.vocabulary import END
+from charrnn.text.vocabulary import END
 
 SMALL = 10**6  # multiply-adds up to which OpenBLAS does not copy
 WIDTHS = (64, 48, 32)  # of panels

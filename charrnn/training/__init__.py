@@ -1,1 +1,7 @@
-"""Truncated back-propagation through time over a corpus, as a generator of small events."""
+"""Truncated back-propagation through time over a corpus, as a generator of small events.
+
+Read `loop` first, then `state` and `optimizer`, `batches` (windows), `noise`, `own_inputs`,
+`excerpts` (the texts of check-ups) and `processes`. `automatic_settings` fits sizes to a corpus.
+
+This folder imports `prediction` and what that imports.
+"""

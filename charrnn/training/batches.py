@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus import Examples
-from charrnn.default_settings import Fitted
-from charrnn.mixture import Predictor
-from charrnn.network import Array, Integers
+from charrnn.network.arrays import Array, Integers
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters
 from charrnn.network.through_time import Masks, State, Unfolded, Window
-from charrnn.scores import Score, score_ids, tally
-from charrnn.system import ORDER, OWN_INPUTS, REGULARIZATION
-from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
+from charrnn.prediction.predictor import Predictor
+from charrnn.prediction.scoring import Score, score_ids, tally
+from charrnn.settings.training import Fitted
+from charrnn.system.signals import ORDER, OWN_INPUTS, REGULARIZATION
+from charrnn.text.corpus import Examples
+from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Places = NDArray[np.int64]
 

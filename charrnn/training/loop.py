@@ -24,15 +24,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from charrnn.corpus import Corpus
-from charrnn.default_settings import AUTOMATIC, Ending, Fitted, Schedule, UpdateRule
 from charrnn.errors import DivergedError, ResumeError, SettingError
-from charrnn.mixture import check_mixable
-from charrnn.network import Array
+from charrnn.network.arrays import Array
 from charrnn.network.parameters import LanguageModel, Parameters, architecture_of, initial
 from charrnn.network.through_time import State, Window
-from charrnn.scores import Score
-from charrnn.system import WEIGHTS, cores_for
+from charrnn.prediction.predictor import check_mixable
+from charrnn.prediction.scoring import Score
+from charrnn.settings.training import AUTOMATIC, Ending, Fitted, Schedule, UpdateRule
+from charrnn.system.signals import WEIGHTS, cores_for
+from charrnn.text.corpus import Corpus
 from charrnn.training.batches import BatchSize, Epoch, Noise, OwnInputs, portions_of
 from charrnn.training.processes import SharedBatch
 

@@ -24,10 +24,10 @@ import numpy as np
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.through_time import Masks, State, Unfolded, Window
-from charrnn.scores import Score
-from charrnn.system import Children
+from charrnn.prediction.scoring import Score
+from charrnn.system.signals import Children
+from charrnn.text.vocabulary import Vocabulary
 from charrnn.training.batches import BatchSize, Portion, memory_of, score_portion
-from charrnn.vocabulary import Vocabulary
 
 ENDED = "a process of this training has ended, perhaps for lack of memory"
 RESUME = "Resume the run, with [cores] 1 if that happens again."

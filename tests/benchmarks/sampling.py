@@ -8,8 +8,8 @@ from itertools import count, islice
 import numpy as np
 
 from charrnn.network.parameters import Architecture, LanguageModel, initial
-from charrnn.sampler import SampleConfig, Sampler
-from charrnn.vocabulary import Vocabulary
+from charrnn.prediction.sampling import SampleConfig, Sampler
+from charrnn.text.vocabulary import Vocabulary
 
 ROUNDS = 5
 CHARACTERS = 10_000  # of one stream in a round

@@ -5,11 +5,11 @@ import statistics
 from itertools import islice
 from pathlib import Path
 
-from charrnn.corpus import Corpus, Examples, corpus_of
-from charrnn.default_settings import CorpusConfig, TrainConfig
 from charrnn.network.parameters import LanguageModel
-from charrnn.settings_for_corpus import fit_settings
-from charrnn.system import path_of
+from charrnn.settings.training import CorpusConfig, TrainConfig
+from charrnn.system.signals import path_of
+from charrnn.text.corpus import Corpus, Examples, corpus_of
+from charrnn.training.automatic_settings import fit_settings
 from charrnn.training.batches import excerpt_of
 from charrnn.training.loop import start, train
 from tests.benchmarks.measuring import Work, in_turn, median_ratio

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from charrnn.corpus import read_files
+from charrnn.text.corpus import read_files
 from tests.benchmarks.learning import trained
 
 TIMES = (1, 10, 60)  # seconds

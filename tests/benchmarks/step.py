@@ -11,7 +11,7 @@ import numpy as np
 
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
-from charrnn.settings_for_corpus import usual_parts, weights_of
+from charrnn.training.automatic_settings import usual_parts, weights_of
 from charrnn.training.batches import BatchSize
 from charrnn.training.loop import Optimizer, clip, initial_moments
 from charrnn.training.processes import SharedBatch

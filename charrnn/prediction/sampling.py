@@ -25,15 +25,15 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.default_settings import SampleConfig as SampleConfig
 from charrnn.errors import SettingError
-from charrnn.mixture import Predictor
-from charrnn.network import Array64, Integers
+from charrnn.network.arrays import Array64, Integers
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import State
-from charrnn.scores import add_novelty
-from charrnn.system import encodable
-from charrnn.vocabulary import END, UNKNOWN
+from charrnn.prediction.predictor import Predictor
+from charrnn.prediction.scoring import add_novelty
+from charrnn.settings.training import SampleConfig as SampleConfig
+from charrnn.system.signals import encodable
+from charrnn.text.vocabulary import END, UNKNOWN
 
 Words = NDArray[np.uint64]
 Draw = tuple[int, int]  # the number of a sample and its attempt

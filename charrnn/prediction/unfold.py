@@ -14,13 +14,13 @@ from typing import Any, Final
 import numpy as np
 
 from charrnn.errors import SettingError
-from charrnn.mixture import Predictor, softmax
-from charrnn.network import Array, Integers
+from charrnn.network.arrays import Array, Integers
 from charrnn.network.parameters import LanguageModel, Parameters, seen
 from charrnn.network.through_time import Unfolded, Window
-from charrnn.reach import window_before
-from charrnn.scores import score_ids
-from charrnn.vocabulary import END, REPLACEMENT
+from charrnn.prediction.predictor import Predictor, softmax
+from charrnn.prediction.reach import window_before
+from charrnn.prediction.scoring import score_ids
+from charrnn.text.vocabulary import END, REPLACEMENT
 
 BACKWARD: Final = "dL/"  # begins the names of gradients
 LIKELIEST: Final = 5

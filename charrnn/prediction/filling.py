@@ -20,13 +20,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.default_settings import FillConfig as FillConfig
 from charrnn.errors import SettingError
-from charrnn.mixture import Predictor
-from charrnn.network import Array64
+from charrnn.network.arrays import Array64
 from charrnn.network.step import State
-from charrnn.system import encodable
-from charrnn.vocabulary import END, UNKNOWN, Vocabulary
+from charrnn.prediction.predictor import Predictor
+from charrnn.settings.training import FillConfig as FillConfig
+from charrnn.system.signals import encodable
+from charrnn.text.vocabulary import END, UNKNOWN, Vocabulary
 
 Symbols = NDArray[np.intp]
 

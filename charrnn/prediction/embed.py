@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import Network
-from charrnn.vocabulary import END
+from charrnn.text.vocabulary import END
 
 Vectors = NDArray[np.float32]
 

@@ -28,11 +28,11 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.default_settings import Kind, Reading
 from charrnn.errors import CorpusError
-from charrnn.system import CORPORA, did_you_mean, path_of
-from charrnn.tidy import Tidied, clean, clean_lines
-from charrnn.vocabulary import END_CODE, Codes, codes_of
+from charrnn.settings.training import Kind, Reading
+from charrnn.system.signals import CORPORA, did_you_mean, path_of
+from charrnn.text.tidy import Tidied, clean, clean_lines
+from charrnn.text.vocabulary import END_CODE, Codes, codes_of
 
 COLUMN_SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}  # of tables
 UNPACKERS: Final[dict[str, Callable[[], Any]]] = {  # by the suffix of a file

@@ -27,7 +27,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
+from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Floats = NDArray[np.float64]
 Nodes = NDArray[np.int64]

@@ -28,10 +28,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts import Baseline, scored_places
-from charrnn.mixture import Predictor, Use
-from charrnn.network import Array64, Integers
-from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
+from charrnn.network.arrays import Array64, Integers
+from charrnn.prediction.predictor import Predictor, Use
+from charrnn.text.counts import Baseline, scored_places
+from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Places = NDArray[np.int64]
 Ranks = NDArray[np.int32]

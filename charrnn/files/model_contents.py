@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-from charrnn.corpus import Corpus
-from charrnn.default_settings import CorpusConfig, Ending, Fitted, Reading
-from charrnn.mixture import EVEN
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.system import path_of
+from charrnn.prediction.predictor import EVEN
+from charrnn.settings.training import CorpusConfig, Ending, Fitted, Reading
+from charrnn.system.signals import path_of
+from charrnn.text.corpus import Corpus
+from charrnn.text.vocabulary import Ids, Vocabulary
 from charrnn.training.loop import Counters, TrainState, ending_at
-from charrnn.vocabulary import Ids, Vocabulary
 
 Row = dict[str, float]
 USES: Final = ("network", "counts", "both")  # of a model, each with its oddest held-out example

@@ -36,13 +36,13 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from charrnn import errors
-from charrnn.default_settings import Fitted
 from charrnn.errors import SaveError, remedy
-from charrnn.model_contents import Checkpoint, Trained
+from charrnn.files.model_contents import Checkpoint, Trained
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
-from charrnn.system import MODELS, did_you_mean, either, model_at
+from charrnn.settings.training import Fitted
+from charrnn.system.signals import MODELS, did_you_mean, either, model_at
+from charrnn.text.vocabulary import Vocabulary
 from charrnn.training.loop import MOMENTS, Best, TrainState
-from charrnn.vocabulary import Vocabulary
 
 try:
     import fcntl

@@ -26,9 +26,9 @@ from tempfile import TemporaryDirectory, gettempdir
 from threading import Thread
 from typing import Any
 
-from charrnn.cluster import KILLED, RESULTS_STAY, Work, open_scheduler, share_out
 from charrnn.errors import ClusterError, remedy
-from charrnn.system import SIGNALS
+from charrnn.spread.cluster import KILLED, RESULTS_STAY, Work, open_scheduler, share_out
+from charrnn.system.signals import SIGNALS
 
 Executor = Callable[..., Iterator[Any]]  # executor(function, groups, in_order=True) -> results
 

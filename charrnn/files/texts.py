@@ -15,11 +15,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from charrnn.corpus import Corpus, read_files
-from charrnn.default_settings import Kind, Normalization
 from charrnn.errors import CorpusError
-from charrnn.model_contents import CorpusRecord, Trained
-from charrnn.reading import (
+from charrnn.files.model_contents import CorpusRecord, Trained
+from charrnn.settings.training import Kind, Normalization
+from charrnn.system.signals import path_of
+from charrnn.text.corpus import Corpus, read_files
+from charrnn.text.reading import (
     choose_cut,
     column_of,
     cut,
@@ -29,9 +30,8 @@ from charrnn.reading import (
     text_of,
     texts_of,
 )
-from charrnn.system import path_of
-from charrnn.tidy import Tidied, clean_lines
-from charrnn.vocabulary import END, Vocabulary
+from charrnn.text.tidy import Tidied, clean_lines
+from charrnn.text.vocabulary import END, Vocabulary
 
 NAME_A_TEXT: Final = "Without the corpus, name a text."
 

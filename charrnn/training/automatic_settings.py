@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from charrnn.corpus import Corpus
-from charrnn.counts import COUNTED
-from charrnn.default_settings import AUTOMATIC, LARGEST, Fitted, TrainConfig
 from charrnn.errors import CharrnnError, CorpusError, ResumeError, SettingError, in_words
 from charrnn.network.cells import CELLS
 from charrnn.network.parameters import LanguageModel, architecture_of
 from charrnn.network.readout import LARGEST_BLOCK
+from charrnn.settings.training import AUTOMATIC, LARGEST, Fitted, TrainConfig
+from charrnn.text.corpus import Corpus
+from charrnn.text.counts import COUNTED
 from charrnn.training.batches import Epoch
 from charrnn.training.loop import LEAST_SCORED, MOMENTS, TRAINED_PER_SCORED
 

@@ -14,12 +14,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts import estimated_loss
-from charrnn.default_settings import CorpusConfig, Kind
 from charrnn.errors import CorpusError, SettingError
-from charrnn.reading import COLUMN_SEPARATORS, choose_cut, cut, join, name_of, text_of, texts_of
-from charrnn.tidy import HEADINGS, Tidied, mess_in_words, untidy
-from charrnn.vocabulary import END, END_CODE, Codes, Ids, Vocabulary, in_blocks
+from charrnn.settings.training import CorpusConfig, Kind
+from charrnn.text.counts import estimated_loss
+from charrnn.text.reading import (
+    COLUMN_SEPARATORS,
+    choose_cut,
+    cut,
+    join,
+    name_of,
+    text_of,
+    texts_of,
+)
+from charrnn.text.tidy import HEADINGS, Tidied, mess_in_words, untidy
+from charrnn.text.vocabulary import END, END_CODE, Codes, Ids, Vocabulary, in_blocks
 
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files with examples
 

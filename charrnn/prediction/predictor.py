@@ -18,12 +18,12 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from charrnn.counts import KNOWLEDGE, NONE, Ngrams
 from charrnn.errors import ModelFileError, SettingError
-from charrnn.network import Array64, Integers
+from charrnn.network.arrays import Array64, Integers
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import Count, Network, State
-from charrnn.vocabulary import END, Ids
+from charrnn.text.counts import KNOWLEDGE, NONE, Ngrams
+from charrnn.text.vocabulary import END, Ids
 
 Use = Literal["network", "counts", "both"]
 

@@ -41,7 +41,7 @@ OWN_INPUTS: Final = 4  # then the step
 # Corpora and models that come with the program
 CORPORA: Final = ("dinosaurs", "given-names", "given-names-latin", "reber", "verses")
 MODELS: Final = ("dinosaurs", "given-names", "latin", "reber", "verses")
-HOMES: Final = list(Path(__file__).parents)[:2]  # of data, installed or in a checkout
+HOMES: Final = list(Path(__file__).parents)[1:3]  # of data, installed or in a checkout
 
 
 def path_of(source: str) -> str:

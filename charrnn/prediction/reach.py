@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network import Array, Integers
+from charrnn.network.arrays import Array, Integers
 from charrnn.network.parameters import LanguageModel, Parameters, read_before, still_to_come
 from charrnn.network.through_time import Unfolded, Window
-from charrnn.vocabulary import END, Ids
+from charrnn.text.vocabulary import END, Ids
 
 FAR: Final = 200  # steps back, at most
 LANES: Final = 32
