@@ -34,10 +34,10 @@ STDERR = pytest.StashKey[int]()  # the stream that pytest does not capture
 
 # Test files that other versions of Python and of the packages could break.
 QUICK = {
-    *("test_cli_app", "test_cli_eval", "test_cli_info", "test_cli_sample", "test_cli_train"),
-    *("test_errors", "test_package", "test_default_settings"),
-    "test_step",
+    *("cli/test_app", "cli/test_eval", "cli/test_info", "cli/test_sample", "cli/test_train"),
+    *("test_errors", "test_package", "settings/test_training", "network/test_step"),
 }
+FOLDER = Path(__file__).parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -80,7 +80,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.stem in QUICK:
+        if item.path.relative_to(FOLDER).with_suffix("").as_posix() in QUICK:
             item.add_marker("quick")
         if item.get_closest_marker("long") and not config.getoption("long"):
             item.add_marker(pytest.mark.skip(reason="slow: needs --long"))

@@ -255,7 +255,7 @@ def test_while_a_second_signal_clears_up_another_ends_the_process() -> None:
 def test_a_folder_of_the_path_may_be_any_object(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, Path("folder")])
     children = Children()
-    children.start("tests.test_system:say_ready", ["anything"], 8)
+    children.start("tests.system.test_signals:say_ready", ["anything"], 8)
     (pipe,) = children.pipes
     assert pipe.poll(20)
     assert children.ready_pipes() == [pipe]

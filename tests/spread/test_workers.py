@@ -197,7 +197,7 @@ def test_other_versions_are_refused(dask: str, monkeypatch: pytest.MonkeyPatch) 
 
 SCRIPT = """
 from charrnn.spread.workers import open_executor
-from tests.test_workers import work
+from tests.spread.test_workers import work
 if __name__ == "__main__":
     with open_executor(2, cores=2) as executor:
         print(*executor(pow, [1, 2, 3]), flush=True)
@@ -224,7 +224,7 @@ TWICE = """
 import sys, time
 from charrnn.system.signals import handled
 from charrnn.spread.workers import open_executor
-from tests.test_workers import work
+from tests.spread.test_workers import work
 if __name__ == "__main__":
     with handled(), open_executor("s", cores=2) as executor:
         answers = executor(work, [0.01] + [99] * 4)
@@ -258,7 +258,7 @@ from charrnn.spread import workers
 if __name__ != "__main__" and sys.argv[1] == "dies":
     os.kill(os.getpid(), signal.SIGKILL)
 workers.START = "spawn"
-from tests.test_workers import results, add_length
+from tests.spread.test_workers import results, add_length
 if __name__ == "__main__":
     print(*results(add_length, [1, 2, 3], bytes(1 << 20), cores=2))
 """
