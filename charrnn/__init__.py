@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 if "numpy" not in sys.modules:  # its matrix library reads these once: see system
-    from charrnn.system.signals import ONE_THREAD
+    from charrnn.system.cores import ONE_THREAD
 
     for name in ONE_THREAD:
         os.environ.setdefault(name, "1")

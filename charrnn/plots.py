@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.files.model_contents import Checkpoint, Trained
 from charrnn.prediction.scoring import BITS, Mean, in_bits
-from charrnn.system.signals import visible
+from charrnn.system.visible import visible
 from charrnn.training.loop import Checkup, Event, share_done
 
 if TYPE_CHECKING:

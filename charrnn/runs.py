@@ -39,7 +39,9 @@ from charrnn.plots import show_progress
 from charrnn.prediction.predictor import Predictor, Use, fit_mixture
 from charrnn.prediction.scoring import oddest, score_ids
 from charrnn.settings.training import AUTOMATIC, LIMITS, CorpusConfig, Fitted, TrainConfig
-from charrnn.system.signals import cores_for, delayed, path_of
+from charrnn.system.cores import cores_for
+from charrnn.system.packaged import path_of
+from charrnn.system.signals import delayed
 from charrnn.text.corpus import Corpus, Texts, corpus_of
 from charrnn.text.counts import Baseline, Ngrams, baselines, sample_of
 from charrnn.training.automatic_settings import (

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, remedy
+from charrnn.files.json_lines import LineFile, parse_line
 from charrnn.files.model_contents import Checkpoint, CorpusRecord
 from charrnn.files.model_file import locked, save
 from charrnn.model import load
@@ -29,7 +30,6 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.runs import begin, configure, fit_and_score
 from charrnn.settings.training import CorpusConfig, option_of
 from charrnn.spread.workers import Executor
-from charrnn.system.signals import LineFile, parse_line
 from charrnn.text.corpus import Corpus
 from charrnn.text.counts import Baseline
 from charrnn.training.automatic_settings import check_agreement

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from charrnn.system.signals import ONE_THREAD
+from charrnn.system.cores import ONE_THREAD
 
 os.environ.update(ONE_THREAD)  # before anything imports numpy
 settings.register_profile("usual", deadline=None, max_examples=12, derandomize=True)

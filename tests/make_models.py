@@ -15,7 +15,8 @@ from typing import Any
 
 import charrnn
 from charrnn.settings.training import Reading
-from charrnn.system.signals import MODELS, ONE_THREAD, path_of
+from charrnn.system.cores import ONE_THREAD
+from charrnn.system.packaged import MODELS, path_of
 from charrnn.text.reading import text_of
 
 FOLDER = Path(charrnn.__file__).parent / "models"

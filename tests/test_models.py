@@ -7,7 +7,7 @@ import pytest
 
 import charrnn
 from charrnn.system import signals as system
-from charrnn.system.signals import MODELS, model_at
+from charrnn.system.packaged import MODELS, model_at
 from tests import make_models
 from tests.child import HOME
 from tests.program import Program

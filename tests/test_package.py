@@ -139,38 +139,3 @@ def test_what_is_not_needed_is_not_imported(
     imported = {row.rpartition("|")[2].strip() for row in timed.splitlines()}
     assert "charrnn.cli.console" in imported
     assert not (unwanted | SELDOM) & imported
-
-
-# Count the files whose functions a command calls: class bodies and comprehensions are left out.
-FILES_OF = """
-import sys, charrnn
-from charrnn.cli.app import main
-files = set()
-def note(frame, event, _):
-    code = frame.f_code
-    if event == "call" and code.co_flags & 1 and not code.co_name.startswith("<"):
-        files.add(code.co_filename)
-sys.setprofile(note)
-try:
-    main(sys.argv[1].split())
-finally:
-    sys.setprofile(None)
-    print(sum(file.startswith(charrnn.__path__[0]) for file in files), file=sys.stderr)
-"""
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "train reber --epochs 2 --hidden 8 -m reber.npz",
-        "train --resume --epochs 3 -m reber.npz",
-        "sample -n 10",
-        "eval",
-        "export page.html",
-    ],
-)
-def test_a_command_touches_few_files(trained: Program, line: str) -> None:
-    if "--resume" in line:
-        trained.run("train", "reber", "--epochs", "2", "--hidden", "8", "-m", "reber.npz")
-    counted = trained.run("-c", FILES_OF, line, by=PYTHON).err.split()[-1]
-    assert 10 < int(counted) <= 26

@@ -12,7 +12,7 @@ import pytest
 
 from charrnn.cli.app import COMMANDS
 from charrnn.cli.guide import TOPICS
-from charrnn.system.signals import CORPORA, path_of
+from charrnn.system.packaged import CORPORA, path_of
 from tests.child import HOME
 from tests.pages import PAGES
 

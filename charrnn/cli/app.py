@@ -51,8 +51,9 @@ from charrnn.settings.training import (
     setting,
     settings_of,
 )
-from charrnn.system import signals as system
-from charrnn.system.signals import CORPORA, MODELS, either, visible
+from charrnn.system.cores import ONE_THREAD
+from charrnn.system.packaged import CORPORA, MODELS
+from charrnn.system.visible import either, visible
 
 if TYPE_CHECKING:
     from charrnn.text.corpus import Corpus
@@ -353,7 +354,7 @@ def load(name: str) -> Command:
     page = page_of(module.__doc__ or COMMANDS[name])
 
     def act(options: Any) -> None:
-        os.environ.update(system.ONE_THREAD)  # before numpy is imported
+        os.environ.update(ONE_THREAD)  # before numpy is imported
         module.run(options, Console(options.quiet))
 
     app.command(name, cls=Command, **page)(with_options(module.Options, act))

@@ -23,15 +23,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from charrnn import __version__
 from charrnn.errors import FAILURE, INTERRUPTED, READER_LEFT, CharrnnError, SaveError, SettingError
-from charrnn.system.signals import (
-    Visible,
-    encodable,
-    handled,
-    model_at,
-    visible,
-    visible_json,
-    visible_line,
-)
+from charrnn.system.packaged import model_at
+from charrnn.system.signals import handled
+from charrnn.system.visible import Visible, encodable, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole

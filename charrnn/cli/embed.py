@@ -28,7 +28,7 @@ from charrnn.cli.app import CommandOptions, File, flag
 from charrnn.cli.console import Console, check_output, count
 from charrnn.errors import CorpusError
 from charrnn.settings.training import CorpusConfig, setting
-from charrnn.system.signals import encodable
+from charrnn.system.visible import encodable
 
 if TYPE_CHECKING:
     from charrnn.model import Model

@@ -42,7 +42,9 @@ from charrnn.cli.app import CommandOptions, flag, nested, only_one
 from charrnn.cli.console import BOLD, CYAN, Console, Output, count, has_text, json_line
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
 from charrnn.settings.training import COUNT, CorpusConfig, Reading, Values, ensure, setting
-from charrnn.system.signals import CORPORA, Visible, cores_for, visible, visible_line
+from charrnn.system.cores import cores_for
+from charrnn.system.packaged import CORPORA
+from charrnn.system.visible import Visible, visible, visible_line
 
 if TYPE_CHECKING:
     from rich.text import Text as RichText

@@ -32,7 +32,7 @@ from charrnn.cli.app import CommandOptions, File, flag, nested
 from charrnn.cli.console import Console, check_output
 from charrnn.export.write import FILE, SUFFIXES, ExportOptions, export_to
 from charrnn.settings.training import setting
-from charrnn.system.signals import visible_line
+from charrnn.system.visible import visible_line
 
 NEXT_STEP = {
     ".html": "Open it in a browser.",

@@ -28,7 +28,7 @@ from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.sample import as_read
 from charrnn.errors import CorpusError
 from charrnn.settings.training import FillConfig, Reading, Text, setting
-from charrnn.system.signals import Visible, visible_line
+from charrnn.system.visible import Visible, visible_line
 
 LEAST = 1e-6  # of the probability: less is not worth a note
 

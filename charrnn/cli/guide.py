@@ -23,7 +23,7 @@ from importlib.resources import files
 from charrnn.cli.app import CommandOptions, flag
 from charrnn.cli.console import Console
 from charrnn.settings.training import OneOf, setting
-from charrnn.system.signals import Visible
+from charrnn.system.visible import Visible
 
 
 def page(name: str) -> str:

@@ -28,7 +28,8 @@ from charrnn.cli.app import OUTPUT, CommandOptions, File, flag
 from charrnn.cli.console import Console, Output, count, entries, option_for, save
 from charrnn.errors import CorpusError, in_words
 from charrnn.settings.training import setting
-from charrnn.system.signals import Visible, model_at, visible_line
+from charrnn.system.packaged import model_at
+from charrnn.system.visible import Visible, visible_line
 
 if TYPE_CHECKING:
     from charrnn.model import Model

@@ -22,7 +22,7 @@ from charrnn.prediction.sampling import SampleConfig, Sampler
 from charrnn.prediction.scoring import Difference, Mean, Score, difference_from, json_of, tally
 from charrnn.runs import fit_and_score
 from charrnn.settings.training import Ending
-from charrnn.system.signals import Visible, visible_line
+from charrnn.system.visible import Visible, visible_line
 from charrnn.text.corpus import Corpus, Warned
 from charrnn.text.counts import Baseline
 from charrnn.training.loop import Checkup, Event, Step, share_done

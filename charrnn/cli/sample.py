@@ -40,7 +40,8 @@ from charrnn.cli.app import MODEL, CommandOptions, Source, flag, nested, only_on
 from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.settings.training import COUNT, TEMPERATURE, SampleConfig, Text, Whole, setting
-from charrnn.system.signals import cores_for, path_of
+from charrnn.system.cores import cores_for
+from charrnn.system.packaged import path_of
 
 if TYPE_CHECKING:
     from charrnn.model import Model

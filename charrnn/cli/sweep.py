@@ -38,7 +38,8 @@ from charrnn.settings.training import (
     setting,
     settings_of,
 )
-from charrnn.system.signals import Visible, cores_for, did_you_mean, visible_line
+from charrnn.system.cores import cores_for
+from charrnn.system.visible import Visible, did_you_mean, visible_line
 
 if TYPE_CHECKING:
     from charrnn.sweep import Material, Row

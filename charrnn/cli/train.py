@@ -44,7 +44,10 @@ from charrnn.cli.console import (
 )
 from charrnn.errors import SettingError, in_words
 from charrnn.settings.training import AUTOMATIC, Fitted, Whole, setting
-from charrnn.system.signals import CORPORA, Visible, available, watched
+from charrnn.system.cores import available
+from charrnn.system.packaged import CORPORA
+from charrnn.system.signals import watched
+from charrnn.system.visible import Visible
 
 if TYPE_CHECKING:
     from charrnn.cli.progress import Training

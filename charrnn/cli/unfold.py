@@ -37,7 +37,7 @@ from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
 from charrnn.errors import SettingError
 from charrnn.settings.training import COUNT, Text, setting
-from charrnn.system.signals import Visible, encodable, visible_line
+from charrnn.system.visible import Visible, encodable, visible_line
 
 if TYPE_CHECKING:
     from charrnn.prediction.unfold import Unfolding

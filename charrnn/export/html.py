@@ -22,7 +22,7 @@ from charrnn.files.model_contents import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.prediction.scoring import BITS, in_bits
 from charrnn.prediction.unfold import Unfolding
-from charrnn.system.signals import STEERING, visible
+from charrnn.system.visible import STEERING, visible
 
 SHOWN_AT_FIRST: Final = 10  # texts shown at first, if they are short
 LONG_NAME: Final = 25  # characters

@@ -13,9 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from charrnn.errors import CharrnnError, remedy
+from charrnn.files.json_lines import LineFile, parse_line
 from charrnn.files.model_contents import Checkpoint
 from charrnn.settings.training import LIMITS
-from charrnn.system.signals import LineFile, parse_line
 from charrnn.training.loop import Checkup, Event, Step
 
 RUN, STEP, CHECKUP = "charrnn.run/2", "charrnn.step/2", "charrnn.checkup/2"

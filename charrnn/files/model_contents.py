@@ -13,7 +13,7 @@ from typing import Any, Final
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.prediction.predictor import EVEN
 from charrnn.settings.training import CorpusConfig, Ending, Fitted, Reading
-from charrnn.system.signals import path_of
+from charrnn.system.packaged import path_of
 from charrnn.text.corpus import Corpus
 from charrnn.text.vocabulary import Ids, Vocabulary
 from charrnn.training.loop import Counters, TrainState, ending_at

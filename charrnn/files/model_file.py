@@ -40,7 +40,8 @@ from charrnn.errors import SaveError, remedy
 from charrnn.files.model_contents import Checkpoint, Trained
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
 from charrnn.settings.training import Fitted
-from charrnn.system.signals import MODELS, did_you_mean, either, model_at
+from charrnn.system.packaged import MODELS, model_at
+from charrnn.system.visible import did_you_mean, either
 from charrnn.text.vocabulary import Vocabulary
 from charrnn.training.loop import MOMENTS, Best, TrainState
 

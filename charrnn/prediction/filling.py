@@ -25,7 +25,7 @@ from charrnn.network.arrays import Array64
 from charrnn.network.step import State
 from charrnn.prediction.predictor import Predictor
 from charrnn.settings.training import FillConfig as FillConfig
-from charrnn.system.signals import encodable
+from charrnn.system.visible import encodable
 from charrnn.text.vocabulary import END, UNKNOWN, Vocabulary
 
 Symbols = NDArray[np.intp]

@@ -32,7 +32,7 @@ from charrnn.network.step import State
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import add_novelty
 from charrnn.settings.training import SampleConfig as SampleConfig
-from charrnn.system.signals import encodable
+from charrnn.system.visible import encodable
 from charrnn.text.vocabulary import END, UNKNOWN
 
 Words = NDArray[np.uint64]

@@ -24,12 +24,22 @@ UpdateRule = Literal["adam", "rmsprop", "adagrad", "sgd"]
 Schedule = Literal["cosine", "linear", "constant"]
 Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 
-CORPUS, NETWORK, LEARNING, DRAWING, FILLING = "Corpus", "Network", "Learning", "Drawing", "Filling"
+CORPUS = "Corpus"
+NETWORK, LEARNING = "Network", "Learning"
+DRAWING, FILLING = "Drawing", "Filling"
 LONGEST: Final = 60  # characters of a value in a message
 LARGEST: Final = 1 << 20  # units, lanes, steps: more is a typing error
 LIMITS: Final = ("epochs", "minutes", "patience")  # may be raised when a run is resumed
 AUTOMATIC: Final = 0  # the patience of a run that stops once it learns no more
 NEW_EACH_TIME: Final = "new each time"
+
+
+# Each use of a seed has a stream of its own: default_rng([seed, ORDER, epoch]). Number 0 is not
+# among them: default_rng(0), which holds out a part of the corpus, is default_rng([0, 0]).
+WEIGHTS: Final = 1
+REGULARIZATION: Final = 2  # then the step
+ORDER: Final = 3  # then the epoch
+OWN_INPUTS: Final = 4  # then the step
 
 
 class Values:
@@ -155,7 +165,8 @@ def setting(values: Values, about: str = "", default: Any = None, **details: Any
     return field(default=default, metadata={"setting": declared})
 
 
-of_corpus, drawing, filling = (partial(setting, panel=p) for p in (CORPUS, DRAWING, FILLING))
+of_corpus = partial(setting, panel=CORPUS)
+drawing, filling = (partial(setting, panel=panel) for panel in (DRAWING, FILLING))
 network, learning = (
     partial(setting, panel=panel, default_in_words="chosen for the corpus")  # if it is None
     for panel in (NETWORK, LEARNING)

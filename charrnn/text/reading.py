@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 
 from charrnn.errors import CorpusError
 from charrnn.settings.training import Kind, Reading
-from charrnn.system.signals import CORPORA, did_you_mean, path_of
+from charrnn.system.packaged import CORPORA, path_of
+from charrnn.system.visible import did_you_mean
 from charrnn.text.tidy import Tidied, clean, clean_lines
 from charrnn.text.vocabulary import END_CODE, Codes, codes_of
 

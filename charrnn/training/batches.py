@@ -23,8 +23,7 @@ from charrnn.network.parameters import Architecture, LanguageModel, Parameters
 from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import Score, score_ids, tally
-from charrnn.settings.training import Fitted
-from charrnn.system.signals import ORDER, OWN_INPUTS, REGULARIZATION
+from charrnn.settings.training import ORDER, OWN_INPUTS, REGULARIZATION, Fitted
 from charrnn.text.corpus import Examples
 from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
 

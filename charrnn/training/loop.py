@@ -30,8 +30,8 @@ from charrnn.network.parameters import LanguageModel, Parameters, architecture_o
 from charrnn.network.through_time import State, Window
 from charrnn.prediction.predictor import check_mixable
 from charrnn.prediction.scoring import Score
-from charrnn.settings.training import AUTOMATIC, Ending, Fitted, Schedule, UpdateRule
-from charrnn.system.signals import WEIGHTS, cores_for
+from charrnn.settings.training import AUTOMATIC, WEIGHTS, Ending, Fitted, Schedule, UpdateRule
+from charrnn.system.cores import cores_for
 from charrnn.text.corpus import Corpus
 from charrnn.training.batches import BatchSize, Epoch, Noise, OwnInputs, portions_of
 from charrnn.training.processes import SharedBatch

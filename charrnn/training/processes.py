@@ -25,7 +25,7 @@ from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.through_time import Masks, State, Unfolded, Window
 from charrnn.prediction.scoring import Score
-from charrnn.system.signals import Children
+from charrnn.system.children import Children
 from charrnn.text.vocabulary import Vocabulary
 from charrnn.training.batches import BatchSize, Portion, memory_of, score_portion
 

@@ -12,7 +12,7 @@ import os
 import sys
 from importlib import import_module
 
-from charrnn.system.signals import ONE_THREAD
+from charrnn.system.cores import ONE_THREAD
 
 QUICK = ("step", "scoring", "sampling", "startup")
 SECTIONS = (*QUICK, "seconds", "learning")

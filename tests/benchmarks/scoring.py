@@ -7,7 +7,7 @@ from pathlib import Path
 
 from charrnn.network.parameters import LanguageModel
 from charrnn.settings.training import CorpusConfig, TrainConfig
-from charrnn.system.signals import path_of
+from charrnn.system.packaged import path_of
 from charrnn.text.corpus import Corpus, Examples, corpus_of
 from charrnn.training.automatic_settings import fit_settings
 from charrnn.training.batches import excerpt_of

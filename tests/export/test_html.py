@@ -14,7 +14,7 @@ from charrnn.export.html import asset
 from charrnn.export.write import ExportOptions, export
 from charrnn.files.model_contents import Trained
 from charrnn.model import load
-from charrnn.system.signals import STEERING
+from charrnn.system.visible import STEERING
 from tests.browser import Reading, ask
 from tests.networks import model_of
 from tests.program import Program

@@ -25,8 +25,8 @@ from charrnn import errors
 from charrnn.errors import SaveError
 from charrnn.export import write as export
 from charrnn.files import model_file
+from charrnn.files.json_lines import LineFile
 from charrnn.prediction.predictor import EVEN
-from charrnn.system.signals import LineFile
 from tests.child import NOTHING, PYTHON, going
 from tests.program import SMALL, Program
 

@@ -15,7 +15,7 @@ from charrnn.network.readout import PARTS, Lengths
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import score_ids
 from charrnn.settings.training import Reading
-from charrnn.system.signals import path_of
+from charrnn.system.packaged import path_of
 from charrnn.text.reading import text_of
 from charrnn.text.vocabulary import END
 from tests.networks import disagreement, drawing_lengths, model_score, parameters_of, slopes

@@ -27,7 +27,7 @@ from charrnn.prediction.scoring import (
     score_texts,
     total_score,
 )
-from charrnn.system.signals import path_of
+from charrnn.system.packaged import path_of
 from charrnn.text.counts import Ngrams
 from charrnn.text.vocabulary import END, SCALARS, Vocabulary
 from tests.networks import END as OUTSIDE

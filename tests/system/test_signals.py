@@ -1,22 +1,14 @@
-"""Faults 20, 23 and 27: signals, two runs into one file, and text that steers terminals."""
+"""Faults 20 and 23: signals, and two runs into one file."""
 
 import fcntl
-import json
 import signal
 import subprocess
-import sys
 import termios
-import unicodedata
-from multiprocessing.connection import Connection
-from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from charrnn.files import model_file
-from charrnn.system import signals as escaping
-from charrnn.system.signals import Children, Stopped, delayed, handled, watched
+from charrnn.system.signals import Stopped, delayed, handled, watched
 from tests.child import answer, children_of, is_running, program_with, wait_until
 from tests.program import SMALL, Program, is_tidy, lines_of, seldom
 
@@ -179,69 +171,6 @@ def test_only_the_program_changes_what_ctrl_c_does() -> None:
     assert answer(f"{imported}print(signal.getsignal(2) is before)") == "True\n"
 
 
-TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
-
-
-def steers(character: str) -> bool:
-    """Whether a terminal would obey it, by what Unicode says of it."""
-    if character in "\n\t":
-        return False
-    return character in TURNING or unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
-
-
-def test_every_character_there_is_steers_or_is_left_alone() -> None:
-    characters = [chr(code) for code in range(0x110000)]
-    for character in filter(steers, characters):
-        assert escaping.visible(character).startswith("\\"), hex(ord(character))
-    harmless = "".join(character for character in characters if not steers(character))
-    assert escaping.visible(harmless) == harmless
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("\x1b[31mred", r"\x1b[31mred"),
-        ("\x00\x07\x08\x7f", r"\x00\x07\x08\x7f"),
-        ("\x9b31m", r"\x9b31m"),
-        ("a\rb", r"a\rb"),
-        ("abc\u202edef", r"abc\u202edef"),
-        ("a\u2028b", r"a\u2028b"),
-        ("\udcff.txt", r"\udcff.txt"),
-    ],
-)
-def test_it_is_shown_as(text: str, shown: str) -> None:
-    assert escaping.visible(text) == shown
-
-
-@given(ANY_TEXT)
-def test_a_message_stays_on_its_line(text: str) -> None:
-    line = escaping.visible_line(text)
-    assert len(line.splitlines()) <= 1
-    assert not any(steers(character) or character in "\n\t" for character in line)
-
-
-@given(ANY_TEXT, ANY_TEXT)
-def test_a_stream_may_come_in_any_pieces(first: str, second: str) -> None:
-    assert escaping.visible(first + second) == escaping.visible(first) + escaping.visible(second)
-
-
-@given(ANY_TEXT)
-def test_json_made_safe_means_the_same(text: str) -> None:
-    written = escaping.visible_json(json.dumps({"text": text}, ensure_ascii=False))
-    assert json.loads(written) == {"text": text}
-    assert not any(steers(character) for character in written)
-    written.encode("utf-8")
-
-
-@given(ANY_TEXT)
-def test_what_utf_8_cannot_hold_is_replaced_and_nothing_else(text: str) -> None:
-    encoded = escaping.encodable(text)
-    encoded.encode("utf-8")
-    replaced = [now for now, before in zip(encoded, text, strict=True) if now != before]
-    assert replaced == ["\ufffd" for character in text if unicodedata.category(character) == "Cs"]
-
-
 def test_while_a_second_signal_clears_up_another_ends_the_process() -> None:
     with handled(), watched(quiet=True):
         signal.raise_signal(signal.SIGTERM)
@@ -250,17 +179,3 @@ def test_while_a_second_signal_clears_up_another_ends_the_process() -> None:
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-
-
-def test_a_folder_of_the_path_may_be_any_object(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [*sys.path, Path("folder")])
-    children = Children()
-    children.start("tests.system.test_signals:say_ready", ["anything"], 8)
-    (pipe,) = children.pipes
-    assert pipe.poll(20)
-    assert children.ready_pipes() == [pipe]
-    children.end()
-
-
-def say_ready(pipe_file: int, memory_file: int) -> None:
-    Connection(pipe_file).send("ready")

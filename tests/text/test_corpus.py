@@ -8,7 +8,7 @@ import pytest
 
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.training import CorpusConfig, Reading
-from charrnn.system.signals import path_of
+from charrnn.system.packaged import path_of
 from charrnn.text.corpus import (
     Corpus,
     Warned,

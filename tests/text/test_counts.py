@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from charrnn.system.signals import path_of
+from charrnn.system.packaged import path_of
 from charrnn.text import counts
 from charrnn.text.counts import Ngrams, baselines, discounts, sample_of, scored_places
 from charrnn.text.vocabulary import END, UNKNOWN, Vocabulary

@@ -1,0 +1,89 @@
+"""Python processes that serve this one, each through a pipe and through shared memory."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import tempfile
+import weakref
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from charrnn.system.cores import ONE_THREAD
+
+if TYPE_CHECKING:
+    import subprocess
+    from multiprocessing.connection import Connection
+
+
+class Children:
+    """Python processes that serve this one, each through a pipe. None outlives this one."""
+
+    def __init__(self) -> None:
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.pipes: list[Connection] = []
+        self.are_ready = False
+        self.end = weakref.finalize(self, end_processes, self.processes, self.pipes)
+
+    def start(self, function: str, messages: Sequence[Any], size: int) -> mmap.mmap:
+        """Start a process for each message, and return memory of that size that all share.
+
+        A process calls MODULE:FUNCTION with its end of a pipe and with the file of the memory. The
+        message is the first through the pipe; the answer says that the process is ready.
+        """
+        with open_memory() as file:
+            # Zeros take the room at once; in a hole, a process could end for lack of it.
+            file.write(bytes(size))
+            file.flush()
+            for message in messages:
+                self._start(function, message, file.fileno())
+            return mmap.mmap(file.fileno(), size)
+
+    def _start(self, function: str, message: Any, file: int) -> None:
+        import subprocess
+        from multiprocessing import Pipe
+
+        pipe, end = Pipe()
+        self.pipes.append(pipe)
+        module, _, name = function.partition(":")
+        path = [folder for folder in sys.path if isinstance(folder, str)]
+        call = f"import sys; sys.path = {path}; import {module} as home; home.{name}"
+        with end:
+            process = subprocess.Popen(
+                [sys.executable, "-Pc", f"{call}{(end.fileno(), file)}"],  # its arguments
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env=os.environ | ONE_THREAD,
+                pass_fds=(end.fileno(), file),
+                start_new_session=True,  # which Ctrl-C does not reach
+            )
+        self.processes.append(process)
+        pipe.send(message)
+
+    def ready_pipes(self) -> list[Connection]:
+        """Return all pipes once all processes are ready; until then, none."""
+        if not self.are_ready and self.pipes and all(pipe.poll() for pipe in self.pipes):
+            try:
+                for pipe in self.pipes:
+                    pipe.recv()
+                self.are_ready = True
+            except (EOFError, OSError):  # one could not start
+                self.end()
+        return self.pipes if self.are_ready else []
+
+
+def open_memory() -> IO[bytes]:
+    """Open a file without a name, in memory where the system can do that."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("charrnn"), "wb")
+    return tempfile.TemporaryFile()
+
+
+def end_processes(processes: list[subprocess.Popen[bytes]], pipes: list[Connection]) -> None:
+    for pipe in pipes:
+        pipe.close()
+    for process in processes:
+        process.kill()
+        process.wait()
+    pipes.clear()

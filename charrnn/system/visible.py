@@ -1,0 +1,61 @@
+"""Text made safe to show.
+
+All text from a corpus, a model, a path or the command line passes through here on its way to a
+terminal: ``ESC`` is shown as ``\\x1b``. Letters of every script, newline and tab stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Final, NewType
+
+Visible = NewType("Visible", str)  # safe: made by the functions below, coloured since, or for files
+
+# For a character class: C0 but tab and newline, DEL and C1; marks that change the writing
+# direction; the two separators that some programs take for a newline; lone surrogates, in which
+# Python holds bytes that are not UTF-8.
+STEERING: Final = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f"
+    "\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff"
+)
+ANY_STEERING, STEERING_OR_BREAK = re.compile(f"[{STEERING}]"), re.compile(f"[\t\n{STEERING}]")
+
+
+def visible(text: str) -> Visible:
+    """Return the text with control characters shown; pieces of a stream may come one by one."""
+    return Visible(ANY_STEERING.sub(_shown, text))
+
+
+def visible_line(text: str) -> Visible:
+    """Return the text on one line: control characters, newline and tab are shown."""
+    return Visible(STEERING_OR_BREAK.sub(_shown, text))
+
+
+def visible_json(json_text: str) -> Visible:
+    """Return equivalent JSON with the control characters in its strings escaped."""
+    if json_text.isprintable():  # as nearly all is, and quick to see
+        return Visible(json_text)
+    return Visible(ANY_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text))
+
+
+def encodable(text: str) -> str:
+    """Return the text with U+FFFD for lone surrogates, which UTF-8 cannot hold."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def _shown(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    short = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}.get(match[0])
+    return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def either(names: Sequence[str]) -> str:
+    """Return "a, b or c" for some names."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def did_you_mean(names: Collection[str]) -> str:
+    """Return the question whether one of these was meant; nothing without a name."""
+    return f"Did you mean {' or '.join(names)}? " if names else ""

@@ -1,0 +1,72 @@
+"""Fault 27: text that steers terminals is shown, not obeyed."""
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from charrnn.system.visible import encodable, visible, visible_json, visible_line
+
+TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
+
+
+def steers(character: str) -> bool:
+    """Whether a terminal would obey it, by what Unicode says of it."""
+    if character in "\n\t":
+        return False
+    return character in TURNING or unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
+
+
+def test_every_character_there_is_steers_or_is_left_alone() -> None:
+    characters = [chr(code) for code in range(0x110000)]
+    for character in filter(steers, characters):
+        assert visible(character).startswith("\\"), hex(ord(character))
+    harmless = "".join(character for character in characters if not steers(character))
+    assert visible(harmless) == harmless
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("\x00\x07\x08\x7f", r"\x00\x07\x08\x7f"),
+        ("\x9b31m", r"\x9b31m"),
+        ("a\rb", r"a\rb"),
+        ("abc\u202edef", r"abc\u202edef"),
+        ("a\u2028b", r"a\u2028b"),
+        ("\udcff.txt", r"\udcff.txt"),
+    ],
+)
+def test_it_is_shown_as(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@given(ANY_TEXT)
+def test_a_message_stays_on_its_line(text: str) -> None:
+    line = visible_line(text)
+    assert len(line.splitlines()) <= 1
+    assert not any(steers(character) or character in "\n\t" for character in line)
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_a_stream_may_come_in_any_pieces(first: str, second: str) -> None:
+    assert visible(first + second) == visible(first) + visible(second)
+
+
+@given(ANY_TEXT)
+def test_json_made_safe_means_the_same(text: str) -> None:
+    written = visible_json(json.dumps({"text": text}, ensure_ascii=False))
+    assert json.loads(written) == {"text": text}
+    assert not any(steers(character) for character in written)
+    written.encode("utf-8")
+
+
+@given(ANY_TEXT)
+def test_what_utf_8_cannot_hold_is_replaced_and_nothing_else(text: str) -> None:
+    encoded = encodable(text)
+    encoded.encode("utf-8")
+    replaced = [now for now, before in zip(encoded, text, strict=True) if now != before]
+    assert replaced == ["\ufffd" for character in text if unicodedata.category(character) == "Cs"]
