@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from charrnn.runs import fit as fit
     from charrnn.runs import resume as resume
     from charrnn.runs import train as train
-    from charrnn.settings.training import SampleConfig as SampleConfig
+    from charrnn.settings.drawing import SampleConfig as SampleConfig
     from charrnn.settings.training import TrainConfig as TrainConfig
     from charrnn.training.loop import Checkup as Checkup
     from charrnn.training.loop import Done as Done
@@ -44,7 +44,8 @@ if "numpy" not in sys.modules:  # its matrix library reads these once: see syste
         os.environ.setdefault(name, "1")
 
 _NAMES = {
-    "settings.training": "SampleConfig TrainConfig",
+    "settings.drawing": "SampleConfig",
+    "settings.training": "TrainConfig",
     "errors": "CharrnnError",
     "prediction.filling": "Filled Filling",
     "prediction.scoring": "Score",

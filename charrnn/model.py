@@ -37,7 +37,9 @@ from charrnn.prediction.filling import FillConfig, Filled, fill
 from charrnn.prediction.predictor import Predictor, Use
 from charrnn.prediction.sampling import Conditions, Sampler, choose, folded, limit_length
 from charrnn.prediction.scoring import Score, groups_of, score_per_text, score_texts, total_score
-from charrnn.settings.training import Fitted, OneOf, SampleConfig, Text, Whole, check
+from charrnn.settings.drawing import SampleConfig
+from charrnn.settings.training import Fitted
+from charrnn.settings.values import OneOf, Text, Whole, check
 from charrnn.text.corpus import Texts, check_texts, files_in
 from charrnn.text.counts import Ngrams
 from charrnn.text.vocabulary import END, Vocabulary

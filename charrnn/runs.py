@@ -38,7 +38,8 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.plots import show_progress
 from charrnn.prediction.predictor import Predictor, Use, fit_mixture
 from charrnn.prediction.scoring import oddest, score_ids
-from charrnn.settings.training import AUTOMATIC, LIMITS, CorpusConfig, Fitted, TrainConfig
+from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings.training import AUTOMATIC, LIMITS, Fitted, TrainConfig
 from charrnn.system.cores import cores_for
 from charrnn.system.packaged import path_of
 from charrnn.system.signals import delayed

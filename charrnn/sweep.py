@@ -28,7 +28,8 @@ from charrnn.files.model_file import locked, save
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import begin, configure, fit_and_score
-from charrnn.settings.training import CorpusConfig, option_of
+from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings.values import option_of
 from charrnn.spread.workers import Executor
 from charrnn.text.corpus import Corpus
 from charrnn.text.counts import Baseline

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import charrnn
-from charrnn.settings.training import Reading
+from charrnn.settings.corpus import Reading
 from charrnn.system.cores import ONE_THREAD
 from charrnn.system.packaged import MODELS, path_of
 from charrnn.text.reading import text_of

@@ -11,7 +11,7 @@ from typing import Any
 
 import charrnn
 from charrnn.cli.app import COMMANDS, Option, options_of
-from charrnn.settings.training import Flag, OneOf, settings_of
+from charrnn.settings.values import Flag, OneOf, settings_of
 from tests.pages import GUIDE
 
 BEGIN, END = "<!-- from the code -->\n", "<!-- end of what is from the code -->\n"

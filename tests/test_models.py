@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import charrnn
-from charrnn.system import signals as system
+from charrnn.system import packaged
 from charrnn.system.packaged import MODELS, model_at
 from tests import make_models
 from tests.child import HOME
@@ -106,7 +106,7 @@ def test_no_model_of_the_package_is_written_over(
     copy = program / "home/models/reber.npz"
     copy.parent.mkdir(parents=True)
     copy.write_bytes(Path(model_at("reber")).read_bytes())
-    monkeypatch.setattr(system, "HOMES", [program / "home"])
+    monkeypatch.setattr(packaged, "HOMES", [program / "home"])
     link = program / name
     link.symlink_to(copy)
     what = f"FILE would overwrite {link.name}"

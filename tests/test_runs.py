@@ -24,7 +24,7 @@ from charrnn.network.readout import HEADS
 from charrnn.prediction.predictor import EVEN
 from charrnn.prediction.sampling import SampleConfig, Sampler
 from charrnn.runs import characters_per_second
-from charrnn.settings.training import CorpusConfig
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.text.corpus import corpus_of, read_files
 from charrnn.training.automatic_settings import fit_settings
 from charrnn.training.loop import Step

@@ -11,7 +11,7 @@ import pytest
 from charrnn.errors import ResumeError, SaveError
 from charrnn.files import model_file
 from charrnn.files.model_contents import record_of
-from charrnn.settings.training import CorpusConfig
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.spread.workers import open_executor
 from charrnn.sweep import (
     Material,

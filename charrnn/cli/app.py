@@ -34,23 +34,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from charrnn.cli.console import Console, print_examples, show_version
 from charrnn.errors import USAGE, SettingError
-from charrnn.settings.training import (
-    CORPUS,
-    DRAWING,
-    LEARNING,
-    CorpusConfig,
-    Flag,
-    OneOf,
-    Reading,
-    Setting,
-    Text,
-    TrainConfig,
-    Values,
-    ensure,
-    of_corpus,
-    setting,
-    settings_of,
-)
+from charrnn.settings.corpus import CORPUS, CorpusConfig, Reading, of_corpus
+from charrnn.settings.drawing import DRAWING
+from charrnn.settings.training import LEARNING, TrainConfig
+from charrnn.settings.values import Flag, OneOf, Setting, Text, Values, ensure, setting, settings_of
 from charrnn.system.cores import ONE_THREAD
 from charrnn.system.packaged import CORPORA, MODELS
 from charrnn.system.visible import either, visible

@@ -27,7 +27,8 @@ from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, File, flag
 from charrnn.cli.console import Console, check_output, count
 from charrnn.errors import CorpusError
-from charrnn.settings.training import CorpusConfig, setting
+from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings.values import setting
 from charrnn.system.visible import encodable
 
 if TYPE_CHECKING:

@@ -41,7 +41,8 @@ from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, flag, nested, only_one
 from charrnn.cli.console import BOLD, CYAN, Console, Output, count, has_text, json_line
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
-from charrnn.settings.training import COUNT, CorpusConfig, Reading, Values, ensure, setting
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.values import COUNT, Values, ensure, setting
 from charrnn.system.cores import cores_for
 from charrnn.system.packaged import CORPORA
 from charrnn.system.visible import Visible, visible, visible_line

@@ -31,7 +31,7 @@ from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, File, flag, nested
 from charrnn.cli.console import Console, check_output
 from charrnn.export.write import FILE, SUFFIXES, ExportOptions, export_to
-from charrnn.settings.training import setting
+from charrnn.settings.values import setting
 from charrnn.system.visible import visible_line
 
 NEXT_STEP = {

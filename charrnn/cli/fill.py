@@ -27,7 +27,9 @@ from charrnn.cli.app import CommandOptions, nested
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.sample import as_read
 from charrnn.errors import CorpusError
-from charrnn.settings.training import FillConfig, Reading, Text, setting
+from charrnn.settings.corpus import Reading
+from charrnn.settings.drawing import FillConfig
+from charrnn.settings.values import Text, setting
 from charrnn.system.visible import Visible, visible_line
 
 LEAST = 1e-6  # of the probability: less is not worth a note

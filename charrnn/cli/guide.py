@@ -22,7 +22,7 @@ from importlib.resources import files
 
 from charrnn.cli.app import CommandOptions, flag
 from charrnn.cli.console import Console
-from charrnn.settings.training import OneOf, setting
+from charrnn.settings.values import OneOf, setting
 from charrnn.system.visible import Visible
 
 

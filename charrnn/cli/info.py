@@ -27,7 +27,7 @@ from charrnn.cli import app
 from charrnn.cli.app import OUTPUT, CommandOptions, File, flag
 from charrnn.cli.console import Console, Output, count, entries, option_for, save
 from charrnn.errors import CorpusError, in_words
-from charrnn.settings.training import setting
+from charrnn.settings.values import setting
 from charrnn.system.packaged import model_at
 from charrnn.system.visible import Visible, visible_line
 

@@ -25,7 +25,7 @@ from charrnn.cli import app
 from charrnn.cli.app import CommandOptions, sources_option
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.embed import texts_to_read
-from charrnn.settings.training import COUNT, setting
+from charrnn.settings.values import COUNT, setting
 from charrnn.system.visible import Visible
 
 LABELS = 22  # columns of the row labels

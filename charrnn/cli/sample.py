@@ -39,7 +39,8 @@ from charrnn.cli import app
 from charrnn.cli.app import MODEL, CommandOptions, Source, flag, nested, only_one
 from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError, CorpusError
-from charrnn.settings.training import COUNT, TEMPERATURE, SampleConfig, Text, Whole, setting
+from charrnn.settings.drawing import SampleConfig
+from charrnn.settings.values import COUNT, TEMPERATURE, Text, Whole, setting
 from charrnn.system.cores import cores_for
 from charrnn.system.packaged import path_of
 

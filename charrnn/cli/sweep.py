@@ -28,16 +28,8 @@ from charrnn.cli import app
 from charrnn.cli.app import CorpusOptions, File, flag, nested, not_one_of, only_one
 from charrnn.cli.console import BOLD, CYAN, TIME_LEFT, Console, clock
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.settings.training import (
-    SEED,
-    Flag,
-    Text,
-    TrainConfig,
-    Values,
-    ensure,
-    setting,
-    settings_of,
-)
+from charrnn.settings.training import TrainConfig
+from charrnn.settings.values import SEED, Flag, Text, Values, ensure, setting, settings_of
 from charrnn.system.cores import cores_for
 from charrnn.system.visible import Visible, did_you_mean, visible_line
 

@@ -43,7 +43,8 @@ from charrnn.cli.console import (
     option_for,
 )
 from charrnn.errors import SettingError, in_words
-from charrnn.settings.training import AUTOMATIC, Fitted, Whole, setting
+from charrnn.settings.training import AUTOMATIC, Fitted
+from charrnn.settings.values import Whole, setting
 from charrnn.system.cores import available
 from charrnn.system.packaged import CORPORA
 from charrnn.system.signals import watched

@@ -36,7 +36,7 @@ from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, 
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
 from charrnn.errors import SettingError
-from charrnn.settings.training import COUNT, Text, setting
+from charrnn.settings.values import COUNT, Text, setting
 from charrnn.system.visible import Visible, encodable, visible_line
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from charrnn.errors import CharrnnError, SaveError, SettingError
-from charrnn.settings.training import Checked, Flag, Text, setting
+from charrnn.settings.values import Checked, Flag, Text, setting
 
 if TYPE_CHECKING:
     from charrnn.files.model_contents import Trained

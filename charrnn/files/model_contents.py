@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.prediction.predictor import EVEN
-from charrnn.settings.training import CorpusConfig, Ending, Fitted, Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.training import Ending, Fitted
 from charrnn.system.packaged import path_of
 from charrnn.text.corpus import Corpus
 from charrnn.text.vocabulary import Ids, Vocabulary

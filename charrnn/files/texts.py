@@ -17,7 +17,7 @@ import numpy as np
 
 from charrnn.errors import CorpusError
 from charrnn.files.model_contents import CorpusRecord, Trained
-from charrnn.settings.training import Kind, Normalization
+from charrnn.settings.corpus import Kind, Normalization
 from charrnn.system.packaged import path_of
 from charrnn.text.corpus import Corpus, read_files
 from charrnn.text.reading import (

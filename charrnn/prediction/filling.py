@@ -24,7 +24,7 @@ from charrnn.errors import SettingError
 from charrnn.network.arrays import Array64
 from charrnn.network.step import State
 from charrnn.prediction.predictor import Predictor
-from charrnn.settings.training import FillConfig as FillConfig
+from charrnn.settings.drawing import FillConfig as FillConfig
 from charrnn.system.visible import encodable
 from charrnn.text.vocabulary import END, UNKNOWN, Vocabulary
 

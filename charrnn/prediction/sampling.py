@@ -31,7 +31,7 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import State
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import add_novelty
-from charrnn.settings.training import SampleConfig as SampleConfig
+from charrnn.settings.drawing import SampleConfig as SampleConfig
 from charrnn.system.visible import encodable
 from charrnn.text.vocabulary import END, UNKNOWN
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.training import CorpusConfig, Kind
+from charrnn.settings.corpus import CorpusConfig, Kind
 from charrnn.text.counts import estimated_loss
 from charrnn.text.reading import (
     COLUMN_SEPARATORS,

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import CorpusError
-from charrnn.settings.training import Kind, Reading
+from charrnn.settings.corpus import Kind, Reading
 from charrnn.system.packaged import CORPORA, path_of
 from charrnn.system.visible import did_you_mean
 from charrnn.text.tidy import Tidied, clean, clean_lines

@@ -13,7 +13,8 @@ from charrnn.errors import CharrnnError, CorpusError, ResumeError, SettingError,
 from charrnn.network.cells import CELLS
 from charrnn.network.parameters import LanguageModel, architecture_of
 from charrnn.network.readout import LARGEST_BLOCK
-from charrnn.settings.training import AUTOMATIC, LARGEST, Fitted, TrainConfig
+from charrnn.settings.training import AUTOMATIC, Fitted, TrainConfig
+from charrnn.settings.values import LARGEST
 from charrnn.text.corpus import Corpus
 from charrnn.text.counts import COUNTED
 from charrnn.training.batches import Epoch

@@ -6,7 +6,8 @@ from itertools import islice
 from pathlib import Path
 
 from charrnn.network.parameters import LanguageModel
-from charrnn.settings.training import CorpusConfig, TrainConfig
+from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings.training import TrainConfig
 from charrnn.system.packaged import path_of
 from charrnn.text.corpus import Corpus, Examples, corpus_of
 from charrnn.training.automatic_settings import fit_settings

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from charrnn.settings.training import Reading
+from charrnn.settings.corpus import Reading
 from tests.child import Result
 from tests.networks import END, babbler, independent, markov, saved, speller
 from tests.program import Program

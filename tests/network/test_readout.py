@@ -14,7 +14,7 @@ from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.readout import PARTS, Lengths
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import score_ids
-from charrnn.settings.training import Reading
+from charrnn.settings.corpus import Reading
 from charrnn.system.packaged import path_of
 from charrnn.text.reading import text_of
 from charrnn.text.vocabulary import END

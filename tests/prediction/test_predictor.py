@@ -12,7 +12,7 @@ from charrnn.network.parameters import Architecture, LanguageModel, initial
 from charrnn.prediction.predictor import EVEN, Predictor, Use, combine, fit_mixture, softmax
 from charrnn.prediction.sampling import Sampler
 from charrnn.prediction.scoring import join, score_ids, score_texts
-from charrnn.settings.training import SampleConfig
+from charrnn.settings.drawing import SampleConfig
 from charrnn.text.counts import Ngrams
 from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
 from tests.networks import vocabulary_of

@@ -25,7 +25,7 @@ from charrnn.prediction.sampling import (
     uniform,
 )
 from charrnn.prediction.scoring import score_texts
-from charrnn.settings.training import SampleConfig
+from charrnn.settings.drawing import SampleConfig
 from tests.networks import (
     END,
     UNKNOWN,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.training import CorpusConfig, Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.system.packaged import path_of
 from charrnn.text.corpus import (
     Corpus,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from charrnn.errors import CorpusError
-from charrnn.settings.training import Kind, Reading
+from charrnn.settings.corpus import Kind, Reading
 from charrnn.text.reading import (
     choose_cut,
     cut,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from charrnn.errors import SettingError
-from charrnn.settings.training import CorpusConfig, Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.text.corpus import find_warnings, read_files
 from charrnn.text.tidy import Tidied, clean, untidy
 from tests.program import Program

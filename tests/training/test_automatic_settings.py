@@ -11,7 +11,8 @@ import pytest
 
 import charrnn
 from charrnn.network.cells import CELLS
-from charrnn.settings.training import CorpusConfig, Fitted, TrainConfig
+from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.text.corpus import Corpus, Examples, corpus_of
 from charrnn.text.vocabulary import END
 from charrnn.training.automatic_settings import (

@@ -11,7 +11,8 @@ import charrnn
 from charrnn.network.parameters import Architecture, Parameters, initial
 from charrnn.network.step import Network
 from charrnn.network.through_time import Window
-from charrnn.settings.training import CorpusConfig, Fitted, TrainConfig
+from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.text.corpus import Examples, corpus_of
 from charrnn.text.vocabulary import END, UNKNOWN
 from charrnn.training.automatic_settings import fit_settings

@@ -23,20 +23,10 @@ from charrnn.cli.app import CommandOptions, File, nested
 from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.files import model_file
-from charrnn.settings.training import (
-    NETWORK,
-    CorpusConfig,
-    Fitted,
-    OneOf,
-    Reading,
-    Real,
-    SampleConfig,
-    TrainConfig,
-    Values,
-    Whole,
-    setting,
-    settings_of,
-)
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.drawing import SampleConfig
+from charrnn.settings.training import NETWORK, Fitted, TrainConfig
+from charrnn.settings.values import OneOf, Real, Values, Whole, setting, settings_of
 from tests.program import Program
 
 CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading)

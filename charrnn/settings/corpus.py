@@ -1,0 +1,80 @@
+"""Settings of a corpus: how bytes become text, and texts examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal
+
+from charrnn.errors import SettingError
+from charrnn.settings.values import Checked, Flag, OneOf, Real, Text, setting
+
+Kind = Literal["auto", "lines", "paragraphs", "files"]
+Normalization = Literal["none", "NFC", "NFKC"]
+Errors = Literal["strict", "replace"]
+
+CORPUS = "Corpus"
+
+
+of_corpus = partial(setting, panel=CORPUS)
+
+
+@dataclass(frozen=True)
+class Reading(Checked):
+    """How bytes become text."""
+
+    encoding: str = of_corpus(
+        Text("NAME"), "Decode the text by this encoding, such as latin-1 or utf-16.", "utf-8"
+    )
+    normalize: Normalization = of_corpus(
+        OneOf(Normalization), "Normalise Unicode; NFC gives an accented letter one form.", "none"
+    )
+    errors: Errors = of_corpus(OneOf(Errors), "Refuse or replace undecodable bytes.", "strict")
+    column: str | None = of_corpus(
+        Text("NAME|N"),
+        "Read this column of a CSV or TSV table, whose rows are the examples: its NAME in the first"
+        " row, or its number N if no row has names.",
+        default_in_words="whole lines",
+    )
+    tidy: bool = of_corpus(
+        Flag(),
+        "Clean the lines of a list: bullets, numbers, quotes and commas go, and comments, a heading"
+        " and repeats are dropped.",
+        False,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            b"    ".decode(self.encoding, "replace")  # refuses hex, rot13 and idna
+        except (LookupError, ValueError):
+            what = f"{self.encoding!r} is not an encoding"
+            raise SettingError(what, "Try utf-8, utf-16, latin-1 or cp1252.") from None
+        if self.column is not None and self.column.isdecimal() and not int(self.column):
+            raise SettingError("column cannot be 0", "The first column is 1.", "column")
+
+
+@dataclass(frozen=True)
+class CorpusConfig(Checked):
+    """How a corpus is cut into examples, and how many of them are held out."""
+
+    examples: Kind = of_corpus(
+        OneOf(Kind),
+        "Treat each line, paragraph or file as one example. auto takes paragraphs if the text has"
+        " many short ones, else lines.",
+        "auto",
+    )
+    holdout: float = of_corpus(  # of the examples, or of the characters of a single one
+        Real(0, 1, without=1), "Hold out this fraction of the corpus, to measure the loss.", 0.1
+    )
+    reading: Reading = field(default_factory=Reading)
+    known: str = ""  # characters of the vocabulary that need not be in the corpus
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.examples not in ("auto", "lines") and self.reading.tidy:
+            what = f"tidy is for lines, and examples are {self.examples}"
+            raise SettingError(what, "Leave out [examples] or [tidy].", "tidy")
+        if self.examples not in ("auto", "lines") and self.reading.column is not None:
+            what = f"column excludes examples {self.examples}"
+            raise SettingError(what, "With [column], each row is an example.", "column")

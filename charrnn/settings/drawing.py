@@ -1,0 +1,63 @@
+"""Settings of drawing texts and of filling gaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from charrnn.settings.values import (
+    MANY,
+    NEW_EACH_TIME,
+    SEED,
+    TEMPERATURE,
+    Checked,
+    Real,
+    Whole,
+    setting,
+)
+
+DRAWING, FILLING = "Drawing", "Filling"
+drawing, filling = (partial(setting, panel=panel) for panel in (DRAWING, FILLING))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleConfig(Checked):
+    """How texts are drawn."""
+
+    temperature: float = drawing(
+        TEMPERATURE,
+        "Draw with this temperature: below 1 for likelier characters, above 1 for more variety; 0"
+        " always takes the likeliest character.",
+        1.0,
+        names=("-t", "--temp"),
+    )
+    top_k: int | None = drawing(
+        MANY, "Draw only among the K likeliest characters.", default_in_words="all"
+    )
+    top_p: float | None = drawing(
+        Real(0, 1, without=0),
+        "Draw only among the likeliest characters that have this probability together.",
+        default_in_words="all",
+    )
+    max_characters: int = drawing(
+        MANY,
+        "Cut a sample off after this many characters, the prime not counted.",
+        2000,
+        names=("--max-chars",),
+    )
+    seed: int | None = drawing(
+        SEED,
+        "Set the seed of random numbers. Sample k of a seed is always the same.",
+        default_in_words=NEW_EACH_TIME,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FillConfig(Checked):
+    """How the missing characters of a text are filled in."""
+
+    count: int = filling(
+        Whole(1, 1 << 12), "Show this many fillings of each text.", 5, names=("-n", "--count")
+    )
+    max_gap: int = filling(Whole(0, 1 << 10), "Fill at most this many characters into a gap.", 8)
+    beam: int = filling(Whole(1, 1 << 20), "Try at most this many beginnings of each length.", 4096)
