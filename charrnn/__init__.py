@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from charrnn.plots import plot as plot
     from charrnn.prediction.filling import Filled as Filled
     from charrnn.prediction.filling import Filling as Filling
-    from charrnn.prediction.scoring import Score as Score
+    from charrnn.prediction.losses import Score as Score
     from charrnn.runs import Run as Run
     from charrnn.runs import fit as fit
     from charrnn.runs import resume as resume

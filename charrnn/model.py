@@ -31,12 +31,15 @@ from charrnn.files.texts import texts_like, training_texts
 from charrnn.network.arrays import Array64, Integers
 from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network
-from charrnn.plots import heat_map, plot
+from charrnn.notebook import heat_map
+from charrnn.plots import plot
+from charrnn.prediction.conditions import Conditions, choose, folded, limit_length
 from charrnn.prediction.embed import Vectors, embed
 from charrnn.prediction.filling import FillConfig, Filled, fill
+from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor, Use
-from charrnn.prediction.sampling import Conditions, Sampler, choose, folded, limit_length
-from charrnn.prediction.scoring import Score, groups_of, score_per_text, score_texts, total_score
+from charrnn.prediction.sampling import Sampler
+from charrnn.prediction.scoring import groups_of, score_per_text, score_texts, total_score
 from charrnn.settings.drawing import SampleConfig
 from charrnn.settings.training import Fitted
 from charrnn.settings.values import OneOf, Text, Whole, check

@@ -35,9 +35,10 @@ from charrnn.files.model_file import save as save_run
 from charrnn.model import Model
 from charrnn.network.arrays import Array64
 from charrnn.network.parameters import LanguageModel
-from charrnn.plots import show_progress
+from charrnn.notebook import show_progress
+from charrnn.prediction.losses import oddest
 from charrnn.prediction.predictor import Predictor, Use, fit_mixture
-from charrnn.prediction.scoring import oddest, score_ids
+from charrnn.prediction.scoring import score_ids
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import AUTOMATIC, LIMITS, Fitted, TrainConfig
 from charrnn.system.cores import cores_for
@@ -53,15 +54,9 @@ from charrnn.training.automatic_settings import (
     sizes_of,
     take_sizes,
 )
-from charrnn.training.loop import (
-    SCORED_AT_ONCE,
-    Done,
-    Event,
-    Step,
-    check_patience,
-    start,
-)
+from charrnn.training.loop import SCORED_AT_ONCE, Done, Event, Step
 from charrnn.training.loop import train as train_steps
+from charrnn.training.state import check_patience, start
 
 LEAVE_OUT = "Leave it out to resume, or train into another file with [path]."
 SAVE_INTERVAL = 2.0  # seconds between two saves, at least

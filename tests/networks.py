@@ -13,11 +13,12 @@ from numpy.typing import DTypeLike
 from charrnn.model import Model
 from charrnn.network.arrays import Array, Array64, Integers
 from charrnn.network.cells import CELLS
+from charrnn.network.heads import HEADS, Lengths
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
-from charrnn.network.readout import HEADS, Lengths
 from charrnn.network.through_time import Masks, State, Unfolded, Window, lengths_in
+from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor
-from charrnn.prediction.scoring import Score, score_ids, score_texts, total_score
+from charrnn.prediction.scoring import score_ids, score_texts, total_score
 from charrnn.runs import train
 from charrnn.settings.training import TrainConfig
 from charrnn.text.vocabulary import END as END_ID

@@ -17,7 +17,7 @@ HOUSE = Path(charrnn.__file__).parent
 # A room is a folder, or a file beside them. It imports only rooms that stand above it.
 ROOMS = """
     errors system settings text network prediction training files export spread
-    plots model runs sweep cli __init__ __main__
+    plots notebook model runs sweep cli __init__ __main__
 """
 LEVEL = {name: level for level, name in enumerate(ROOMS.split())}
 TERMINAL = {"typer", "click", "rich", "tqdm"}
@@ -81,7 +81,7 @@ def test_a_room_imports_those_above_it() -> None:
 def test_the_terminal_dask_and_the_network_are_kept_apart() -> None:
     for name in modules():
         if room(name) != "cli":  # a notebook has progress bars of tqdm, too
-            assert packages(name) & TERMINAL <= ({"tqdm"} if room(name) == "plots" else set())
+            assert packages(name) & TERMINAL <= ({"tqdm"} if room(name) == "notebook" else set())
         if name != "charrnn.spread.cluster":
             assert not packages(name) & DASK, name
         if room(name) == "network":

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.model import Model, Surprisal
-from charrnn.plots import LONGEST, figure, heat_map
+from charrnn.notebook import LONGEST, heat_map
+from charrnn.plots import figure
 from tests.browser import Reading
 from tests.program import NAMES, Program
 

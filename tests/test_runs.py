@@ -20,7 +20,7 @@ import charrnn
 from charrnn.errors import SettingError
 from charrnn.files.texts import rebuild_corpus
 from charrnn.network.cells import CELLS
-from charrnn.network.readout import HEADS
+from charrnn.network.heads import HEADS
 from charrnn.prediction.predictor import EVEN
 from charrnn.prediction.sampling import SampleConfig, Sampler
 from charrnn.runs import characters_per_second

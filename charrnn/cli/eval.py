@@ -52,8 +52,9 @@ if TYPE_CHECKING:
 
     from charrnn.files.texts import Example
     from charrnn.model import Model
+    from charrnn.prediction.losses import Score
     from charrnn.prediction.predictor import Use
-    from charrnn.prediction.scoring import Group, Score, ScoredTexts
+    from charrnn.prediction.scoring import Group, ScoredTexts
     from charrnn.text.corpus import Corpus
 
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
@@ -108,8 +109,9 @@ def run(options: Options, console: Console) -> None:
     check(options)
     from charrnn.files.texts import rebuild_corpus
     from charrnn.model import load
+    from charrnn.prediction.losses import Score, in_bits
     from charrnn.prediction.predictor import combine
-    from charrnn.prediction.scoring import Score, in_bits, join, score_group, total_score
+    from charrnn.prediction.scoring import join, score_group, total_score
     from charrnn.spread.workers import open_executor
 
     began = time.monotonic()
@@ -278,7 +280,7 @@ class Rows:
         }
 
     def _line(self, example: Example, score: Score, scored: ScoredTexts, i: int) -> Visible:
-        from charrnn.prediction.scoring import in_bits
+        from charrnn.prediction.losses import in_bits
 
         width, x_oddest = self.place_width, self._x_oddest(score)
         place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
@@ -339,14 +341,8 @@ def records_of(
     whole: dict[str, ScoredTexts], corpus: Corpus | None, options: Options
 ) -> list[dict[str, Any]]:
     """Return the figures of each predictor, and how it differs from the first model."""
-    from charrnn.prediction.scoring import (
-        Mean,
-        difference_from,
-        difference_of,
-        json_of,
-        tally,
-        total_score,
-    )
+    from charrnn.prediction.losses import Mean, difference_from, difference_of, json_of, tally
+    from charrnn.prediction.scoring import total_score
     from charrnn.text.counts import baselines
 
     reference = whole[str(options.models[0])]
@@ -375,7 +371,7 @@ def records_of(
 
 def show_records(records: list[dict[str, Any]], options: Options, console: Console) -> None:
     """Show the bits per character of each model, or of one model and its parts; or JSON."""
-    from charrnn.prediction.scoring import BITS, Difference
+    from charrnn.prediction.losses import BITS, Difference
 
     if options.as_json:
         for record in records:

@@ -96,7 +96,7 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
 
 def training(model: Model) -> Iterator[Row]:
     """Yield rows about the settings, the losses, and whether the training can be resumed."""
-    from charrnn.prediction.scoring import Mean, in_bits
+    from charrnn.prediction.losses import Mean, in_bits
     from charrnn.training.automatic_settings import settings_to_show
 
     trained, counters, baselines = model.trained, model.trained.counters, model.corpus.baselines

@@ -18,14 +18,15 @@ from rich.cells import cell_len, set_cell_size
 from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, TIME_LEFT, Console
 from charrnn.files.model_contents import Checkpoint
 from charrnn.network.parameters import LanguageModel
+from charrnn.prediction.losses import Difference, Mean, Score, difference_from, json_of, tally
 from charrnn.prediction.sampling import SampleConfig, Sampler
-from charrnn.prediction.scoring import Difference, Mean, Score, difference_from, json_of, tally
 from charrnn.runs import fit_and_score
 from charrnn.settings.training import Ending
 from charrnn.system.visible import Visible, visible_line
 from charrnn.text.corpus import Corpus, Warned
 from charrnn.text.counts import Baseline
-from charrnn.training.loop import Checkup, Event, Step, share_done
+from charrnn.training.loop import Checkup, Event, Step
+from charrnn.training.state import share_done
 
 ROWS = 10  # in a run, and one more for its end
 LONGEST = 60  # columns of a sample: a Chinese character takes two

@@ -46,7 +46,8 @@ from charrnn.system.packaged import path_of
 
 if TYPE_CHECKING:
     from charrnn.model import Model
-    from charrnn.prediction.sampling import Conditions, Sample, Sampler
+    from charrnn.prediction.conditions import Conditions
+    from charrnn.prediction.sampling import Sample, Sampler
 
 USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
 MANY = 20_000  # samples for which processes are worth their start
@@ -106,8 +107,9 @@ class Options(CommandOptions):
 
 def run(options: Options, console: Console) -> None:
     """Draw samples and write them. Raise CharrnnError if too few are as they should be."""
+    from charrnn.prediction.conditions import Conditions, choose, limit_length
     from charrnn.prediction.predictor import combine
-    from charrnn.prediction.sampling import Conditions, Sampler, choose, limit_length
+    from charrnn.prediction.sampling import Sampler
     from charrnn.spread.workers import open_executor
 
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
@@ -191,7 +193,7 @@ def note_figures(
 def known_texts(models: Sequence[Model], options: Options, console: Console) -> set[str]:
     """Return the texts that samples may not be, folded."""
     from charrnn.files.texts import texts_like, training_texts
-    from charrnn.prediction.sampling import folded
+    from charrnn.prediction.conditions import folded
 
     known: set[str] = set()
     if options.novel or options.best:

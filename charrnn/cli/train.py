@@ -53,7 +53,7 @@ from charrnn.system.visible import Visible
 if TYPE_CHECKING:
     from charrnn.cli.progress import Training
     from charrnn.files.model_contents import Checkpoint
-    from charrnn.prediction.scoring import Difference
+    from charrnn.prediction.losses import Difference
     from charrnn.text.corpus import Corpus, Warned
 
 WARNING_TEXTS = {  # why a list may be messy, or its loss misleading
@@ -209,7 +209,7 @@ def examine(
     """
     from charrnn.runs import characters_per_second
     from charrnn.text.corpus import find_warnings
-    from charrnn.training.automatic_settings import check_memory, memory_bytes
+    from charrnn.training.plan import check_memory, memory_bytes
 
     warned = find_warnings(corpus)
     say(corpus_entries(corpus, warned, old_sources, options), options, console)
@@ -277,7 +277,8 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
     from rich.filesize import decimal
     from tqdm.std import tqdm
 
-    from charrnn.training.automatic_settings import plan, settings_to_show
+    from charrnn.training.automatic_settings import settings_to_show
+    from charrnn.training.plan import plan
 
     show_plan(training, options, console)
     checkpoint, c, seconds = training.checkpoint, training.checkpoint.config, training.seconds_left
@@ -316,7 +317,7 @@ def show_summary(training: Training, options: Options, console: Console) -> None
 
 def summary(training: Training) -> list[str]:
     """Return a line about the held-out loss, and one about counting, if these are known."""
-    from charrnn.prediction.scoring import in_bits
+    from charrnn.prediction.losses import in_bits
 
     state, loss = training.checkpoint.state, training.loss
     if loss is None or state.best is None:

@@ -20,7 +20,7 @@ from typing import Final
 
 from charrnn.files.model_contents import Trained
 from charrnn.network.parameters import Parameters
-from charrnn.prediction.scoring import BITS, in_bits
+from charrnn.prediction.losses import BITS, in_bits
 from charrnn.prediction.unfold import Unfolding
 from charrnn.system.visible import STEERING, visible
 

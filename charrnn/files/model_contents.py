@@ -17,7 +17,7 @@ from charrnn.settings.training import Ending, Fitted
 from charrnn.system.packaged import path_of
 from charrnn.text.corpus import Corpus
 from charrnn.text.vocabulary import Ids, Vocabulary
-from charrnn.training.loop import Counters, TrainState, ending_at
+from charrnn.training.state import Counters, TrainState, ending_at
 
 Row = dict[str, float]
 USES: Final = ("network", "counts", "both")  # of a model, each with its oddest held-out example

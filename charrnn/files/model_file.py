@@ -43,7 +43,8 @@ from charrnn.settings.training import Fitted
 from charrnn.system.packaged import MODELS, model_at
 from charrnn.system.visible import did_you_mean, either
 from charrnn.text.vocabulary import Vocabulary
-from charrnn.training.loop import MOMENTS, Best, TrainState
+from charrnn.training.optimizer import MOMENTS
+from charrnn.training.state import Best, TrainState
 
 try:
     import fcntl

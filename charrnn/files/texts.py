@@ -20,16 +20,9 @@ from charrnn.files.model_contents import CorpusRecord, Trained
 from charrnn.settings.corpus import Kind, Normalization
 from charrnn.system.packaged import path_of
 from charrnn.text.corpus import Corpus, read_files
-from charrnn.text.reading import (
-    choose_cut,
-    column_of,
-    cut,
-    line_numbers,
-    lines_of_input,
-    name_of,
-    text_of,
-    texts_of,
-)
+from charrnn.text.examples import choose_cut, cut, line_numbers, texts_of
+from charrnn.text.reading import lines_of_input, name_of, text_of
+from charrnn.text.tables import column_of
 from charrnn.text.tidy import Tidied, clean_lines
 from charrnn.text.vocabulary import END, Vocabulary
 

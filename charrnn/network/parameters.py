@@ -38,7 +38,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network.arrays import Array, Integers
 from charrnn.network.cells import CELLS, Cell, Forced
-from charrnn.network.readout import HEADS, Head
+from charrnn.network.heads import HEADS, Head
 from charrnn.settings.training import Fitted
 from charrnn.text.vocabulary import END, UNKNOWN, Vocabulary
 

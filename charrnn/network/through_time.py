@@ -18,8 +18,8 @@ the gradient crosses from one example to another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,11 +29,10 @@ from numpy.typing import DTypeLike, NDArray
 from charrnn.network.arrays import Array, Integers
 from charrnn.network.cells import Cell
 from charrnn.network.parameters import Architecture, Parameters, seen
+from charrnn.network.products import Product, in_place
 from charrnn.network.readout import Readout
 from charrnn.text.vocabulary import END
 
-SMALL = 10**6  # multiply-adds up to which OpenBLAS does not copy
-WIDTHS = (64, 48, 32)  # of panels
 AT_HAND = 1 << 16  # numbers that fit in the cache of a core
 FEW = 1 << 22  # multiply-adds up to which sums by symbol are a product
 GATES_AT_HAND = 1 << 20  # numbers of the gates that are sorted together, if there are several
@@ -63,51 +62,6 @@ class Window:
     def count(self) -> int:
         """The number of losses."""
         return self.y.size - (0 if self.idle is None else int(self.idle.sum()))
-
-
-class Product:
-    """The product rows @ M for one matrix M (I, J) or one for each gate, in a buffer of its own.
-
-    The rows are (B, I) for all gates, or (G, B, I). BLAS copies both factors before it multiplies
-    them, unless they are small; for few lanes that costs up to a third of the product. So M is
-    split, once a window, into panels (J / w, I, w) that BLAS does not copy. For one lane, BLAS
-    copies nothing, and M serves as its own panel.
-    """
-
-    def __init__(
-        self, gates: tuple[int, ...], lanes: int, height: int, width: int, dtype: DTypeLike
-    ) -> None:
-        self._is_split = lanes > 1
-        fits = (w for w in WIDTHS if width % w == 0 and w * height * lanes <= SMALL)
-        w = next(fits, width) if self._is_split else width
-        self.panels = np.empty((*gates, width // w, height, w), dtype)
-        self._by_row = self.panels.swapaxes(-2, -3)  # (G, I, J / w, w): seen as the matrices
-        self.out: Array = np.zeros((*gates, lanes, width), dtype)
-        self._by_panel = self.out.reshape(*gates, lanes, -1, w).swapaxes(-2, -3)  # (G, J / w, B, w)
-        self._lanes = [self.out[..., lane, :] for lane in range(lanes)]
-
-    def hold(self, matrices: Array) -> None:
-        if self._is_split:
-            self._by_row[...] = matrices.reshape(self._by_row.shape)
-        else:
-            self.panels = matrices[..., None, :, :]
-
-    def __call__(self, rows: Array, without: Sequence[int] = ()) -> Array:
-        """Return rows @ M, with zeros in some lanes. ``rows`` of gates have an axis for panels."""
-        np.matmul(rows, self.panels, self._by_panel)
-        for lane in without:  # 0.3 microseconds each, where one index for all takes 1.5
-            self._lanes[lane].fill(0)
-        return self.out
-
-
-@contextmanager
-def in_place() -> Iterator[None]:
-    """Let NumPy work on small strided arrays without copying them first: a tenth of a step."""
-    size = np.setbufsize(16)
-    try:
-        yield
-    finally:
-        np.setbufsize(size)
 
 
 class Layer:

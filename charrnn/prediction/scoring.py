@@ -1,4 +1,4 @@
-"""The surprisal of each symbol of some texts (10.32, 10.33), its sums, and their differences.
+"""The surprisal of each symbol of some texts (10.32, 10.33).
 
     a short text    |-----------|                             a lane
     a long text     |-------------------|                     a lane
@@ -8,29 +8,21 @@ The stretches of a long text are read at once: the state after the warm-up is th
 but for some 1e-10, if the network forgets. ``reber`` remembers one symbol up to END, so a long text
 without an END scores differently. Lanes are sorted by length, so those that have ended come last.
 Texts are scored in groups that depend on the texts alone: a score is the same on any cores.
-
-The difference of two losses on the same text:
-
-    d = sum D / sum n        standard error = sqrt(m / (m - 1) * sum (D - d n)^2) / sum n
-
-D are the nats of one predictor less those of the other, and n the symbols, of each of m units. The
-units are examples; if these are few, the long ones are cut into blocks of symbols. A pair cancels
-the part of the surprisal that both predictors share.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network.arrays import Array64, Integers
+from charrnn.prediction.losses import Score, tally
 from charrnn.prediction.predictor import Predictor, Use
-from charrnn.text.counts import Baseline, scored_places
 from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Places = NDArray[np.int64]
@@ -264,109 +256,6 @@ def add_novelty(
         nats[unknown] = vocabulary.unseen_nats - np.logaddexp(-nats[unknown], log_novelty)
 
 
-# Sums
-
-
-BITS: Final = 1 / math.log(2)  # in a nat
-LARGEST_NATS: Final = 709.0  # whose perplexity is still a float
-LONGEST_UNIT: Final = 256  # symbols of a unit, where long examples are cut
-FEW_EXAMPLES: Final = 30  # with fewer, long ones are cut
-ENOUGH_EXAMPLES: Final = 20  # held out, from which the oddest is known
-CLEAR_ERRORS: Final = 2.0  # standard errors from which a difference is clear
-
-
-def in_bits(nats: float) -> str:
-    """Return a loss in bits as screens and pages show it."""
-    return f"{nats * BITS:.3f}"
-
-
-@dataclass(frozen=True)
-class Mean:
-    """Nats and the number of symbols that they are spread over; means are NaN for no symbols."""
-
-    nats: float = 0.0
-    count: int = 0
-
-    @property
-    def nats_per_character(self) -> float:
-        """The loss: the mean surprisal of a character or END, in nats."""
-        return self.nats / self.count if self.count else math.nan
-
-    @property
-    def bits_per_character(self) -> float:
-        """The loss in bits."""
-        return self.nats_per_character * BITS
-
-    @property
-    def perplexity(self) -> float:
-        """The number of equally likely symbols with the same surprisal."""
-        return math.exp(min(self.nats_per_character, LARGEST_NATS))
-
-    def per_character(self) -> dict[str, float]:
-        """Return the loss in both units."""
-        nats, bits = self.nats_per_character, self.bits_per_character
-        return {"nats_per_character": nats, "bits_per_character": bits}
-
-    def loss(self) -> dict[str, float]:
-        """Return the loss in all units."""
-        return self.per_character() | {"perplexity": self.perplexity}
-
-
-@dataclass(frozen=True, repr=False)
-class Score(Mean):
-    """The surprisal of a text. Scores can be added."""
-
-    ends: int = 0
-    unknown: int = 0  # characters that the model has never seen
-    nats_of_ends: float = 0.0
-    bytes: int = 0  # of the characters in UTF-8; 0 if only their ids are known
-
-    def __add__(self, other: Score) -> Score:
-        return Score(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
-
-    def __repr__(self) -> str:
-        ends = f"{self.ends:,} end{'' if self.ends == 1 else 's'}"
-        size = f"{self.characters:,} character{'' if self.characters == 1 else 's'} and {ends}"
-        mean = f"{self.nats_per_character:.4f} nats per character"
-        return f"<charrnn.Score: {mean}, {self.nats:.1f} nats for {size}>"
-
-    @property
-    def characters(self) -> int:
-        """Symbols without ENDs."""
-        return self.count - self.ends
-
-    @property
-    def without_end(self) -> Mean:
-        """The mean over the characters alone."""
-        return Mean(self.nats - self.nats_of_ends, self.characters)
-
-    @property
-    def bits_per_byte(self) -> float:
-        """Bits of the whole text for each UTF-8 byte of its characters."""
-        return self.nats * BITS / self.bytes if self.bytes else math.nan
-
-    def figures(self) -> dict[str, object]:
-        """Return all figures by name, as JSON has them."""
-        return {
-            "characters": self.characters,
-            "ends": self.ends,
-            "unknown": self.unknown,
-            "bytes": self.bytes,
-            "nats": self.nats,
-            **self.loss(),
-            "without_end": {"nats": self.without_end.nats, **self.without_end.loss()},
-            "bits_per_byte": self.bits_per_byte,
-        }
-
-
-def tally(ids: Ids, nats: NDArray[np.floating]) -> Score:
-    """Return the sums over symbols with these nats."""
-    is_end = ids == END
-    ends, unknown = int(np.count_nonzero(is_end)), int(np.count_nonzero(ids == UNKNOWN))
-    total, of_ends = nats.sum(dtype=np.float64), nats[is_end].sum(dtype=np.float64)
-    return Score(float(total), len(ids), ends, unknown, float(of_ends))
-
-
 def total_score(scored: ScoredTexts) -> Score:
     """Return the sums over a group of texts."""
     size = len("".join(scored.texts).encode("utf-8", "replace"))
@@ -382,62 +271,3 @@ def score_per_text(scored: ScoredTexts) -> list[Score]:
     totals = [scored.totals(column).tolist() for column in columns]
     sizes = [len(text.encode("utf-8", "replace")) for text in scored.texts]
     return [Score(*row) for row in zip(*totals, sizes, strict=True)]
-
-
-class Difference(NamedTuple):
-    """The nats per character of one predictor less those of another."""
-
-    nats_per_character: float
-    standard_error: float  # NaN for fewer than two units
-
-    @property
-    def may_be_chance(self) -> bool:
-        """Return True if this is within two standard errors, or if these are unknown."""
-        is_clear = abs(self.nats_per_character) > CLEAR_ERRORS * self.standard_error
-        return not is_clear  # NaN is not clear
-
-
-def json_of(difference: Difference | None) -> dict[str, float]:
-    """Return a difference for JSON; nothing for None."""
-    if difference is None:
-        return {}
-    return {"difference": difference[0], "standard_error": difference[1]}
-
-
-def difference_of(
-    ids: Ids, nats: NDArray[np.float64], reference: NDArray[np.float64]
-) -> Difference:
-    """Return the difference of two predictors on the same symbols."""
-    if not len(ids):
-        return Difference(math.nan, math.nan)
-    is_last = ids == END  # of a unit
-    if np.count_nonzero(is_last) < FEW_EXAMPLES:
-        is_last = is_last | (np.arange(len(ids)) % LONGEST_UNIT == LONGEST_UNIT - 1)
-    is_last[-1] = True
-    stops = np.flatnonzero(is_last) + 1
-    starts = np.append(0, stops[:-1])
-    D, n = np.add.reduceat(nats - reference, starts), stops - starts
-    d, m = float(D.sum() / n.sum()), len(D)
-    if m < 2:
-        return Difference(d, math.nan)
-    residuals = D - d * n
-    return Difference(d, math.sqrt(m / (m - 1) * float(residuals @ residuals)) / float(n.sum()))
-
-
-def difference_from(baseline: Baseline, ids: Ids, nats: NDArray[np.float64]) -> Difference | None:
-    """Return how the loss of a predictor of a text differs from that of a baseline, if known."""
-    if baseline.nats is None:
-        return None
-    at = scored_places(ids)
-    return difference_of(ids[at], nats[at], baseline.nats)
-
-
-def oddest(ids: Ids, costs: Mapping[Use, NDArray[np.float64]]) -> dict[str, float | None]:
-    """Return the most nats per character of an example by use; None for few examples."""
-    most: dict[str, float | None] = {"network": None, "counts": None, "both": None}
-    stops = np.flatnonzero(ids == END) + 1
-    if len(stops) >= ENOUGH_EXAMPLES:
-        starts = np.append(0, stops[:-1])
-        for use, nats in costs.items():
-            most[use] = float((np.add.reduceat(nats, starts) / (stops - starts)).max())
-    return most

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,16 +15,10 @@ from numpy.typing import NDArray
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Kind
 from charrnn.text.counts import estimated_loss
-from charrnn.text.reading import (
-    COLUMN_SEPARATORS,
-    choose_cut,
-    cut,
-    join,
-    name_of,
-    text_of,
-    texts_of,
-)
-from charrnn.text.tidy import HEADINGS, Tidied, mess_in_words, untidy
+from charrnn.text.examples import choose_cut, cut, join, texts_of
+from charrnn.text.reading import name_of, text_of
+from charrnn.text.tables import table_in
+from charrnn.text.tidy import Tidied, mess_in_words, untidy
 from charrnn.text.vocabulary import END, END_CODE, Codes, Ids, Vocabulary, in_blocks
 
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files with examples
@@ -35,8 +27,6 @@ STRATUM: Final = 1 << 16  # examples among which lots are drawn at once
 TEXT_ENDS, VALID_FOLLOWS = b"\xff", b"\xfe"  # not in UTF-8
 LOOKED_THROUGH: Final = 1 << 24  # symbols: a warning must not delay the start
 LINES: Final = 1 << 10  # that may show a table
-ENOUGH: Final = 10  # lines that show what all lines have in common
-NEARLY_ALL: Final = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,22 +215,9 @@ def find_warnings(corpus: Corpus) -> list[Warned]:
         warned.append(Warned("repeated", count, len(unseen)))
     if corpus.examples_are == "lines":
         lines = learned[:LINES]
-        warned += table_in([*lines[:1], *unseen[:1]], lines)
+        if table := table_in([*lines[:1], *unseen[:1]], lines):
+            kind, count, column = table
+            warned.append(Warned(kind, count, len(lines), column))
         if counts := untidy(lines):
             warned.append(Warned("untidy", counts.total(), len(lines), mess_in_words(counts)))
     return warned
-
-
-def table_in(firsts: Sequence[str], lines: Sequence[str]) -> list[Warned]:
-    """Return a warning if lines are rows of a table; one of ``firsts`` is the first line."""
-    fields = [field.strip(" \"'") for line in firsts for field in re.split("[\t;,]", line)]
-    headings = [field for field in fields if field.casefold() in HEADINGS]
-    heading = min(headings, key=lambda field: field.casefold() == "id", default="")
-    if len(lines) < ENOUGH:
-        return []
-    for separator, word in COLUMN_SEPARATORS.items():
-        inner = Counter(line.strip(f"{separator} ").count(separator) for line in lines)
-        often, count = inner.most_common(1)[0]
-        if often and count >= NEARLY_ALL * len(lines):
-            return [Warned(f"{word} in lines", count, len(lines), heading or "1")]
-    return [Warned("header", 1, len(lines), heading)] if heading else []

@@ -1,12 +1,9 @@
-"""Truncated back-propagation through time: the state of a run, its optimiser, and its loop.
+"""Truncated back-propagation through time: steps and check-ups.
 
     for each epoch:                          the examples in a new order, end to end in B lanes
         for each window of T steps:          the state crosses windows, the gradient does not
             gradient -> clip -> optimiser -> average of the last parameters
             now and then: a check-up         held-out loss; the best average so far is kept
-
-A new network predicts each symbol by its frequency in the corpus, whatever came before. A network
-that starts from a model has the model's sizes and predicts as the model does.
 
 The average spans about the last 40 % of the steps, and fewer as the rate falls. It learns as the
 network does, without the noise of single steps. A check-up measures its held-out loss, on a part of
@@ -17,245 +14,25 @@ from __future__ import annotations
 
 import math
 import time
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from charrnn.errors import DivergedError, ResumeError, SettingError
+from charrnn.errors import DivergedError, ResumeError
 from charrnn.network.arrays import Array
-from charrnn.network.parameters import LanguageModel, Parameters, architecture_of, initial
-from charrnn.network.through_time import State, Window
-from charrnn.prediction.predictor import check_mixable
-from charrnn.prediction.scoring import Score
-from charrnn.settings.training import AUTOMATIC, WEIGHTS, Ending, Fitted, Schedule, UpdateRule
+from charrnn.network.through_time import Window
+from charrnn.prediction.losses import Score
+from charrnn.settings.training import Ending, Fitted
 from charrnn.system.cores import cores_for
 from charrnn.text.corpus import Corpus
-from charrnn.training.batches import BatchSize, Epoch, Noise, OwnInputs, portions_of
-from charrnn.training.processes import SharedBatch
-
-# The optimisers: m and v are their moments
-#
-#     sgd       m = 0.9 m + g;                                       p -= lr m
-#     adagrad   v = v + g^2;                                         p -= lr g / (sqrt v + e)
-#     rmsprop   v = 0.99 v + 0.01 g^2;                               p -= lr g / (sqrt v + e)
-#     adam      m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;     p -= lr m^ / (sqrt v^ + e)
-#
-# where m^ = m / (1 - b1^step) and v^ = v / (1 - b2^step). Weight decay shrinks the matrices by lr
-# times the decay, apart from the moments.
-
-
-MOMENTS: dict[UpdateRule, tuple[str, ...]]
-MOMENTS = {"adam": ("m", "v"), "rmsprop": ("v",), "adagrad": ("v",), "sgd": ("m",)}
-Moments = dict[str, Array]
-
-BETA1, BETA2 = 0.9, 0.999  # Adam's memory of past gradients and squares
-DECAY_OF_SQUARES = 0.99  # RMSprop's memory of past squares
-MOMENTUM = 0.9
-EPSILON = 1e-8
-LOWEST_RATE = 0.01  # of a schedule, as a share of the learning rate
-ENOUGH_STEPS, MOST_HASTE = 3000, 3.0  # of a run; with fewer, U1 and V have a higher rate
-FEWEST_BEFORE_STOP = 12  # check-ups of a run that automatic patience may end
-
-
-def initial_moments(rule: UpdateRule, p: Parameters) -> Moments:
-    return {name: np.zeros_like(p.flat) for name in MOMENTS[rule]}
-
-
-def rate(schedule: Schedule, step: int, warmup: int, done: float) -> float:
-    """Return the factor of the learning rate at a step, counted from 0: a rise, then a fall."""
-    rising = min(1.0, (step + 1) / (warmup + 1))
-    remaining = 1.0 - done
-    if schedule == "constant":
-        return rising
-    falling = remaining if schedule == "linear" else (1 - math.cos(math.pi * remaining)) / 2
-    return rising * (LOWEST_RATE + (1 - LOWEST_RATE) * falling)
-
-
-def clip(gradient: Array, longest: float) -> float:
-    """Shorten the gradient to ``longest`` unless that is 0, and return its norm before that."""
-    length = math.sqrt(float(np.dot(gradient, gradient)))
-    if 0 < longest < length:
-        gradient *= longest / length
-    return length
-
-
-def haste_in(steps: float) -> float:
-    """Return the factor of the rate of U1 and V: above 1 in a run of few steps.
-
-    Their rows are those of symbols, and the rare ones are seen too seldom to learn at the rate
-    of W. In many steps that rate is enough, and a higher one learns small texts by heart.
-    """
-    return min(MOST_HASTE, max(1.0, ENOUGH_STEPS / steps))
-
-
-class Optimizer:
-    """A rule for some parameters, and its memory for a step."""
-
-    def __init__(self, rule: UpdateRule, p: Parameters, weight_decay: float = 0.0) -> None:
-        self.rule, self.weight_decay = rule, weight_decay
-        self._p, self._matrices = p.flat, [array for array in p.values() if array.ndim == 2]
-        change = p.like()
-        self._change, self._scratch = change.flat, np.empty_like(p.flat)
-        self._symbol_changes = change["U1"], change["V"]
-
-    def update(self, g: Array, moments: Moments, step: int, lr: float, haste: float = 1.0) -> None:
-        """Update p and the moments in place with the gradient of a step, counted from 1.
-
-        The rate of U1 and V is ``haste`` times lr.
-        """
-        if self.weight_decay:
-            for matrix in self._matrices:
-                matrix *= 1 - lr * self.weight_decay
-        if self.rule == "sgd":
-            m = moments["m"]
-            m *= MOMENTUM
-            m += g
-            np.multiply(m, lr, out=self._change)
-        elif self.rule == "adam":
-            self._adam(g, moments["m"], moments["v"], step, lr)
-        else:
-            self._divide_by_root(g, moments["v"], lr)
-        if haste != 1:
-            for change in self._symbol_changes:
-                change *= haste
-        self._p -= self._change
-
-    def _adam(self, g: Array, m: Array, v: Array, step: int, lr: float) -> None:
-        change, scratch = self._change, self._scratch
-        m *= BETA1
-        np.multiply(g, 1 - BETA1, out=scratch)
-        m += scratch
-        v *= BETA2
-        np.multiply(g, g, out=scratch)
-        scratch *= 1 - BETA2
-        v += scratch
-        root = math.sqrt(1 - BETA2**step)
-        # m^ / (sqrt v^ + e) = m root / ((1 - b1^step) (sqrt v + e root))
-        np.sqrt(v, out=scratch)
-        scratch += EPSILON * root
-        np.divide(m, scratch, out=change)
-        change *= lr * root / (1 - BETA1**step)
-
-    def _divide_by_root(self, g: Array, v: Array, lr: float) -> None:
-        """Make a step of adagrad, or of rmsprop, which forgets."""
-        change = self._change
-        np.multiply(g, g, out=change)
-        if self.rule == "rmsprop":
-            v *= DECAY_OF_SQUARES
-            change *= 1 - DECAY_OF_SQUARES
-        v += change
-        np.sqrt(v, out=change)
-        change += EPSILON
-        np.divide(g, change, out=change)
-        change *= lr
-
-
-class Best(NamedTuple):
-    """The parameters with the lowest held-out loss so far; the last ones if nothing is held out."""
-
-    step: int
-    nats_per_character: float
-    flat: Array
-
-
-@dataclass(kw_only=True)
-class Counters:
-    """The progress of a run."""
-
-    step: int = 0
-    epoch: int = 0
-    window: int = 0  # of the epoch: how many have been read
-    characters: int = 0  # targets seen, ENDs included
-    nats: float = 0.0  # of the targets since the last check-up
-    targets: int = 0  # the number of those targets
-    minutes: float = 0.0  # used so far; counted only if minutes limit the run
-
-
-@dataclass
-class TrainState(Counters):
-    """Everything that changes in a run. It belongs to ``train`` while that is running."""
-
-    parameters: Parameters
-    moments: Moments
-    average: Array  # of the parameters, which check-ups measure
-    carried: State  # (B, H) for each state: into the next window
-    best: Best | None = None
-    history: list[dict[str, float]] = field(default_factory=list)  # a row a check-up
-
-
-def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) -> TrainState:
-    """Return the state before the first step, with the parameters of a model if there is one."""
-    if config.counts:
-        check_mixable(config.ends)
-    check_patience(config.patience, len(corpus.held_out))
-    architecture = architecture_of(config, corpus.vocabulary.symbols)
-    if model is not None:
-        size = len(corpus.train.ids)
-        # each count and 1, so that none is 0
-        softened = (np.exp(corpus.log_frequencies) * size + 1) / (size + architecture.symbols)
-        p = model.parameters_for(corpus.vocabulary, softened)
-    else:
-        rng = np.random.default_rng([config.seed, WEIGHTS])
-        p = initial(architecture, corpus.log_frequencies, rng, radius=config.init_radius)
-        if architecture.head.lengths is not None:
-            starts = corpus.train.starts.astype(np.int64)
-            architecture.head.lengths.begin(p, np.diff(starts) - 1)
-    shape = config.batch, config.hidden
-    zeros: State = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
-    return TrainState(p, initial_moments(config.optimizer, p), p.flat.copy(), zeros)
-
-
-def check_patience(patience: int | None, held_out: int) -> None:
-    """Raise SettingError if patience would wait for a held-out loss, and nothing is held out."""
-    if patience is not None and not held_out:
-        what = f"patience {patience} needs held-out text, and nothing is held out"
-        hint = "Leave it out, or hold out some text with [holdout] or [valid]."
-        raise SettingError(what, hint, "patience")
-
-
-def find_ending(state: TrainState, config: Fitted) -> Ending | None:
-    """Return why a run has ended, or None if it goes on."""
-    best_step = None if state.best is None else state.best.step
-    return ending_at(config, state.epoch, state.minutes, best_step, state.history)
-
-
-def ending_at(
-    config: Fitted,
-    epochs: int,
-    minutes: float,
-    best_step: int | None,
-    history: Sequence[Mapping[str, float]],
-) -> Ending | None:
-    """Return why a run that is this far has ended, or None.
-
-    Automatic patience makes a quarter more check-ups than led to the best, and at least 12 in all.
-    """
-    if epochs >= config.epochs:
-        return "epochs"
-    if config.minutes is not None and minutes >= config.minutes:
-        return "minutes"
-    if config.patience is not None and best_step is not None:
-        # Called at each step, so a long history is not counted row by row.
-        until_best = bisect_right(history, best_step, key=lambda row: int(row["step"]))
-        after_best = len(history) - until_best
-        automatic = max(until_best // 4, FEWEST_BEFORE_STOP - until_best)
-        patience = automatic if config.patience == AUTOMATIC else config.patience
-        return "patience" if after_best >= patience else None
-    return None
-
-
-def share_done(state: TrainState, config: Fitted, length: int) -> float:
-    """Return the share of the run that is done, by symbols seen or by time, from 0 to 1."""
-    seen = state.characters / (config.epochs * length)
-    used = 0.0 if config.minutes is None else state.minutes / config.minutes
-    return min(1.0, max(seen, used))
-
-
-# Steps and check-ups
-
+from charrnn.training.batches import Epoch
+from charrnn.training.excerpts import portions_of
+from charrnn.training.noise import Noise
+from charrnn.training.optimizer import Optimizer, clip, haste_in, rate
+from charrnn.training.own_inputs import OwnInputs
+from charrnn.training.processes import BatchSize, SharedBatch
+from charrnn.training.state import Best, TrainState, find_ending, is_due, share_done
 
 TRAINED_PER_SCORED = 15  # symbols between two check-ups, for each symbol scored
 LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
@@ -438,10 +215,3 @@ class Learner:
             what = f"the loss diverged at step {self.state.step:,}"
             # Errors write [lr] as lr in Python, and as --lr on the command line.
             raise DivergedError(what, f"Try a smaller learning rate, such as [lr] {lr}.")
-
-
-def is_due(state: TrainState, config: Fitted) -> bool:
-    """Return True if a check-up comes next, also in a run that was stopped right before one."""
-    if state.step == 0 or (state.history and state.history[-1]["step"] == state.step):
-        return False
-    return state.step % config.check_every == 0 or find_ending(state, config) is not None

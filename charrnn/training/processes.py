@@ -16,22 +16,46 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.through_time import Masks, State, Unfolded, Window
-from charrnn.prediction.scoring import Score
+from charrnn.prediction.losses import Score
 from charrnn.system.children import Children
 from charrnn.text.vocabulary import Vocabulary
-from charrnn.training.batches import BatchSize, Portion, memory_of, score_portion
+from charrnn.training.excerpts import Portion, score_portion
 
 ENDED = "a process of this training has ended, perhaps for lack of memory"
 RESUME = "Resume the run, with [cores] 1 if that happens again."
 Task = int | tuple[Vocabulary, Sequence[Portion]]  # the steps of a window, or portions to score
+
+
+class BatchSize(NamedTuple):
+    steps: int
+    lanes: int
+    parts: int
+    has_dropout: bool
+
+
+def memory_of(a: Architecture, size: BatchSize, shared: mmap.mmap | None = None) -> Any:
+    """Return named arrays in shared memory, or in the memory of this process."""
+    masked = a.layers if size.has_dropout else 0
+    layout: list[Any] = [
+        ("nats", "f8", (size.parts,)),
+        ("window", "i8", (len(fields(Window)), size.steps, size.lanes)),  # 0 for None
+        ("states", "f4", (len(a.state_names), size.lanes, a.hidden)),
+        ("masks", "f4", (masked, 1, size.lanes, a.hidden)),
+        ("p", "f4", (a.parameter_count,)),
+        ("gradients", "f4", (size.parts, a.parameter_count)),
+    ]
+    if shared is None:
+        return np.zeros((), layout)
+    return np.frombuffer(shared, layout).reshape(())
 
 
 class Part:

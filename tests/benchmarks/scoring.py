@@ -11,8 +11,9 @@ from charrnn.settings.training import TrainConfig
 from charrnn.system.packaged import path_of
 from charrnn.text.corpus import Corpus, Examples, corpus_of
 from charrnn.training.automatic_settings import fit_settings
-from charrnn.training.batches import excerpt_of
-from charrnn.training.loop import start, train
+from charrnn.training.excerpts import excerpt_of
+from charrnn.training.loop import train
+from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 from tests.networks import nats_of
 

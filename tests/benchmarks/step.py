@@ -12,9 +12,8 @@ import numpy as np
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
 from charrnn.training.automatic_settings import usual_parts, weights_of
-from charrnn.training.batches import BatchSize
-from charrnn.training.loop import Optimizer, clip, initial_moments
-from charrnn.training.processes import SharedBatch
+from charrnn.training.optimizer import Optimizer, clip, initial_moments
+from charrnn.training.processes import BatchSize, SharedBatch
 from tests.benchmarks.measuring import Work, in_turn
 
 Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps

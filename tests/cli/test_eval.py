@@ -10,8 +10,8 @@ import pytest
 
 import charrnn
 from charrnn.prediction import scoring as scores
+from charrnn.prediction.losses import BITS
 from charrnn.prediction.predictor import EVEN
-from charrnn.prediction.scoring import BITS
 from tests.program import NAMES, SIZE, Program
 
 WORDS = [line for line in NAMES.split("\n") if line]

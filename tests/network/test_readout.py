@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import charrnn
 from charrnn.network.arrays import Array
+from charrnn.network.heads import PARTS, Lengths
 from charrnn.network.parameters import Architecture, Parameters
-from charrnn.network.readout import PARTS, Lengths
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import score_ids
 from charrnn.settings.corpus import Reading

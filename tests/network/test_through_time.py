@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from charrnn.network.parameters import Architecture
-from charrnn.network.through_time import Product, Unfolded, sum_by_symbol
+from charrnn.network.products import Product
+from charrnn.network.through_time import Unfolded, sum_by_symbol
 from tests.networks import (
     LANES,
     STEPS,

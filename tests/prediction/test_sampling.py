@@ -12,18 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 from charrnn.model import load
+from charrnn.network.heads import Lengths
 from charrnn.network.parameters import LanguageModel
-from charrnn.network.readout import Lengths
+from charrnn.prediction.conditions import Conditions, choose
 from charrnn.prediction.predictor import Predictor
-from charrnn.prediction.sampling import (
-    Conditions,
-    LengthChoice,
-    Sample,
-    Sampler,
-    choose,
-    keys,
-    uniform,
-)
+from charrnn.prediction.sampling import LengthChoice, Sample, Sampler, keys, uniform
 from charrnn.prediction.scoring import score_texts
 from charrnn.settings.drawing import SampleConfig
 from tests.networks import (

@@ -12,16 +12,11 @@ import pytest
 import charrnn
 from charrnn.export.html import BOUNDS, band_names, band_of
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
+from charrnn.prediction.losses import BITS, LONGEST_UNIT, Mean, Score, difference_of, oddest
 from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.prediction.scoring import (
-    BITS,
-    LONGEST_UNIT,
-    Mean,
-    Score,
-    difference_of,
     groups_of,
     join,
-    oddest,
     score_ids,
     score_per_text,
     score_texts,

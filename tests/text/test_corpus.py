@@ -18,7 +18,7 @@ from charrnn.text.corpus import (
     hold_out,
     read_files,
 )
-from charrnn.text.reading import texts_of
+from charrnn.text.examples import texts_of
 from charrnn.text.vocabulary import END_CODE, UNKNOWN
 
 WHOLE = CorpusConfig(holdout=0.0)

@@ -14,15 +14,8 @@ import pytest
 
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Kind, Reading
-from charrnn.text.reading import (
-    choose_cut,
-    cut,
-    join,
-    line_numbers,
-    lines_of_input,
-    text_of,
-    texts_of,
-)
+from charrnn.text.examples import choose_cut, cut, join, line_numbers, texts_of
+from charrnn.text.reading import lines_of_input, text_of
 
 TEXT = "Zoë\n\nBo\n日本\n"
 PACKERS: dict[str, Callable[[bytes], bytes]] = {

@@ -19,11 +19,12 @@ from charrnn.training.automatic_settings import (
     FOREVER,
     fit_pace,
     fit_settings,
-    memory_bytes,
     usual_parts,
     weights_of,
 )
-from charrnn.training.loop import start, train
+from charrnn.training.loop import train
+from charrnn.training.plan import memory_bytes
+from charrnn.training.state import start
 from tests.program import WORDS
 
 CORPORA = (300, 2_000, 5_900, 15_000, 50_000, 200_000, 700_000, 1_000_000, 5_000_000, 20_000_000)

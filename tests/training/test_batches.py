@@ -16,7 +16,9 @@ from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.text.corpus import Examples, corpus_of
 from charrnn.text.vocabulary import END, UNKNOWN
 from charrnn.training.automatic_settings import fit_settings
-from charrnn.training.batches import SLACK, Epoch, Noise, OwnInputs
+from charrnn.training.batches import SLACK, Epoch
+from charrnn.training.noise import Noise
+from charrnn.training.own_inputs import OwnInputs
 
 
 def examples(lengths: list[int], symbols: int = 60000) -> Examples:

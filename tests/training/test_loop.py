@@ -20,18 +20,10 @@ from charrnn.settings.training import Fitted, TrainConfig, UpdateRule
 from charrnn.text.corpus import Examples
 from charrnn.text.vocabulary import END, Vocabulary
 from charrnn.training.automatic_settings import take_sizes
-from charrnn.training.batches import EXCERPT_WARM_UP, excerpt_of, portions_of, score_portion
-from charrnn.training.loop import (
-    AVERAGED,
-    Checkup,
-    Done,
-    Optimizer,
-    Step,
-    clip,
-    ending_at,
-    haste_in,
-    initial_moments,
-)
+from charrnn.training.excerpts import EXCERPT_WARM_UP, excerpt_of, portions_of, score_portion
+from charrnn.training.loop import AVERAGED, Checkup, Done, Step
+from charrnn.training.optimizer import Optimizer, clip, haste_in, initial_moments
+from charrnn.training.state import ending_at
 from tests.networks import babbler, model_of
 
 ONE_LONG = Examples(np.arange(100_000, dtype=np.uint32) + 2)

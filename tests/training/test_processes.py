@@ -16,8 +16,7 @@ from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
 from charrnn.settings.training import TrainConfig
-from charrnn.training.batches import BatchSize
-from charrnn.training.processes import SharedBatch
+from charrnn.training.processes import BatchSize, SharedBatch
 from tests.child import NOTHING, Child, going, is_running, wait_until
 from tests.program import Program
 

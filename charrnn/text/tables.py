@@ -1,0 +1,68 @@
+"""Columns of tables: which one to read, and lines that look like rows of a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import dropwhile
+from typing import Final, Literal
+
+from charrnn.errors import CorpusError
+from charrnn.text.tidy import HEADINGS
+
+COLUMN_SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}
+ENOUGH: Final = 10  # lines that show what all lines have in common
+NEARLY_ALL: Final = 0.95
+
+
+def column_of(text: str, column: str, name: str) -> str:
+    """Return a column of a table as text, a line for each row; breaks in a field become spaces.
+
+    A number counts columns from 1. Any other column is named in the first row, which is left out.
+    The separator is the one that the first line has most of. Quotes enclose fields, except between
+    tabs, where they are characters.
+    """
+    head = text.lstrip().split("\n", 1)[0]
+    separator = max(COLUMN_SEPARATORS, key=head.count)
+    is_tabbed = separator == "\t" and "\t" in head
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL
+    table = csv.reader(io.StringIO(text, "\n"), delimiter=separator, quoting=quoting, strict=True)
+    try:
+        rows = [*dropwhile(lambda row: not "".join(row).strip(), table)]
+    except csv.Error as error:
+        what = f"{name} is not a table: line {table.line_num}, {error}"
+        raise CorpusError(what, 'Mend that line; a " may have no end.') from None
+    first = rows[0] if rows else []
+    names = [*first, *(field.strip().casefold() for field in first)]  # as they are, or alike
+    wanted = column if column in first else column.strip().casefold()
+    if column.isdecimal():
+        at = int(column) - 1
+    else:
+        at = names.index(wanted) % len(first) if wanted in names else len(first)
+        rows = rows[1:]
+    if first and at >= len(first):
+        what = f"{name} has no column {column}; its first row is: {', '.join(first)[:200]}"
+        raise CorpusError(what, "Give [column] one of its names, or a number from 1.")
+    fields = (row[at] if at < len(row) else "" for row in rows)
+    return "".join([re.sub("[\r\n]+", " ", field) + "\n" for field in fields])
+
+
+def table_in(firsts: Sequence[str], lines: Sequence[str]) -> tuple[str, int, str] | None:
+    """Return what shows that lines are rows of a table, in how many lines, and a column to read.
+
+    ``firsts`` are lines of which one is the first line of its file.
+    """
+    fields = [field.strip(" \"'") for line in firsts for field in re.split("[\t;,]", line)]
+    headings = [field for field in fields if field.casefold() in HEADINGS]
+    heading = min(headings, key=lambda field: field.casefold() == "id", default="")
+    if len(lines) < ENOUGH:
+        return None
+    for separator, word in COLUMN_SEPARATORS.items():
+        inner = Counter(line.strip(f"{separator} ").count(separator) for line in lines)
+        often, count = inner.most_common(1)[0]
+        if often and count >= NEARLY_ALL * len(lines):
+            return f"{word} in lines", count, heading or "1"
+    return ("header", 1, heading) if heading else None

@@ -1,0 +1,72 @@
+"""Inputs that the network samples itself, in place of the true characters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from charrnn.network.arrays import Array, Integers
+from charrnn.network.parameters import Architecture, Parameters
+from charrnn.network.through_time import State, Unfolded, Window
+from charrnn.settings.training import OWN_INPUTS, Fitted
+from charrnn.text.vocabulary import UNKNOWN
+
+
+class OwnInputs:
+    """Samples inputs before a step, by a network of its own that reads the window step by step.
+
+    That network has no dropout.
+    """
+
+    def __init__(self, architecture: Architecture, config: Fitted) -> None:
+        self.config = config
+        self.is_on = config.own_inputs > 0 or config.free_running > 0
+        if self.is_on:
+            self._reader = Unfolded(architecture.plain, 1, config.batch)
+
+    def read(self, p: Parameters, window: Window, state: State, step: int, done: float) -> Window:
+        """Return the window with some inputs sampled; ``done`` is the share of the run so far."""
+        if not self.is_on:
+            return window
+        rng = np.random.Generator(np.random.SFC64([self.config.seed, OWN_INPUTS, step]))
+        sampled = self.draw_places(rng, window, done)
+        draws = rng.random(sampled.shape, np.float32)
+        x, reader, plain = window.x.copy(), self._reader, p.plain()
+        for array, carried in zip(reader.states, state, strict=True):
+            array[0] = carried
+        inputs = replace(window, x=x, idle=None)  # shares x: the reader reads what is sampled
+        last = np.flatnonzero(sampled.any(1)).max(initial=-1)  # the last step with a sampled input
+        for t in range(last + 1):
+            sampled_lanes = np.flatnonzero(sampled[t])
+            if len(sampled_lanes):
+                rows = reader.layers[-1].h[0, sampled_lanes]
+                x[t, sampled_lanes] = sample_characters(plain, rows, draws[t, sampled_lanes])
+            reader.read(plain, inputs.at(t))
+        return replace(window, x=x)
+
+    def draw_places(
+        self, rng: np.random.Generator, window: Window, done: float
+    ) -> NDArray[np.bool_]:
+        """Return which inputs are sampled, (T, B)."""
+        steps, lanes = window.x.shape
+        sampled = rng.random(window.x.shape) < self.config.own_inputs * done
+        length = min(self.config.free_running, steps)
+        first = rng.integers(0, steps - length + 1, lanes)  # (B,) of a free-running stretch
+        t = np.arange(steps)[:, None]
+        sampled |= (t >= first) & (t < first + length)
+        return sampled & (window.x > UNKNOWN)
+
+
+def sample_characters(p: Parameters, h: Array, draws: Array) -> Integers:
+    """Sample a character after each state (R, H), END and UNKNOWN left out, by draws (R,)."""
+    o = h @ p["V"].T + p["c"]  # (10.10)
+    p.architecture.head.logits(o)  # in place
+    weights = o[:, UNKNOWN + 1 :]
+    weights -= weights.max(1, keepdims=True)
+    np.exp(weights, weights)
+    sums = draws * np.add.reduce(weights, 1)
+    is_beyond = np.add.accumulate(weights, 1) > sums[:, None]
+    sampled: Integers = np.argmax(is_beyond, axis=1)  # the first True of each row
+    return sampled + UNKNOWN + 1

@@ -1,0 +1,133 @@
+"""The state of a run: what changes from step to step, and when the run is over.
+
+A new network predicts each symbol by its frequency in the corpus, whatever came before. A network
+that starts from a model has the model's sizes and predicts as the model does.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from charrnn.errors import SettingError
+from charrnn.network.arrays import Array
+from charrnn.network.parameters import LanguageModel, Parameters, architecture_of, initial
+from charrnn.network.through_time import State
+from charrnn.prediction.predictor import check_mixable
+from charrnn.settings.training import AUTOMATIC, WEIGHTS, Ending, Fitted
+from charrnn.text.corpus import Corpus
+from charrnn.training.optimizer import Moments, initial_moments
+
+FEWEST_BEFORE_STOP = 12  # check-ups of a run that automatic patience may end
+
+
+class Best(NamedTuple):
+    """The parameters with the lowest held-out loss so far; the last ones if nothing is held out."""
+
+    step: int
+    nats_per_character: float
+    flat: Array
+
+
+@dataclass(kw_only=True)
+class Counters:
+    """The progress of a run."""
+
+    step: int = 0
+    epoch: int = 0
+    window: int = 0  # of the epoch: how many have been read
+    characters: int = 0  # targets seen, ENDs included
+    nats: float = 0.0  # of the targets since the last check-up
+    targets: int = 0  # the number of those targets
+    minutes: float = 0.0  # used so far; counted only if minutes limit the run
+
+
+@dataclass
+class TrainState(Counters):
+    """Everything that changes in a run. It belongs to ``train`` while that is running."""
+
+    parameters: Parameters
+    moments: Moments
+    average: Array  # of the parameters, which check-ups measure
+    carried: State  # (B, H) for each state: into the next window
+    best: Best | None = None
+    history: list[dict[str, float]] = field(default_factory=list)  # a row a check-up
+
+
+def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) -> TrainState:
+    """Return the state before the first step, with the parameters of a model if there is one."""
+    if config.counts:
+        check_mixable(config.ends)
+    check_patience(config.patience, len(corpus.held_out))
+    architecture = architecture_of(config, corpus.vocabulary.symbols)
+    if model is not None:
+        size = len(corpus.train.ids)
+        # each count and 1, so that none is 0
+        softened = (np.exp(corpus.log_frequencies) * size + 1) / (size + architecture.symbols)
+        p = model.parameters_for(corpus.vocabulary, softened)
+    else:
+        rng = np.random.default_rng([config.seed, WEIGHTS])
+        p = initial(architecture, corpus.log_frequencies, rng, radius=config.init_radius)
+        if architecture.head.lengths is not None:
+            starts = corpus.train.starts.astype(np.int64)
+            architecture.head.lengths.begin(p, np.diff(starts) - 1)
+    shape = config.batch, config.hidden
+    zeros: State = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
+    return TrainState(p, initial_moments(config.optimizer, p), p.flat.copy(), zeros)
+
+
+def check_patience(patience: int | None, held_out: int) -> None:
+    """Raise SettingError if patience would wait for a held-out loss, and nothing is held out."""
+    if patience is not None and not held_out:
+        what = f"patience {patience} needs held-out text, and nothing is held out"
+        hint = "Leave it out, or hold out some text with [holdout] or [valid]."
+        raise SettingError(what, hint, "patience")
+
+
+def find_ending(state: TrainState, config: Fitted) -> Ending | None:
+    """Return why a run has ended, or None if it goes on."""
+    best_step = None if state.best is None else state.best.step
+    return ending_at(config, state.epoch, state.minutes, best_step, state.history)
+
+
+def ending_at(
+    config: Fitted,
+    epochs: int,
+    minutes: float,
+    best_step: int | None,
+    history: Sequence[Mapping[str, float]],
+) -> Ending | None:
+    """Return why a run that is this far has ended, or None.
+
+    Automatic patience makes a quarter more check-ups than led to the best, and at least 12 in all.
+    """
+    if epochs >= config.epochs:
+        return "epochs"
+    if config.minutes is not None and minutes >= config.minutes:
+        return "minutes"
+    if config.patience is not None and best_step is not None:
+        # Called at each step, so a long history is not counted row by row.
+        until_best = bisect_right(history, best_step, key=lambda row: int(row["step"]))
+        after_best = len(history) - until_best
+        automatic = max(until_best // 4, FEWEST_BEFORE_STOP - until_best)
+        patience = automatic if config.patience == AUTOMATIC else config.patience
+        return "patience" if after_best >= patience else None
+    return None
+
+
+def share_done(state: TrainState, config: Fitted, length: int) -> float:
+    """Return the share of the run that is done, by symbols seen or by time, from 0 to 1."""
+    seen = state.characters / (config.epochs * length)
+    used = 0.0 if config.minutes is None else state.minutes / config.minutes
+    return min(1.0, max(seen, used))
+
+
+def is_due(state: TrainState, config: Fitted) -> bool:
+    """Return True if a check-up comes next, also in a run that was stopped right before one."""
+    if state.step == 0 or (state.history and state.history[-1]["step"] == state.step):
+        return False
+    return state.step % config.check_every == 0 or find_ending(state, config) is not None
