@@ -28,6 +28,7 @@ END = ""  # as a key among characters
 UNKNOWN = "?"
 
 Odds = Mapping[str, float]  # the probability of each character, of END and of UNKNOWN
+COIN = {"a": 0.3, "b": 0.3, END: 0.4}
 
 
 def vocabulary_of(characters: str, novelty: float = 0.01) -> Vocabulary:

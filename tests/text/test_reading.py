@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from charrnn.errors import CorpusError
-from charrnn.settings.corpus import Kind, Reading
-from charrnn.text.examples import choose_cut, cut, join, line_numbers, texts_of
+from charrnn.settings.corpus import Reading
 from charrnn.text.reading import lines_of_input, text_of
 
 TEXT = "Zoë\n\nBo\n日本\n"
@@ -125,67 +124,3 @@ def test_standard_input_as_a_whole_and_by_lines(monkeypatch: pytest.MonkeyPatch)
     assert text_of("-", Reading()) == "ë\n\nb"
     type_in()
     assert [*chain.from_iterable(lines_of_input(Reading()))] == ["ë", "", "b"]
-
-
-@pytest.mark.quick
-@pytest.mark.parametrize(
-    ("table", "column", "rows"),
-    [
-        ("n,Name\n1,Bo\n2,Al\n", "name", ["Bo", "Al"]),
-        ("n,Name\n1,Bo\n2,Al\n", "2", ["Name", "Bo", "Al"]),
-        ("\n \n n ;x\n1;2\n3\n", "x", ["2", ""]),
-        ('a\tb"c\tb\n1\t2"\t3\n', "2", ['b"c', '2"']),
-        ('a,b\n"x, y","1\n2"\n', "b", ["1 2"]),
-        ('a,b\n"x, ""y""",1\n', "A", ['x, "y"']),
-        ("a\nb\n\nc", "1", ["a", "b", "", "c"]),
-        ("a,A\n1,2", "A", ["2"]),
-        ("", "a", []),
-    ],
-)
-def test_columns(tmp_path: Path, table: str, column: str, rows: list[str]) -> None:
-    source = file_of(tmp_path, table.encode())
-    assert text_of(source, Reading(column=column)) == "".join(f"{row}\n" for row in rows)
-
-
-@pytest.mark.quick
-@pytest.mark.parametrize(
-    ("text", "kind", "examples", "lines"),
-    [
-        ("ab\n\ncd\nef", "lines", ["ab", "cd", "ef"], [1, 3, 4]),
-        (" \n ab \n\t\ncd \n", "lines", [" ab ", "cd "], [2, 4]),
-        ("ab\ncd\n\n\nef\n", "paragraphs", ["ab\ncd", "ef"], [1, 5]),
-        ("\n\t\nab\n \n cd\nef", "paragraphs", ["ab", " cd\nef"], [3, 5]),
-        ("ab\n\ncd\n", "files", ["ab\n\ncd\n"], [1]),
-        ("a\u2028b\x0bc\x85d", "lines", ["a\u2028b\x0bc\x85d"], [1]),
-        *(
-            (text, kind, [], [])
-            for kind in ("lines", "paragraphs", "files")
-            for text in ("", " \n")
-        ),
-    ],
-)
-def test_cuts(text: str, kind: Kind, examples: list[str], lines: list[int]) -> None:
-    assert texts_of(cut(text, kind)) == examples
-    assert line_numbers(text, kind).tolist() == lines
-    assert cut(text, kind).tolist() == join(examples).tolist()
-
-
-POEM = "Day after day,\nday after day,\n\n"
-WORDS = "".join(f"{letter}a\n{letter}b\n\n" for letter in "abcdefghijkl")
-
-
-@pytest.mark.quick
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        (POEM * 10, "paragraphs"),
-        (POEM * 9, "lines"),  # too few
-        ("one line of it\n\n" * 20, "lines"),  # a list with gaps
-        (("a line of a chapter\n" * 17 + "\n") * 10, "lines"),
-        (WORDS, "lines"),  # an alphabet
-        ("word two\nword\n\n" * 10, "lines"),
-        (POEM.replace("\n\n", "\n \t\n") * 10, "paragraphs"),
-    ],
-)
-def test_lines_or_paragraphs(text: str, kind: str) -> None:
-    assert choose_cut(text) == kind
