@@ -50,8 +50,8 @@ from charrnn.text.vocabulary import END, Vocabulary
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NUMBER = Whole(0, 1 << 40)
-USES = OneOf(("network", "counts", "both"))
+WHOLE_FROM_0 = Whole(0, 1 << 40)
+USE = OneOf(("network", "counts", "both"))
 
 
 class Drawing(TypedDict, total=False):
@@ -129,7 +129,7 @@ class Model:
 
         use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
         """
-        chosen: Use = "both" if use is None else check("use", use, USES)
+        chosen: Use = "both" if use is None else check("use", use, USE)
         if use is not None and chosen != "network" and self.counts is None:
             what = f"use {chosen} needs counts, and the model has none"
             raise ModelFileError(what, "Train a model with [counts], or leave [use] out.", "use")
@@ -161,9 +161,9 @@ class Model:
         best: Return the likeliest of ten times as many novel and unique texts.
         drawing: Settings of SampleConfig, by name.
         """
-        count = check("count", count, NUMBER)
-        shortest = None if shortest is None else check("shortest", shortest, NUMBER)
-        longest = None if longest is None else check("longest", longest, NUMBER)
+        count = check("count", count, WHOLE_FROM_0)
+        shortest = None if shortest is None else check("shortest", shortest, WHOLE_FROM_0)
+        longest = None if longest is None else check("longest", longest, WHOLE_FROM_0)
         prime = check("prime", prime, Text())
         config = limit_length(SampleConfig(**drawing), prime, shortest, longest)
         known: set[str] = set()

@@ -16,7 +16,7 @@ from charrnn.system.visible import visible
 from charrnn.training.loop import Checkup, Event
 from charrnn.training.state import share_done
 
-LONGEST: Final = 20_000  # characters shown in a notebook, whose file stores them
+NOTEBOOK_LIMIT: Final = 20_000  # characters shown in a notebook, whose file stores them
 INK: Final = "#23262b"  # in a notebook
 
 
@@ -24,9 +24,11 @@ def heat_map(text: str, nats: Sequence[float]) -> str:
     """Return the coloured text and its sums for a notebook; the last of the nats is END's."""
     from charrnn.export.html import LIGHT, band_of
 
-    shown = [(c.replace("\n", "↵\n"), cost) for c, cost in zip(text[:LONGEST], nats, strict=False)]
-    cut = f" The first {LONGEST:,} are shown."
-    if len(text) <= LONGEST:
+    shown = [
+        (c.replace("\n", "↵\n"), cost) for c, cost in zip(text[:NOTEBOOK_LIMIT], nats, strict=False)
+    ]
+    cut = f" The first {NOTEBOOK_LIMIT:,} are shown."
+    if len(text) <= NOTEBOOK_LIMIT:
         shown, cut = [*shown, ("■\n", nats[-1])], ""
     parts = []
     for band, group in groupby(shown, lambda pair: band_of(pair[1])):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # The colours of Okabe and Ito, which colour-blind people can distinguish.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-SIZE: Final = (7.0, 4.2)  # inches
+INCHES: Final = (7.0, 4.2)  # of a figure
 
 
 class HasTrained(Protocol):
@@ -40,7 +40,7 @@ def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None)
             from matplotlib import pyplot as plt
         except ImportError:
             raise CharrnnError("matplotlib is not installed", "pip install matplotlib") from None
-        ax = plt.subplots(figsize=SIZE, layout="constrained")[1]  # which notebooks show at once
+        ax = plt.subplots(figsize=INCHES, layout="constrained")[1]  # which notebooks show at once
     shown: list[float] = []  # the losses that have to be visible: not the high start of training
     for number, (model, name) in enumerate(zip(models, names or names_of(models), strict=True)):
         history, lead = model.trained.history, f"{name}, " if len(models) > 1 else ""
@@ -91,7 +91,7 @@ def figure(kind: str, model: HasTrained) -> bytes:
         raise CharrnnError("matplotlib is not installed", "pip install matplotlib") from None
     file = io.BytesIO()
     with rc_context({"svg.fonttype": "none"}):
-        drawn = Figure(figsize=SIZE, layout="constrained")
+        drawn = Figure(figsize=INCHES, layout="constrained")
         plot(model, ax=drawn.add_subplot())
         drawn.savefig(file, format=kind, dpi=160)
     return file.getvalue()

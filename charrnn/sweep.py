@@ -37,7 +37,7 @@ from charrnn.training.automatic_settings import check_agreement
 from charrnn.training.loop import Done, train
 
 SCHEMA = "charrnn.sweep.run/2"
-ROWS = "sweep.jsonl"
+ROWS_FILE = "sweep.jsonl"
 BLOCKS = 30  # of the held-out text, whose losses are compared
 CLEAR = 2.0  # standard errors
 COUNTING = "counting"
@@ -166,7 +166,7 @@ class Folder:
 @contextmanager
 def open_folder(path: Path, *, resume: bool) -> Iterator[Folder]:
     """Make or open a folder, lock it, and read its rows; cut off a torn last line."""
-    rows_file = path / ROWS
+    rows_file = path / ROWS_FILE
     if resume and not rows_file.exists():
         raise ResumeError(f"{path} holds no sweep to resume", "Begin one first.")
     if not resume and os.path.lexists(rows_file):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.model import Surprisal
-from charrnn.notebook import LONGEST, heat_map
+from charrnn.notebook import NOTEBOOK_LIMIT, heat_map
 from tests.browser import Reading
 
 HOSTILE = "</pre><script>alert(1)</script>&amp;\"' onload=x <!-- \x1b[1m \u202e\n\t end"
@@ -29,6 +29,6 @@ def test_no_text_gets_out_of_a_heat_map(text: str) -> None:
 
 
 def test_a_long_text_is_cut_since_a_notebook_keeps_it() -> None:
-    page = Reading(heat_map("an" * LONGEST, [0.1] * (2 * LONGEST + 1)))
-    assert page.text.startswith("an" * (LONGEST // 2) + f"{2 * LONGEST:,} characters")
-    assert page.text.endswith(f"The first {LONGEST:,} are shown.")
+    page = Reading(heat_map("an" * NOTEBOOK_LIMIT, [0.1] * (2 * NOTEBOOK_LIMIT + 1)))
+    assert page.text.startswith("an" * (NOTEBOOK_LIMIT // 2) + f"{2 * NOTEBOOK_LIMIT:,} characters")
+    assert page.text.endswith(f"The first {NOTEBOOK_LIMIT:,} are shown.")

@@ -1,6 +1,7 @@
 """Rules for imports: they go down the list, have no cycles, and keep packages apart."""
 
 import ast
+from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -139,3 +140,19 @@ def test_what_is_not_needed_is_not_imported(
     imported = {row.rpartition("|")[2].strip() for row in timed.splitlines()}
     assert "charrnn.cli.console" in imported
     assert not (unwanted | SELDOM) & imported
+
+
+def test_a_name_in_capitals_is_declared_once() -> None:
+    declared: Counter[str] = Counter()
+    for file in modules().values():
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                names = {
+                    part.id
+                    for target in targets
+                    for part in ast.walk(target)
+                    if isinstance(part, ast.Name)
+                }
+                declared.update(filter(str.isupper, names))
+    assert [name for name, times in declared.items() if times > 1] == []

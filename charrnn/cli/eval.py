@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from charrnn.text.corpus import Corpus
 
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
-STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
+BAND_STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
 Row = tuple[float, Visible]  # the nats per character of an example, and its line
 
 
@@ -333,7 +333,7 @@ def coloured(characters: Sequence[str | None], nats: list[float]) -> RichText:
     pairs = zip(map(band_of, nats), characters, strict=True)
     for band, stretch in groupby(pairs, itemgetter(0)):
         shown = ["$\n" if character is None else visible(character) for _, character in stretch]
-        text.append("".join(shown), STYLES[band])
+        text.append("".join(shown), BAND_STYLES[band])
     return text
 
 

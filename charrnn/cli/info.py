@@ -34,8 +34,8 @@ from charrnn.system.visible import Visible, visible_line
 if TYPE_CHECKING:
     from charrnn.model import Model
 
-MOST = 60  # characters of a vocabulary that are shown
-BLOCKS, LETTERS = "▁▂▃▄▅▆▇█", "_.-:=+*#"  # of a learning curve, from low to high
+SHOWN_SYMBOLS = 60  # characters of a vocabulary that are shown
+CURVE_BLOCKS, CURVE_LETTERS = "▁▂▃▄▅▆▇█", "_.-:=+*#"  # of a learning curve, from low to high
 Row = tuple[str, str, dict[str, Any]]  # a name and words for people, and facts for JSON
 NAMES = {" ": "space", "\n": "newline", "\t": "tab", "\r": "return"}
 IN_NETWORK = ("cell", "hidden", "layers", "parts")  # settings that have a line of their own
@@ -81,9 +81,11 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
     yield "network", network, {"parameters": parameters, "hidden": c.hidden, "layers": c.layers}
     symbols, characters = vocabulary.symbols, list(vocabulary.characters)
     yield "vocabulary", f"{symbols:,} symbols: end, unknown, and", {"symbols": symbols}
-    names = "  ".join(NAMES.get(symbol) or visible_line(symbol) for symbol in characters[:MOST])
-    if len(characters) > MOST:
-        names += f"  and {len(characters) - MOST:,} more"
+    names = "  ".join(
+        NAMES.get(symbol) or visible_line(symbol) for symbol in characters[:SHOWN_SYMBOLS]
+    )
+    if len(characters) > SHOWN_SYMBOLS:
+        names += f"  and {len(characters) - SHOWN_SYMBOLS:,} more"
     yield "", names, {"vocabulary": characters, "novelty": vocabulary.novelty}
     facts = asdict(corpus)
     baselines, _ = facts.pop("baselines"), facts.pop("known")
@@ -146,7 +148,7 @@ def can_be_resumed(model: Model) -> tuple[bool, str]:
 
 def learning_curve(history: list[dict[str, float]], output: Output) -> Iterator[Visible]:
     """Yield a line each for the losses on training and held-out text, if there are two."""
-    levels = LETTERS if output.is_plain else BLOCKS
+    levels = CURVE_LETTERS if output.is_plain else CURVE_BLOCKS
     room = max(10, min(50, output.width - 30))
     for name, key in (("training", "train"), ("held-out", "held_out")):
         losses = [row[key] for row in history if row.get(key) is not None]

@@ -28,9 +28,9 @@ from charrnn.text.counts import Baseline
 from charrnn.training.loop import Checkup, Event, Step
 from charrnn.training.state import share_done
 
-ROWS = 10  # in a run, and one more for its end
-LONGEST = 60  # columns of a sample: a Chinese character takes two
-WIDE = 72  # columns of a bar with the speed
+ROWS_IN_A_RUN = 10  # in a run, and one more for its end
+SAMPLE_COLUMNS = 60  # columns of a sample: a Chinese character takes two
+WIDE_WINDOW = 72  # columns of a bar with the speed
 
 
 @dataclass
@@ -124,7 +124,7 @@ class Progress:
         self._next_row = training.share  # of the run that is done when the next row is shown
         self._hidden: Checkup | None = None  # the last check-up, if it has no row
         self._has_head = False
-        rate = "{rate_fmt}, " if console.err.window >= WIDE else ""
+        rate = "{rate_fmt}, " if console.err.window >= WIDE_WINDOW else ""
         layout = f"{{percentage:3.0f}}%|{{bar}}| {{desc}}{rate}{TIME_LEFT}"
         how: dict[str, Any] = {"unit": " characters", "unit_scale": True, "bar_format": layout}
         self._bar = console.bar(initial=training.checkpoint.state.characters, miniters=0, **how)
@@ -150,7 +150,7 @@ class Progress:
         """Show the last check-up, if it has no row yet: its losses, and samples beside them."""
         event, self._hidden = self._hidden, None
         checkpoint, share = self.training.checkpoint, self.training.share
-        self._next_row = (math.floor(ROWS * share) + 1) / ROWS
+        self._next_row = (math.floor(ROWS_IN_A_RUN * share) + 1) / ROWS_IN_A_RUN
         if event is None or self.console.quiet:
             return
         err, score = self.console.err, event.score
@@ -176,7 +176,7 @@ class Progress:
 
 def preview(model: LanguageModel, count: int, seed: int, columns: int) -> Iterator[Visible]:
     """Yield samples, each on one line; a long sample ends in dots."""
-    longest = max(4, min(LONGEST, columns))
+    longest = max(4, min(SAMPLE_COLUMNS, columns))
     config = SampleConfig(seed=seed, max_characters=longest + 1)
     for sample in Sampler(model, config).samples(range(count)):
         text = visible_line(sample.text)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from charrnn.prediction.sampling import Sample, Sampler
 
 USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
-MANY = 20_000  # samples for which processes are worth their start
+WORTH_PROCESSES = 20_000  # samples for which processes are worth their start
 NAMED = 12  # unknown characters of a prime that a note names
 SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
 
@@ -122,7 +122,9 @@ def run(options: Options, console: Console) -> None:
     conditions = Conditions(known, is_unique, shortest, longest)
     is_free = not (known or is_unique or shortest or longest)
     # For few samples, processes would take longer to start than to draw.
-    cores = 1 if options.cores is None and options.count < MANY else cores_for(options.cores)
+    cores = (
+        1 if options.cores is None and options.count < WORTH_PROCESSES else cores_for(options.cores)
+    )
     between = "\n" if "\n" in predictor.vocabulary.characters or "\n" in prime else ""
     samples: list[Sample] = []
     temperatures = options.temperatures or (1.0,)

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from charrnn.prediction.unfold import Unfolding
 
 LEVELS, PLAIN = "▁▂▃▄▅▆▇", "_.-~+*#"  # cells, from the lowest to the highest
-STYLES = (*[BLUE] * 3, DIM, *[YELLOW] * 3)
-WIDTH = 55  # columns before the units
-FEWEST = 6  # units that are worth a column
+UNIT_STYLES = (*[BLUE] * 3, DIM, *[YELLOW] * 3)
+COLUMNS_BEFORE_UNITS = 55  # columns before the units
+FEWEST_UNITS = 6  # units that are worth a column
 UNITS = 4  # with equations
 
 
@@ -94,9 +94,9 @@ def run(options: Options, console: Console) -> None:
 
 def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]:
     """Yield a row for each step, with the units of its top layer where they fit, and the sum."""
-    bands, room = unfolding.layers[-1].bands(value), output.width - WIDTH - 3
+    bands, room = unfolding.layers[-1].bands(value), output.width - COLUMNS_BEFORE_UNITS - 3
     head = f"step  reads   likeliest target    loss{'     |h|  |dL/dh|' if room >= 0 else ''}"
-    yield output.paint(Visible(f"{head}  {value}" if room >= FEWEST else head), CYAN)
+    yield output.paint(Visible(f"{head}  {value}" if room >= FEWEST_UNITS else head), CYAN)
     for t, step in enumerate(unfolding.steps):
         best, chance = next(iter(unfolding.chances(t).items()))
         likeliest = f"{named(unfolding.symbols[best])} {chance:.2f}"
@@ -104,11 +104,11 @@ def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]
         row += f"{step['nats']:8.3f}"
         if room >= 0:
             row += f"{three_digits(step['norm_h']):>8}{three_digits(step['norm_dh']):>9}"
-        units = "  " + marks(bands[t][:room], output) if room >= FEWEST else ""
+        units = "  " + marks(bands[t][:room], output) if room >= FEWEST_UNITS else ""
         yield Visible(row + units)
     steps = count(len(unfolding.steps), "step")
     yield Visible(f"\nsum {unfolding.nats:.3f} nats in {steps}")
-    if room >= FEWEST:
+    if room >= FEWEST_UNITS:
         yield Visible(f"units of the top layer: {marks(range(7), output)} from -1 to 1")
         yield Visible("a gradient ten times smaller has the next mark")
 
@@ -116,7 +116,7 @@ def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]
 def marks(bands: Iterable[int], output: Output) -> Visible:
     """Return a mark for each unit."""
     shown = PLAIN if output.is_plain else LEVELS
-    return Visible("".join(output.paint(Visible(shown[band]), STYLES[band]) for band in bands))
+    return Visible("".join(output.paint(Visible(shown[band]), UNIT_STYLES[band]) for band in bands))
 
 
 def equations(unfolding: Unfolding, t: int, output: Output) -> Iterator[Visible]:

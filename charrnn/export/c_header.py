@@ -17,7 +17,7 @@ from charrnn.errors import SettingError
 from charrnn.files.model_contents import Trained
 from charrnn.network.parameters import Parameters
 
-WIDTH: Final = 100  # columns of a line of numbers
+LINE_WIDTH: Final = 100  # columns of a line of numbers
 
 # The states of unit i from ux = b + U x and wh = W h.
 CODE_OF_CELL: Final = {
@@ -38,7 +38,7 @@ SIGMOID: Final = """
 static double @p@_sigmoid(double a) { return 0.5 * tanh(0.5 * a) + 0.5; }
 """
 # The logits from the outputs o, in place.
-HEADS: Final = {
+CODE_OF_HEAD: Final = {
     "symbol": "",
     "halt": """\
     for (most = o[1], k = 2; k < @P@_SYMBOLS; k++) /* a unit for the end */
@@ -57,7 +57,7 @@ def export(trained: Trained, name: str, prefix: str | None) -> bytes:
     layers = "layer" if architecture.layers == 1 else "layers"
     values = {
         "CELL": "\n".join(" " * 12 + line for line in CODE_OF_CELL[cell].split("\n")),
-        "HEAD": HEADS[head],
+        "HEAD": CODE_OF_HEAD[head],
         "SIGMOID": SIGMOID if cell != "tanh" else "",
         "CELL_STATE": ", *c = s->state[l][1]" if len(architecture.cell.states) > 1 else "",
         "WEIGHTS": arrays(model.parameters, model.vocabulary.characters, prefix),
@@ -106,7 +106,7 @@ def c_float(number: np.floating[Any]) -> str:
 def definition(kind: str, name: str, values: Iterable[str]) -> str:
     numbers = list(values)
     text = ",".join(numbers) + ","
-    lines = re.sub(rf"(.{{1,{WIDTH}}},)", r"\1\n", text)[:-2]  # each as full as possible
+    lines = re.sub(rf"(.{{1,{LINE_WIDTH}}},)", r"\1\n", text)[:-2]  # each as full as possible
     return f"static const {kind} {name}[{len(numbers)}] = {{\n{lines}}};"
 
 

@@ -23,7 +23,7 @@ FILE = "File"  # a panel of help
 SUFFIXES: Final = (".html", ".mjs", ".h", ".safetensors", ".npz")
 KINDS: Final = {"title": ".html", "prefix": ".h", "without_counts": ".npz"}  # that use an option
 EXPORTED_CELLS: Final = ("tanh", "gru", "lstm")  # of all but .npz
-HEADS: Final = ("symbol", "halt")
+EXPORTED_HEADS: Final = ("symbol", "halt")
 _named_like_file = partial(setting, panel=FILE, default_in_words="the name of the file")
 
 
@@ -77,7 +77,7 @@ def export(trained: Trained, suffix: str, options: ExportOptions) -> bytes:
     from charrnn.export import c_header, html, torch
 
     size = trained.model.architecture
-    names = ("cell", size.cell_name, EXPORTED_CELLS), ("ends", size.head_name, HEADS)
+    names = ("cell", size.cell_name, EXPORTED_CELLS), ("ends", size.head_name, EXPORTED_HEADS)
     for name, value, known in names:
         if value not in known:
             hint = f"It takes [{name}] {', '.join(known[:-1])} or {known[-1]}."

@@ -58,7 +58,7 @@ Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 FORMAT: Final = 6
 JSON_MEMBER: Final = "charrnn.json"
 ZIP_HEADER: Final = 30  # bytes before the name of the first member
-MOST: Final = 1 << 62  # no number of the facts is larger
+LARGEST_NUMBER: Final = 1 << 62  # no number of the facts is larger
 TOO_LARGE: Final = 1e20  # a parameter that no training leads to; its square is finite
 
 
@@ -188,8 +188,8 @@ def is_of_kind(kind: Any, value: Any) -> bool:
     if get_origin(kind) is Literal:
         return value in get_args(kind)
     if kind is float:
-        return type(value) in (int, float) and abs(value) <= MOST
-    return type(value) is kind and (kind is not int or 0 <= value <= MOST)
+        return type(value) in (int, float) and abs(value) <= LARGEST_NUMBER
+    return type(value) is kind and (kind is not int or 0 <= value <= LARGEST_NUMBER)
 
 
 def layout(config: Fitted, architecture: Architecture, counted: int | None, slim: bool) -> Layout:

@@ -15,9 +15,9 @@ import numpy as np
 from charrnn.network.arrays import Array, Array64, Arrays, Integers
 from charrnn.text.vocabulary import END
 
-PARTS: Final = 8  # M
+COMPONENTS: Final = 8  # M
 NARROWEST, WIDEST = -6.0, 3.0  # widths: beyond these, nothing changes
-FARTHEST: Final = 1e4  # of places
+FARTHEST_PLACE: Final = 1e4  # of places
 
 
 class Lengths:
@@ -31,13 +31,13 @@ class Lengths:
     dL / d share =  w - the share of each part in P(tau)
     """
 
-    shapes: ClassVar = {f"tau.{name}": (PARTS,) for name in ("share", "place", "width")}
+    shapes: ClassVar = {f"tau.{name}": (COMPONENTS,) for name in ("share", "place", "width")}
 
     @staticmethod
     def begin(p: Arrays, tau: Integers) -> None:
         """Fill initial parameters: each part covers an equal share of these lengths."""
         logs = np.log(np.sort(tau) + 0.5)
-        cuts = np.array_split(logs, PARTS) if len(logs) >= PARTS else [logs] * PARTS
+        cuts = np.array_split(logs, COMPONENTS) if len(logs) >= COMPONENTS else [logs] * COMPONENTS
         narrowest = 0.1 * max(float(np.std(logs)), 0.1)
         p["tau.share"][...] = 0
         p["tau.place"][...] = [cut.mean() for cut in cuts]
@@ -81,7 +81,7 @@ def _mixture(p: Arrays) -> tuple[Array64, Array64, Array64]:
     """Return log w, place and spread of each part, (M,), in float64."""
     share, place, width = (p[name].astype(np.float64) for name in Lengths.shapes)
     log_w: Array64 = share - _log_sum(share[None])
-    return log_w, place.clip(-FARTHEST, FARTHEST), np.exp(width.clip(NARROWEST, WIDEST))
+    return log_w, place.clip(-FARTHEST_PLACE, FARTHEST_PLACE), np.exp(width.clip(NARROWEST, WIDEST))
 
 
 def _log_sum(logs: Array64) -> Array64:

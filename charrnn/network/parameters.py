@@ -47,7 +47,7 @@ Counts = NDArray[np.int64]
 FADING: Final = (2, 6, 20, 60, 200)  # characters in which an exponential fades to a third
 WAVES: Final = (2, 3, 4, 5, 8, 16, 32)  # wavelengths in characters
 CALM: Final = 30  # the decay length of the waves, in characters from the end
-MARKS: Final = 8  # characters at the end that have a mark
+MARKED: Final = 8  # characters at the end that have a mark
 DISTINCT: Final = 1 << 12  # counts with a row of their own
 PERIOD: Final = math.lcm(*WAVES)  # of the clock beyond DISTINCT
 
@@ -60,7 +60,7 @@ def features(name: str, dtype: str) -> Array:
     waves = np.concatenate([np.cos(turns), np.sin(turns[:, 1:])], 1)  # of wavelength 2, sine is 0
     parts = [np.exp(-n / FADING), waves]
     if name == "to_come":
-        parts = [parts[0], np.exp(-n / CALM) * waves, n == np.arange(1, MARKS + 1)]
+        parts = [parts[0], np.exp(-n / CALM) * waves, n == np.arange(1, MARKED + 1)]
     return np.concatenate(parts, 1).astype(dtype)
 
 

@@ -34,7 +34,7 @@ from charrnn.network.readout import Readout
 from charrnn.text.vocabulary import END
 
 AT_HAND = 1 << 16  # numbers that fit in the cache of a core
-FEW = 1 << 22  # multiply-adds up to which sums by symbol are a product
+FEW_PRODUCTS = 1 << 22  # multiply-adds up to which sums by symbol are a product
 GATES_AT_HAND = 1 << 20  # numbers of the gates that are sorted together, if there are several
 
 State = list[Array]  # (B, H) for each of the architecture's states
@@ -375,7 +375,7 @@ def sum_by_symbol(d_a: Sequence[Array], x: Integers, out: Array, room: Array) ->
     """
     symbols, gates, hidden = len(out), len(d_a), room.shape[-1]
     by_gate = out.reshape(symbols, gates, hidden).swapaxes(0, 1)
-    if symbols * gates * len(x) * hidden <= FEW:
+    if symbols * gates * len(x) * hidden <= FEW_PRODUCTS:
         one_hot = np.zeros((len(x), symbols), out.dtype)
         one_hot[np.arange(len(x)), x] = 1
         for d, sums in zip(d_a, by_gate, strict=True):

@@ -20,7 +20,7 @@ from charrnn.text.vocabulary import END
 
 Vectors = NDArray[np.float32]
 
-LANES: Final = 512  # texts read side by side
+EMBEDDED_LANES: Final = 512  # texts read side by side
 
 
 def embed(model: LanguageModel, texts: Sequence[str]) -> Vectors:
@@ -32,8 +32,8 @@ def embed(model: LanguageModel, texts: Sequence[str]) -> Vectors:
     starts = np.cumsum(sizes) - sizes
     order = np.argsort(-sizes, kind="stable")  # lanes that have ended come last
     vectors: Vectors = np.empty((len(texts), a.hidden), np.float32)
-    for at in range(0, len(texts), LANES):
-        lanes = order[at : at + LANES]
+    for at in range(0, len(texts), EMBEDDED_LANES):
+        lanes = order[at : at + EMBEDDED_LANES]
         size, start = sizes[lanes], starts[lanes]
         state = network.zeros(len(lanes), to_come=size)
         network.step(np.full(len(lanes), END), state)

@@ -28,7 +28,9 @@ from charrnn.text.vocabulary import END, Ids
 Use = Literal["network", "counts", "both"]
 
 EVEN: Final = (0.5, 0.0, 0.0, 0.5, 0.0, 0.0)  # a and b are 0.5, whatever the counts know
-ENOUGH: Final = 500  # symbols in each half of a held-out text to which the weights are fitted
+FEWEST_TO_FIT: Final = (
+    500  # symbols in each half of a held-out text to which the weights are fitted
+)
 FIT_STRETCH: Final = 256  # symbols of each lane that the fit reads
 FIT_WARM_UP: Final = 32  # of these that do not count: their context was not read
 NEWTON_STEPS: Final = 6
@@ -140,7 +142,7 @@ def combine(predictors: Sequence[Predictor]) -> Predictor:
 def fit_mixture(predictor: Predictor, held_out: Ids) -> tuple[float, ...]:
     """Return the weights that suit each half of a held-out text; EVEN for a short text."""
     middle, counts = len(held_out) // 2, predictor.counts
-    if counts is None or middle < ENOUGH:
+    if counts is None or middle < FEWEST_TO_FIT:
         return EVEN
     first, second = held_out[:middle], held_out[middle:]
     return fit_weights(predictor, counts, first) + fit_weights(predictor, counts, second)

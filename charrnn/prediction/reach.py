@@ -20,9 +20,9 @@ from charrnn.network.through_time import Unfolded, Window
 from charrnn.text.vocabulary import END, Ids
 
 FAR: Final = 200  # steps back, at most
-LANES: Final = 32
+LOSSES_AT_ONCE: Final = 32
 WORK: Final = 1 << 25  # parameters times losses
-FEWEST, MOST = 32, 256  # losses: fewer in a large network
+FEWEST_LOSSES, MOST_LOSSES = 32, 256  # losses: fewer in a large network
 TINY: Final = 1e-250  # below it, a norm has vanished
 HUGE: Final = 1e100  # above it, a norm has exploded, and no step before counts
 
@@ -56,10 +56,10 @@ class Reach:
 def reach_of(model: LanguageModel, ids: Ids) -> Reach:
     """Measure the reach of gradients on a text, from losses that are spread evenly over it."""
     p = Parameters(model.architecture, model.parameters.flat.astype(np.float64)).plain()
-    count = max(FEWEST, min(MOST, WORK // p.architecture.parameter_count))
+    count = max(FEWEST_LOSSES, min(MOST_LOSSES, WORK // p.architecture.parameter_count))
     places = np.unique(np.linspace(0, len(ids) - 1, count).round().astype(np.intp))
     steps = 1 + min(FAR, int(read_before(ids)[places].max()))
-    chunks = [places[at : at + LANES] for at in range(0, len(places), LANES)]
+    chunks = [places[at : at + LOSSES_AT_ONCE] for at in range(0, len(places), LOSSES_AT_ONCE)]
     parts = []
     for ends in chunks:
         unfolded = Unfolded(p.architecture, steps, len(ends), np.float64)

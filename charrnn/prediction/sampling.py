@@ -33,7 +33,7 @@ from charrnn.text.vocabulary import END, UNKNOWN
 Words = NDArray[np.uint64]
 Draw = tuple[int, int]  # the number of a sample and its attempt
 
-LANES: Final = 1024  # samples drawn side by side, at most
+MOST_LANES: Final = 1024  # samples drawn side by side, at most
 FIRST_LANES: Final = 64  # in the first group, so that the first texts appear soon
 ROOM: Final = 1 << 22  # symbols of a group, and logits of a step, at most
 AHEAD: Final = 16  # steps whose random numbers are computed at a time
@@ -131,7 +131,7 @@ class Sampler:
         self.predictor = model if isinstance(model, Predictor) else Predictor([model])
         self.seed = secrets.randbits(64) if config.seed is None else config.seed
         most = ROOM // max(vocabulary.symbols, config.max_characters)
-        self.most_lanes = max(FIRST_LANES, min(LANES, most))
+        self.most_lanes = max(FIRST_LANES, min(MOST_LANES, most))
         self.prime = prime
         self.prime_ids = np.append(END, vocabulary.encode(prime)).astype(np.intp)
         self.excluded = slice(UNKNOWN if may_be_empty or prime else END, UNKNOWN + 1)  # at first
@@ -279,7 +279,7 @@ def read_prime(predictor: Predictor, prime_ids: Integers, state: State) -> Array
 
 
 SINGLE, WIDER = 256, 512  # ranges of one length, and of several
-FARTHEST: Final = 1 << 28  # characters beyond the prime where the last range ends
+LONGEST_RANGE_END: Final = 1 << 28  # characters beyond the prime where the last range ends
 RARE: Final = 1e-3  # of all texts
 
 
@@ -294,7 +294,7 @@ class LengthChoice:
         self, predictor: Predictor, prime_ids: Integers, temperature: float, least: int
     ) -> None:
         self._predictor, self._prime_ids = predictor, prime_ids
-        wider = np.geomspace(SINGLE, FARTHEST, WIDER).astype(np.int64)
+        wider = np.geomspace(SINGLE, LONGEST_RANGE_END, WIDER).astype(np.int64)
         bounds = least + np.concatenate([np.arange(SINGLE), wider])
         self._first, self._sizes = bounds[:-1], np.diff(bounds)  # (R,) the lengths of each range
         log_p = -self._read(self._first + (self._sizes - 1) // 2)[1]  # of one length and the prime

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 STRETCH: Final = 4096  # symbols counted in a lane
 WARM_UP: Final = 256  # symbols read before a stretch
-LANES: Final = 512  # at a time
+SCORED_LANES: Final = 512  # at a time
 GROUP: Final = 1 << 18  # symbols: a second or two of work
 MOST_TEXTS: Final = 1 << 14  # in a group
 MOST_LENGTHS: Final = 1 << 16  # compared to rank an END
@@ -134,8 +134,8 @@ def score_ids(
         stops = np.append(stops, len(ids))
     stretches = cut(np.diff(stops, prepend=0), stretch, warm_up)
     costs = Costs(predictor, ids, split, ranking=ranking)
-    for first in range(0, len(stretches.first), LANES):
-        costs.read(stretches.at(slice(first, first + LANES)))
+    for first in range(0, len(stretches.first), SCORED_LANES):
+        costs.read(stretches.at(slice(first, first + SCORED_LANES)))
     costs.add_lengths(stops)
     is_certain = predictor.head.lengths is not None
     for nats in costs.nats.values():

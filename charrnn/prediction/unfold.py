@@ -24,7 +24,7 @@ from charrnn.text.vocabulary import END, REPLACEMENT
 
 BACKWARD: Final = "dL/"  # begins the names of gradients
 LIKELIEST: Final = 5
-LONGEST: Final = 600  # steps
+UNFOLD_LIMIT: Final = 600  # steps
 NAME: Final = re.compile(r"\{([^}]+)\}(?:\(t\))?")
 
 
@@ -104,8 +104,8 @@ class Unfolding:
 
 def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfolding:
     """Compute all values of a text; without ``backward``, of gradients only the norms."""
-    if len(text) >= LONGEST:
-        what = f"the text has {len(text):,} characters, and at most {LONGEST - 1} can be unfolded"
+    if len(text) >= UNFOLD_LIMIT:
+        what = f"the text has {len(text):,} characters, and {UNFOLD_LIMIT - 1} can be unfolded"
         raise SettingError(what, "Give a shorter text.")
     vocabulary, architecture = model.vocabulary, model.architecture
     ids = np.append(vocabulary.encode(text), np.array(END, vocabulary.dtype))

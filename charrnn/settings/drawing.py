@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from charrnn.settings.values import (
-    MANY,
+    MANY_CHARACTERS,
     NEW_EACH_TIME,
     SEED,
     TEMPERATURE,
@@ -32,7 +32,7 @@ class SampleConfig(Checked):
         names=("-t", "--temp"),
     )
     top_k: int | None = drawing(
-        MANY, "Draw only among the K likeliest characters.", default_in_words="all"
+        MANY_CHARACTERS, "Draw only among the K likeliest characters.", default_in_words="all"
     )
     top_p: float | None = drawing(
         Real(0, 1, without=0),
@@ -40,7 +40,7 @@ class SampleConfig(Checked):
         default_in_words="all",
     )
     max_characters: int = drawing(
-        MANY,
+        MANY_CHARACTERS,
         "Cut a sample off after this many characters, the prime not counted.",
         2000,
         names=("--max-chars",),

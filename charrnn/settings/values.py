@@ -16,7 +16,7 @@ from typing import Any, Final, get_args
 
 from charrnn.errors import SettingError
 
-LONGEST: Final = 60  # characters of a value in a message
+LONGEST_SHOWN: Final = 60  # characters of a value in a message
 LARGEST: Final = 1 << 20  # units, lanes, steps: more is a typing error
 NEW_EACH_TIME: Final = "new each time"
 
@@ -111,7 +111,7 @@ def ensure(is_allowed: bool) -> None:
 
 
 SIZE, STEPS, COUNT = Whole(1, LARGEST), Whole(0, LARGEST), Whole(1, 1 << 40)
-SEED, MANY, CORES = Whole(0, (1 << 64) - 1), Whole(1, 1 << 62), Whole(1, 1 << 10)
+SEED, MANY_CHARACTERS, CORES = Whole(0, (1 << 64) - 1), Whole(1, 1 << 62), Whole(1, 1 << 10)
 SHARE, TEMPERATURE = Real(0, 0.95), Real(0, 1e6)
 
 
@@ -168,7 +168,7 @@ def check(name: str, value: object, values: Values) -> Any:
             shown = repr(value) if isinstance(value, str) else str(value)
         except ValueError:  # Python does not print numbers of thousands of digits
             shown = f"that {type(value).__name__}"
-        shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."
+        shown = shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}..."
         hint = f"It may be {values.allowed}."
         raise SettingError(f"{name} cannot be {shown}", hint, name) from None
 

@@ -26,7 +26,7 @@ Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files with example
 STRATUM: Final = 1 << 16  # examples among which lots are drawn at once
 TEXT_ENDS, VALID_FOLLOWS = b"\xff", b"\xfe"  # not in UTF-8
 LOOKED_THROUGH: Final = 1 << 24  # symbols: a warning must not delay the start
-LINES: Final = 1 << 10  # that may show a table
+LINES_LOOKED_AT: Final = 1 << 10  # that may show a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +214,7 @@ def find_warnings(corpus: Corpus) -> list[Warned]:
     if count := sum(text in known for text in unseen):
         warned.append(Warned("repeated", count, len(unseen)))
     if corpus.examples_are == "lines":
-        lines = learned[:LINES]
+        lines = learned[:LINES_LOOKED_AT]
         if table := table_in([*lines[:1], *unseen[:1]], lines):
             kind, count, column = table
             warned.append(Warned(kind, count, len(lines), column))

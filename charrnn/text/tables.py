@@ -14,7 +14,7 @@ from charrnn.errors import CorpusError
 from charrnn.text.tidy import HEADINGS
 
 COLUMN_SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}
-ENOUGH: Final = 10  # lines that show what all lines have in common
+ENOUGH_LINES: Final = 10  # lines that show what all lines have in common
 NEARLY_ALL: Final = 0.95
 
 
@@ -58,7 +58,7 @@ def table_in(firsts: Sequence[str], lines: Sequence[str]) -> tuple[str, int, str
     fields = [field.strip(" \"'") for line in firsts for field in re.split("[\t;,]", line)]
     headings = [field for field in fields if field.casefold() in HEADINGS]
     heading = min(headings, key=lambda field: field.casefold() == "id", default="")
-    if len(lines) < ENOUGH:
+    if len(lines) < ENOUGH_LINES:
         return None
     for separator, word in COLUMN_SEPARATORS.items():
         inner = Counter(line.strip(f"{separator} ").count(separator) for line in lines)

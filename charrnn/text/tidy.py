@@ -19,8 +19,8 @@ from typing import Final
 CLEAR_BULLETS: Final = "•‣◦▪●"  # need no space after them
 BULLETS: Final = rf"{CLEAR_BULLETS}*+·–—\-"
 BULLET: Final = re.compile(rf"(?:[{BULLETS}]\s+(?:\[[ xX]\]\s+)?|[{CLEAR_BULLETS}])(?=\S)")
-NUMBER: Final = re.compile(r"(?:\d{1,9}[.)]|\(\d{1,9}\))\s+(?=\S)")
-MARKS: Final = re.compile(r"(?<=\S)\s*[,;]+$")
+NUMBERING: Final = re.compile(r"(?:\d{1,9}[.)]|\(\d{1,9}\))\s+(?=\S)")
+END_MARKS: Final = re.compile(r"(?<=\S)\s*[,;]+$")
 EMPTY: Final = re.compile(rf"(?:[,;{BULLETS}]|\d{{1,9}}[.)]|\(\d{{1,9}}\))+")
 COMMENT: Final = re.compile(r"#(?:[\s#!]|$)|//")
 QUOTES: Final = ('""', "''", "“”", "„“", "„”", "‘’", "«»", "»«", "‹›", "``", "「」")
@@ -47,12 +47,12 @@ def clean(line: str) -> tuple[str, list[str]]:
     text, rules = line.strip(), []
     if EMPTY.fullmatch(text):
         return "", ["empty"]
-    for rule, pattern in (("bullet", BULLET), ("number", NUMBER), ("bullet", BULLET)):
+    for rule, pattern in (("bullet", BULLET), ("number", NUMBERING), ("bullet", BULLET)):
         match = pattern.match(text)
         if match:
             text = text[match.end() :]
             rules += [rule] if rule not in rules else []
-    bare = MARKS.sub("", text)
+    bare = END_MARKS.sub("", text)
     if bare != text:
         rules.append("mark")
     for first, last in QUOTES:

@@ -24,7 +24,10 @@ HIGHEST_LR = 0.02
 SETTLED = 2_000  # steps of a run; one that minutes cut shorter needs less dropout
 # The weight decay, and about the most of decay x rate x steps.
 USUAL_DECAY, MOST_SHRINKING = 0.1, 1.5
-NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones bear a higher rate
+NARROW_LAYER, WIDE_LAYER = (
+    64,
+    256,
+)  # units that were measured: a narrow layer bears a higher rate
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
@@ -261,7 +264,7 @@ class NetworkFit:
         usual_targets = recipe.at(self.length, "batch") * recipe.at(self.length, "bptt")
         for_small_step = targets / min(usual_targets, recipe.small_step)
         for_long_run = recipe.most_work / (self.passes * self.length * self.hidden)
-        for_narrow = math.pow(WIDE / min(WIDE, max(NARROW, self.hidden)), 0.75)
+        for_narrow = math.pow(WIDE_LAYER / min(WIDE_LAYER, max(NARROW_LAYER, self.hidden)), 0.75)
         for_few_steps = recipe.few_steps / self.steps * min(1.0, targets / recipe.small_step)
         raised = max(1.0, for_narrow * for_few_steps)
         lowered = math.sqrt(min(1.0, for_small_step, for_long_run))

@@ -12,6 +12,7 @@ times the decay, apart from the moments.
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -19,8 +20,12 @@ from charrnn.network.arrays import Array
 from charrnn.network.parameters import Parameters
 from charrnn.settings.training import Schedule, UpdateRule
 
-MOMENTS: dict[UpdateRule, tuple[str, ...]]
-MOMENTS = {"adam": ("m", "v"), "rmsprop": ("v",), "adagrad": ("v",), "sgd": ("m",)}
+MOMENTS: Final[dict[UpdateRule, tuple[str, ...]]] = {
+    "adam": ("m", "v"),
+    "rmsprop": ("v",),
+    "adagrad": ("v",),
+    "sgd": ("m",),
+}
 Moments = dict[str, Array]
 
 BETA1, BETA2 = 0.9, 0.999  # Adam's memory of past gradients and squares

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import charrnn
 from charrnn.network.arrays import Array
-from charrnn.network.heads import PARTS, Lengths
+from charrnn.network.heads import COMPONENTS, Lengths
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import score_ids
@@ -37,7 +37,7 @@ def test_the_chance_of_the_end_is_the_sigmoid_of_its_unit() -> None:
 def test_lengths_of_any_corpus_add_up_to_1(lengths: list[int], seed: int) -> None:
     p = parameters_of(Architecture(7, 5, 1, head_name="length"))
     Lengths.begin(p, np.array(lengths))
-    p["tau.share"][...] = np.random.default_rng(seed).standard_normal(PARTS)
+    p["tau.share"][...] = np.random.default_rng(seed).standard_normal(COMPONENTS)
     stop = 3000
     counted_up = np.exp(-Lengths.nats(p, np.arange(stop))).sum()
     w, spread = np.exp(p["tau.share"]), np.exp(p["tau.width"])

@@ -66,7 +66,7 @@ def test_slopes_are_the_same_however_many_steps_are_taken_at_a_time(
 def test_rows_are_summed_by_their_symbol(
     symbols: int, few: int, gates: int, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("charrnn.network.through_time.FEW", few)
+    monkeypatch.setattr("charrnn.network.through_time.FEW_PRODUCTS", few)
     rng = np.random.default_rng(0)
     d_a, x = rng.standard_normal((gates, 50, 5)), rng.integers(0, symbols, 50).astype(np.uint16)
     found = rng.standard_normal((symbols, gates * 5))
