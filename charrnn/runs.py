@@ -56,7 +56,7 @@ from charrnn.training.automatic_settings import (
 )
 from charrnn.training.loop import SCORED_AT_ONCE, Done, Event, Step
 from charrnn.training.loop import train as train_steps
-from charrnn.training.state import check_patience, start
+from charrnn.training.state import check_patience, initial_state
 
 LEAVE_OUT = "Leave it out to resume, or train into another file with [path]."
 SAVE_INTERVAL = 2.0  # seconds between two saves, at least
@@ -128,7 +128,7 @@ def train(
         config = take_sizes(config, model)
         cutting = replace(cutting, known=model.vocabulary.characters)
     corpus = corpus_of(texts, cutting)
-    return Run(corpus, begin(corpus, cutting, config, model))
+    return Run(corpus, begin_run(corpus, cutting, config, model))
 
 
 def configure(typed: Mapping[str, Any], model: LanguageModel | None) -> TrainConfig:
@@ -139,7 +139,7 @@ def configure(typed: Mapping[str, Any], model: LanguageModel | None) -> TrainCon
     return take_sizes(config, model, typed)
 
 
-def begin(
+def begin_run(
     corpus: Corpus,
     cutting: CorpusConfig,
     config: TrainConfig,
@@ -154,7 +154,7 @@ def begin(
     if fitted.minutes is not None:
         rate = characters_per_second(fitted, corpus) if speed is None else speed
         fitted = fit_pace(fitted, config, len(corpus.held_out.ids), rate)
-    state = start(corpus, fitted, start_from)
+    state = initial_state(corpus, fitted, start_from)
     counted = sample_of(corpus.train.ids) if fitted.counts else None
     return Checkpoint(
         config=fitted, corpus=record, counted=counted, vocabulary=corpus.vocabulary, state=state
@@ -163,9 +163,9 @@ def begin(
 
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     """Measure the speed of training by a few steps, as in the middle of the run."""
-    processes = min(config.parts, cores_for(config.cores))
+    processes = min(config.shards, cores_for(config.cores))
     config = replace(config, cores=1)  # other processes would take longer to start
-    state = start(corpus, config)
+    state = initial_state(corpus, config)
     state.characters = config.epochs * len(corpus.train.ids) // 2  # noise as in mid-run
     rates: list[float] = []
     began = last = time.monotonic()
@@ -275,7 +275,7 @@ def raise_limits(
     old = asdict(config)
     raised = {name: typed[name] for name in LIMITS if name in typed}
     retyped = {name: typed[name] for name in old if name in typed and name not in LIMITS}
-    retyped.pop("cores", None)  # may change: parts decide the numbers
+    retyped.pop("cores", None)  # may change: shards decide the numbers
     check_patience(raised.get("patience"), len(corpus.held_out))
     check_agreement(path, settings_to_show(config), raised, LEAVE_OUT, may_rise=LIMITS)
     # They are fitted to the corpus as at the start: bptt 0 becomes the longest example.

@@ -27,7 +27,7 @@ from charrnn.files.model_contents import Checkpoint, CorpusRecord
 from charrnn.files.model_file import locked, save
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
-from charrnn.runs import begin, configure, fit_and_score
+from charrnn.runs import begin_run, configure, fit_and_score
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.values import option_of
 from charrnn.spread.workers import Executor
@@ -36,7 +36,7 @@ from charrnn.text.counts import Baseline
 from charrnn.training.automatic_settings import check_agreement
 from charrnn.training.loop import Done, train
 
-SCHEMA = "charrnn.sweep.run/2"
+SCHEMA, OLD_SCHEMA = "charrnn.sweep.run/3", "charrnn.sweep.run/2"
 ROWS_FILE = "sweep.jsonl"
 BLOCKS = 30  # of the held-out text, whose losses are compared
 CLEAR = 2.0  # standard errors
@@ -87,13 +87,13 @@ def train_one(material: Material, trial: Trial) -> tuple[Row, Checkpoint | None]
     """Train one run on one core. Return its row, and the run unless it failed."""
     began, corpus, model = time.monotonic(), material.corpus, material.start_from
     learning = {**material.learning, **trial.tried}
-    row: Row = {"schema": SCHEMA, "name": trial.name, "corpus": material.record.fingerprint}
+    row: Row = {"schema": SCHEMA, "name": trial.name, "fingerprint": material.record.fingerprint}
     row |= {"settings": {**material.reading, **learning}, "seed": trial.seed, "best": None}
     row |= {"held_out_blocks": [], "model": None, "seconds": 0.0, "stopped": "failed"}
     row["error"], checkpoint = None, None
     try:
         config = configure({**learning, "seed": trial.seed, "cores": 1}, model)
-        checkpoint = begin(corpus, material.cutting, config, model)
+        checkpoint = begin_run(corpus, material.cutting, config, model)
         checkpoint.corpus, stopped = material.record, ""
         for event in train(checkpoint.state, corpus, checkpoint.config):
             if isinstance(event, Done):
@@ -152,7 +152,7 @@ class Folder:
             if trial.name not in self.rows:
                 continue
             row = self.rows[trial.name]
-            had, wanted = row["corpus"][:12], material.record.fingerprint[:12]
+            had, wanted = row["fingerprint"][:12], material.record.fingerprint[:12]
             if had != wanted:
                 what = f"{self.path} learned from another corpus (SHA-256 {had}) than this one"
                 hint = "Give the same text, or begin a sweep in another folder."
@@ -173,11 +173,13 @@ def open_folder(path: Path, *, resume: bool) -> Iterator[Folder]:
         raise SaveError(f"{path} holds a sweep", "Resume it, or name another folder.")
     path.mkdir(parents=True, exist_ok=True)
     with locked(rows_file), closing(LineFile(rows_file)) as file:
-        file.cut_torn_line()
+        file.drop_torn_line()
         folder = Folder(path, file, {})
         for number, line in enumerate(file.lines(), 1):
             try:
                 row = parse_line(line)
+                if row["schema"] == OLD_SCHEMA:
+                    row |= {"schema": SCHEMA, "fingerprint": row.pop("corpus")}
                 if row["schema"] != SCHEMA:
                     raise ValueError(row["schema"])
                 row["model"] = row["model"] and str(folder.model(row["name"]))
@@ -208,8 +210,8 @@ def rank(rows: Iterable[Row]) -> list[Row]:
         group = sorted(groups[name], key=loss_of)
         difference, error = compare(group, groups[best])
         is_worse = difference != 0 and not difference <= CLEAR * error  # not, if NaN
-        ranked = {"settings": name, "nats_per_character": losses[name], "difference": difference}
-        ranked |= {"standard_error": error, "clearly_worse": is_worse, "runs": len(group)}
+        ranked = {"name": name, "nats_per_character": losses[name], "difference": difference}
+        ranked |= {"standard_error": error, "clearly_worse": is_worse, "run_count": len(group)}
         ranked["seconds"] = mean(row["seconds"] for row in group) if group else math.nan
         ranked["model"] = group[0]["model"] if group else None
         ranking.append(ranked)

@@ -22,7 +22,7 @@ from charrnn.text.reading import text_of
 FOLDER = Path(charrnn.__file__).parent / "models"
 CORPORA = {"given-names": "given-names-latin"}  # if it has another name than the model
 SIZES = ("hidden", "layers", "dropout", "dropconnect", "blank", "batch", "bptt")
-OPEN = (*SIZES, "lr", "weight_decay", "epochs", "warmup", "check_every", "parts")
+OPEN = (*SIZES, "lr", "weight_decay", "epochs", "warmup", "check_every", "shards")
 SETTINGS: dict[str, tuple[float, ...]] = {  # written out, so that no new default changes a file
     "dinosaurs": (160, 2, 0.3, 0.4, 0.02, 32, 16, 0.004, 0.1, 140, 200, 105, 2),
     "given-names": (160, 2, 0.3, 0.1, 0.0, 16, 32, 0.002, 0.1, 73, 200, 129, 1),

@@ -15,7 +15,7 @@ from charrnn.network.arrays import Array, Array64, Integers
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS, Lengths
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
-from charrnn.network.through_time import Masks, State, Unfolded, Window, lengths_in
+from charrnn.network.through_time import LaneStates, Masks, Unfolded, Window, lengths_in
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import score_ids, score_texts, total_score
@@ -150,7 +150,7 @@ def parameters_of(shape: Architecture) -> Parameters:
     p = initial(shape, np.log(np.full(shape.symbols, 1 / shape.symbols)), rng, np.float64)
     p.flat[...] = 0.6 * rng.standard_normal(p.flat.shape)
     if shape.head_name == "length":
-        Lengths.begin(p, rng.integers(0, 40, 50))
+        Lengths.initialize(p, rng.integers(0, 40, 50))
     return p
 
 
@@ -171,11 +171,11 @@ def window(symbols: int = SYMBOLS, *, resets: bool = True, idle: bool = False) -
     return Window(x, y, x == END_ID if resets else None, nothing, clock=clock, to_come=to_come)
 
 
-def cut(w: Window, steps: slice) -> Window:
+def steps_of(w: Window, steps: slice) -> Window:
     return Window(**{name: a[steps] for name, a in vars(w).items() if a is not None})
 
 
-def state_of(p: Parameters) -> State:
+def state_of(p: Parameters) -> LaneStates:
     """Return a state that is carried in from an earlier window."""
     rng = np.random.default_rng(2)
     shape = (LANES, p.architecture.hidden)
@@ -188,7 +188,7 @@ def masks_of(p: Parameters) -> Masks:
     return list((np.random.default_rng(3).random(shape) < 2 / 3) * 1.5)
 
 
-def begun(p: Parameters, h0: State) -> Unfolded:
+def begun(p: Parameters, h0: LaneStates) -> Unfolded:
     """Return an unfolded network that goes on from this state."""
     unfolded = Unfolded(p.architecture, STEPS, LANES, np.float64)
     for states, first in zip(unfolded.states, h0, strict=True):
@@ -215,7 +215,9 @@ def nats_at(p: Parameters, h: Array, y: Integers) -> Array:
     return nats
 
 
-def loss_of(p: Parameters, w: Window, h0: State, m: Masks | None, gradient: Parameters) -> float:
+def loss_of(
+    p: Parameters, w: Window, h0: LaneStates, m: Masks | None, gradient: Parameters
+) -> float:
     return begun(p, h0).nats_and_gradient(p, w, gradient, 1.0, m)
 
 

@@ -87,7 +87,7 @@ def test_a_model_of_ones_own_is_drawn_from_without_a_note(trained: Program) -> N
 def test_training_and_a_sweep_start_from_a_model_by_its_name(program: Program) -> None:
     ours = ("names.txt", "--from", "given-names", "--epochs", "1")
     size = charrnn.load("given-names").config.hidden
-    assert program.run("train", *ours, "--json").json["hidden"] == size
+    assert program.run("train", *ours, "--json").json["settings"]["hidden"] == size
     sweep = ("--try", "lr=0.001", "-o", "sweep", "-q")
     program.run("sweep", *ours, *sweep).says("")
     assert program.run("sweep", *ours, *sweep, "--resume").status == 0

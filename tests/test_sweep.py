@@ -71,7 +71,7 @@ def test_a_run_has_a_row_and_a_model(tmp_path: Path) -> None:
     assert "diverged" in bad["error"]
     assert (good["stopped"], good["error"], good["seed"]) == ("epochs", None, 0)
     assert good["settings"] == {"holdout": 0.1, **SIZE, "hidden": 2, "lr": 0.01}
-    assert good["corpus"] == shared.corpus.fingerprint
+    assert good["fingerprint"] == shared.corpus.fingerprint
     assert np.mean(good["held_out_blocks"]) == pytest.approx(
         good["best"]["nats_per_character"], 0.1
     )
@@ -79,7 +79,7 @@ def test_a_run_has_a_row_and_a_model(tmp_path: Path) -> None:
     lines = (tmp_path / "a/sweep.jsonl").read_text().splitlines()
     assert {json.loads(line)["name"] for line in lines} == set(rows)
     assert list(rows["hidden=2,lr=0.01,seed=0"]) == [
-        *("schema", "name", "corpus", "settings", "seed", "best", "held_out_blocks"),
+        *("schema", "name", "fingerprint", "settings", "seed", "best", "held_out_blocks"),
         *("model", "seconds", "stopped", "error"),
     ]
 
@@ -88,7 +88,7 @@ def test_fault_25_resuming_makes_only_what_is_missing(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     first = run(folder, material(), (0,))
     rows = folder / "sweep.jsonl"
-    rows.write_bytes(rows.read_bytes() + b'{"schema": "charrnn.sweep.run/2", "na')  # torn by a kill
+    rows.write_bytes(rows.read_bytes() + b'{"schema": "charrnn.sweep.run/3", "na')  # torn by a kill
     (folder / "hidden=3,lr=0.01,seed=0.npz").unlink()
     again = run(folder, material(), (0, 1), resume=True)
     names = [json.loads(line)["name"] for line in rows.read_text().splitlines()]
@@ -104,7 +104,7 @@ def test_fault_25_resuming_makes_only_what_is_missing(tmp_path: Path) -> None:
     other = material()
     other.record.__dict__["fingerprint"] = "b" * 64
     with pytest.raises(
-        ResumeError, match=rf"{first.popitem()[1]['corpus'][:12]}.*\(bbbbbbbbbbbb\)"
+        ResumeError, match=rf"{first.popitem()[1]['fingerprint'][:12]}.*\(bbbbbbbbbbbb\)"
     ):
         run(folder, other, (0,), resume=True)
     with pytest.raises(SaveError, match="holds a sweep"):
@@ -134,7 +134,7 @@ def test_combinations_are_ranked_with_standard_errors() -> None:
     rows += [{**row("lost", 0, text), "best": None}]
     rows += counting_rows(Baseline("markov-4", float(text.mean()) - 1, text - 1), (0, 1))
     ranking = rank(rows)
-    assert [one["settings"] for one in ranking] == ["counting", "a", "near", "far", "lost"]
+    assert [one["name"] for one in ranking] == ["counting", "a", "near", "far", "lost"]
     assert [one["clearly_worse"] for one in ranking] == [False, False, False, True, True]
     counting, best, close, worse, lost = [one["difference"] for one in ranking]
     assert [counting, best, worse] == pytest.approx([-1, 0, far.mean()])

@@ -57,14 +57,14 @@ Source = partial(Text, names=CORPORA)  # the name of a text: a file, a corpus of
 
 
 class File(Values):
-    """Paths, with one of these suffixes, if any; "-" is none. ``plain`` checks what was read."""
+    """Paths, with one of these suffixes, if any; "-" is none. ``checked`` checks what was read."""
 
     def __init__(self, metavar: str = "PATH", *suffixes: str, names: Sequence[str] = ()) -> None:
         self.suffixes = suffixes
         allowed = f"a file name that ends in {either(suffixes)}" if suffixes else "a path"
         super().__init__(metavar, allowed, names)
 
-    def plain(self, value: Any) -> Path:
+    def checked(self, value: Any) -> Path:
         ensure(not self.suffixes or value.suffix.lower() in self.suffixes)
         return Path(value)
 
@@ -261,7 +261,7 @@ def parser_of(values: Values, variable: str | None = None) -> Callable[[Any], An
 
     def parse(typed: Any) -> Any:
         try:
-            return values.plain(values.read(typed))
+            return values.checked(values.read(typed))
         except ValueError:
             several = "; 'charrnn sweep --try' compares several" if "," in str(typed) else ""
             what = not_one_of(typed, values.allowed) + several

@@ -51,8 +51,8 @@ class Output:
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.is_terminal = stream, stream.isatty()
         # True on a terminal that can neither draw nor colour
-        self.is_plain = os.environ.get("TERM", "") in ("", "dumb", "unknown") and os.name != "nt"
-        has_no_colour = self.is_plain or bool(os.environ.get("NO_COLOR"))
+        self.is_dumb = os.environ.get("TERM", "") in ("", "dumb", "unknown") and os.name != "nt"
+        has_no_colour = self.is_dumb or bool(os.environ.get("NO_COLOR"))
         self.takes_colour = self.is_terminal and not has_no_colour
 
     def write(self, text: Visible) -> None:
@@ -143,7 +143,7 @@ class Console:
         from tqdm import tqdm
 
         tqdm.monitor_interval = 0  # starts no thread
-        disable = self.quiet or self.err.is_plain or not self.err.is_terminal
+        disable = self.quiet or self.err.is_dumb or not self.err.is_terminal
         columns = self.err.window - 1
         return tqdm(file=self.err.stream, leave=False, ncols=columns, disable=disable, **how)
 
@@ -206,7 +206,7 @@ def check_not_input(path: Path, option: str, *inputs: Path | str) -> None:
 
 def json_line(name: str, fields: Mapping[str, object]) -> Visible:
     """Return an object with its schema as one line; NaN and infinity become null."""
-    record = {"schema": f"charrnn.{name}/2", **fields}
+    record = {"schema": f"charrnn.{name}/3", **fields}
     try:
         return visible_json(ENCODER.encode(record))
     except ValueError:  # NaN or infinity

@@ -65,7 +65,7 @@ Row = tuple[float, Visible]  # the nats per character of an example, and its lin
 class Threshold(Values):
     """A number of bits per character, or a multiple of those of the oddest held-out example."""
 
-    def plain(self, value: Any) -> str:
+    def checked(self, value: Any) -> str:
         ensure(0 <= float(value.removesuffix("x")) < math.inf)
         return str(value)
 
@@ -111,7 +111,7 @@ def run(options: Options, console: Console) -> None:
     from charrnn.model import load
     from charrnn.prediction.losses import Score, in_bits
     from charrnn.prediction.predictor import combine
-    from charrnn.prediction.scoring import join, score_group, total_score
+    from charrnn.prediction.scoring import join_groups, score_group, total_score
     from charrnn.spread.workers import open_executor
 
     began = time.monotonic()
@@ -149,7 +149,10 @@ def run(options: Options, console: Console) -> None:
     if results and (options.as_json or rows.count or not (options.above and console.quiet)):
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
         facts |= {"above": options.above, "above_count": rows.count} if options.above else {}
-        whole = {name: join([scored[i] for scored in results]) for i, name in enumerate(predictors)}
+        whole = {
+            name: join_groups([scored[i] for scored in results])
+            for i, name in enumerate(predictors)
+        }
         records = records_of(whole, corpus, options)
         show_records([record | facts for record in records], options, console)
     elif total.ends and not is_by_model:
@@ -244,15 +247,15 @@ class Rows:
         if not self.are_shown and not self.options.above:
             return
         rows: list[Row] = []
-        parts = {use: scored.totals(nats).tolist() for use, nats in scored.nats_by_use.items()}
+        by_use = {use: scored.totals(nats).tolist() for use, nats in scored.nats_by_use.items()}
         for i, (example, score) in enumerate(zip(examples, score_per_text(scored), strict=True)):
             loss = score.nats_per_character
             if loss <= self.limit:
                 continue
             if self.options.as_json:
                 row = self._row(example, score)
-                if len(parts) > 1:
-                    row["parts"] = {use: nats[i] for use, nats in parts.items()}
+                if len(by_use) > 1:
+                    row["by_use"] = {use: {"nats": nats[i]} for use, nats in by_use.items()}
                 line = json_line("eval.example", row)
             else:
                 line = self._line(example, score, scored, i)
@@ -355,7 +358,7 @@ def records_of(
         if scored is not reference:
             record |= json_of(difference_of(ids, nats, reference.nats))
         if len(scored.nats_by_use) > 1:
-            record["parts"] = {
+            record["by_use"] = {
                 use: tally(ids, costs).loss() | json_of(difference_of(ids, nats, costs))
                 for use, costs in scored.nats_by_use.items()
             }
@@ -370,7 +373,7 @@ def records_of(
 
 
 def show_records(records: list[dict[str, Any]], options: Options, console: Console) -> None:
-    """Show the bits per character of each model, or of one model and its parts; or JSON."""
+    """Show the bits per character of each model, or of one model by use; or JSON."""
     from charrnn.prediction.losses import BITS, Difference
 
     if options.as_json:
@@ -381,7 +384,7 @@ def show_records(records: list[dict[str, Any]], options: Options, console: Conso
     if len(records) == 1:
         rows += [("without ends", first["without_end"])]
         rows += [("per byte", {"bits_per_character": first["bits_per_byte"]})]
-        rows += [(f"  {part}", figures) for part, figures in first.get("parts", {}).items()]
+        rows += [(f"  {use}", figures) for use, figures in first.get("by_use", {}).items()]
     for name, figures in first.get("baselines", {}).items():
         hidden = {} if len(records) == 1 else {"difference": None}  # it is not from the first model
         rows.append((f"  {name}", figures | hidden))

@@ -38,7 +38,7 @@ SHOWN_SYMBOLS = 60  # characters of a vocabulary that are shown
 CURVE_BLOCKS, CURVE_LETTERS = "▁▂▃▄▅▆▇█", "_.-:=+*#"  # of a learning curve, from low to high
 Row = tuple[str, str, dict[str, Any]]  # a name and words for people, and facts for JSON
 NAMES = {" ": "space", "\n": "newline", "\t": "tab", "\r": "return"}
-IN_NETWORK = ("cell", "hidden", "layers", "parts")  # settings that have a line of their own
+IN_NETWORK = ("cell", "hidden", "layers", "shards")  # settings that have a line of their own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +74,8 @@ def run(options: Options, console: Console) -> None:
 
 def contents(path: Path, model: Model) -> Iterator[Row]:
     """Yield rows about the file, the network, the vocabulary and the corpus."""
+    from charrnn.prediction.losses import losses_of_baselines
+
     c, vocabulary, corpus = model.config, model.vocabulary, model.corpus
     size, parameters = os.path.getsize(model_at(path)), model.parameters.flat.size
     yield "model", f"{path}, {decimal(size)}", {"model": str(path), "bytes": size}
@@ -89,11 +91,13 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
     yield "", names, {"vocabulary": characters, "novelty": vocabulary.novelty}
     facts = asdict(corpus)
     baselines, _ = facts.pop("baselines"), facts.pop("known")
-    facts |= facts.pop("reading") | {"symbols": symbols}
+    del facts["reading"], facts["holdout"]  # among the settings
+    facts["symbols"] = symbols
     yield "corpus", ", ".join(corpus.sources) or "texts passed from Python", {"corpus": facts}
     examples = count(corpus.examples, corpus.examples_are.removesuffix("s"))
     held_out = f"{corpus.held_out_examples:,} more are held out"
-    yield "", f"{examples}, {corpus.characters:,} characters; {held_out}", {"baselines": baselines}
+    words = f"{examples}, {corpus.characters:,} characters; {held_out}"
+    yield "", words, {"baselines": losses_of_baselines(baselines)}
 
 
 def training(model: Model) -> Iterator[Row]:
@@ -111,7 +115,8 @@ def training(model: Model) -> Iterator[Row]:
         for name, value in settings.items()
         if name not in IN_NETWORK and value is not None and value is not False
     ]
-    yield "settings", " ".join(typed), {"settings": settings}
+    reading = asdict(model.corpus.reading) | {"holdout": model.corpus.holdout}
+    yield "settings", " ".join(typed), {"settings": settings | reading}
     steps, epochs, seen = counters.step, counters.epoch, counters.characters
     words = f"{count(steps, 'step')}, {count(epochs, 'epoch')}"
     yield "trained", words, {"steps": steps, "epochs": epochs, "characters_seen": seen}
@@ -122,9 +127,8 @@ def training(model: Model) -> Iterator[Row]:
         words += f" at step {best[0]:,}"
         yield "best", words, {"best": {"step": best[0], **Mean(best[1], 1).loss()}}
         if baselines:
-            nats, name = min((nats, name) for name, nats in baselines.items())
-            words = f"{nats:.3f} nats or {in_bits(nats)} bits"
-            yield "", f"{name}, the best baseline: {words}", {}
+            nats = min(baselines.values())
+            yield "", f"counting: {nats:.3f} nats or {in_bits(nats)} bits", {}
     is_possible, why = can_be_resumed(model)
     words = f"{'possible' if is_possible else 'not possible'}: {why}"
     facts = {"is_possible": is_possible, "why": why}
@@ -148,7 +152,7 @@ def can_be_resumed(model: Model) -> tuple[bool, str]:
 
 def learning_curve(history: list[dict[str, float]], output: Output) -> Iterator[Visible]:
     """Yield a line each for the losses on training and held-out text, if there are two."""
-    levels = CURVE_LETTERS if output.is_plain else CURVE_BLOCKS
+    levels = CURVE_LETTERS if output.is_dumb else CURVE_BLOCKS
     room = max(10, min(50, output.width - 30))
     for name, key in (("training", "train"), ("held-out", "held_out")):
         losses = [row[key] for row in history if row.get(key) is not None]

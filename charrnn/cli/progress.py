@@ -18,13 +18,22 @@ from rich.cells import cell_len, set_cell_size
 from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, TIME_LEFT, Console
 from charrnn.files.model_contents import Checkpoint
 from charrnn.network.parameters import LanguageModel
-from charrnn.prediction.losses import Difference, Mean, Score, difference_from, json_of, tally
+from charrnn.prediction.losses import (
+    Difference,
+    Mean,
+    Score,
+    difference_from,
+    json_of,
+    losses_of_baselines,
+    tally,
+)
 from charrnn.prediction.sampling import SampleConfig, Sampler
 from charrnn.runs import fit_and_score
 from charrnn.settings.training import Ending
 from charrnn.system.visible import Visible, visible_line
 from charrnn.text.corpus import Corpus, Warned
 from charrnn.text.counts import Baseline
+from charrnn.training.automatic_settings import settings_to_show
 from charrnn.training.loop import Checkup, Event, Step
 from charrnn.training.state import share_done
 
@@ -84,15 +93,14 @@ class Training:
 
     def facts(self) -> dict[str, Any]:
         """Return what is known before the training, for JSON."""
-        checkpoint, held_out = self.checkpoint, ("held_out_examples", "held_out_characters")
-        names = ("examples", "characters", *held_out, "examples_are")
-        corpus = {name: getattr(checkpoint.corpus, name) for name in names}
+        record, held_out = self.checkpoint.corpus, ("held_out_examples", "held_out_characters")
+        names = ("fingerprint", "examples", "examples_are", "characters", *held_out)
+        corpus = {"names": record.names, **{name: getattr(record, name) for name in names}}
         return {
-            "corpus": corpus | {"symbols": checkpoint.vocabulary.symbols},
-            "parameters": len(checkpoint.state.parameters.flat),
-            "hidden": checkpoint.config.hidden,
-            "layers": checkpoint.config.layers,
-            "baselines": checkpoint.corpus.baselines,
+            "corpus": corpus | {"symbols": self.checkpoint.vocabulary.symbols},
+            "settings": settings_to_show(self.checkpoint.config),
+            "parameters": len(self.checkpoint.state.parameters.flat),
+            "baselines": losses_of_baselines(record.baselines),
             "warnings": [asdict(warning) for warning in self.warnings],
             "tidy": dict(self.corpus.tidied.lines),
         }
@@ -103,13 +111,12 @@ class Training:
         best = Mean(math.nan if self.loss is None else self.loss, 1).loss()
         scores = self.scores.items()
         return self.facts() | {
-            "epochs": state.epoch,
             "steps": state.step,
             "characters_seen": state.characters,
             "seconds": self.seconds,
             "characters_per_second": self.characters / self.seconds if self.seconds else 0.0,
             "best": {"step": None if state.best is None else state.best.step, **best},
-            "parts": {name: score.loss() | json_of(apart[name]) for name, score in scores},
+            "by_use": {name: score.loss() | json_of(apart[name]) for name, score in scores},
             "stopped": self.stopped,
         }
 

@@ -40,7 +40,7 @@ FLAGS = {"yes": True, "no": False}
 MOST_SEEDS = 1 << 16
 SEE_HELP = "Try 'charrnn sweep --help'."
 KNOWN = settings_of(TrainConfig)
-CHOSEN = ("seed", "cores", "parts")  # by the sweep itself
+CHOSEN = ("seed", "cores", "shards")  # by the sweep itself
 TRIED = {  # settings that can be tried, by the words that are typed for them
     KNOWN[name].options(name)[-1].lstrip("-"): name for name in KNOWN if name not in CHOSEN
 }
@@ -54,9 +54,9 @@ class Seeds(Values):
         examples = "a number of seeds such as 3, a range such as 0-4, or a list such as 1,5,7"
         super().__init__("N|N-N", examples)
 
-    def plain(self, value: Any) -> tuple[int, ...]:
+    def checked(self, value: Any) -> tuple[int, ...]:
         ensure(0 < len(set(value)) == len(value) <= MOST_SEEDS)
-        return tuple(map(SEED.plain, value))
+        return tuple(map(SEED.checked, value))
 
     def read(self, typed: Any) -> Any:
         first, dash, last = typed.partition("-")
@@ -125,7 +125,7 @@ def value_of(word: str, name: str, typed: str) -> Any:
     values = KNOWN[name].values
     is_flag = isinstance(values, Flag)
     with suppress(ValueError, KeyError):
-        return FLAGS[typed] if is_flag else values.plain(values.read(typed))
+        return FLAGS[typed] if is_flag else values.checked(values.read(typed))
     allowed = "yes or no" if is_flag else values.allowed
     raise SettingError(f"--try {word}: {not_one_of(typed, allowed)}", SEE_HELP)
 
@@ -217,7 +217,7 @@ def show_ranking(ranking: list[Row], path: Path, options: Options, console: Cons
 
 def show_table(ranking: list[Row], console: Console) -> None:
     """Show a row for each combination, cut to the width of a terminal."""
-    names = [" ".join([r["settings"], *(f"({mark})" for mark in r["marks"])]) for r in ranking]
+    names = [" ".join([r["name"], *(f"({mark})" for mark in r["marks"])]) for r in ranking]
     wide, out = max(map(len, names)), console.out
     head = f"held-out  difference  std error     time       size  {'settings':{wide}}  samples"
     room = out.window if out.is_terminal else None

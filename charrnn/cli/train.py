@@ -98,7 +98,7 @@ def run(options: Options, console: Console) -> None:
     from charrnn.training.loop import Done, Learner, events_of
 
     check(options)
-    open_run = resume_run if options.resume else begin_run
+    open_run = resume_run if options.resume else new_training
     check_writable(options.model)
     if options.dry_run:
         show_dry_run(open_run(options, console), options, console)
@@ -171,7 +171,7 @@ def show_plan(training: Training, options: Options, console: Console) -> None:
         say([("to beat", f"{least:.3f} nats per character, by counting{hint}")], options, console)
 
 
-def begin_run(options: Options, console: Console) -> Training:
+def new_training(options: Options, console: Console) -> Training:
     """Begin a run, whose corpus is shown."""
     from charrnn import runs
     from charrnn.cli.progress import Training
@@ -184,9 +184,9 @@ def begin_run(options: Options, console: Console) -> Training:
     known = "" if model is None else model.vocabulary.characters
     corpus, cutting = options.read(known, console)
     old_sources = () if start is None else start.corpus.sources
-    config = fit_settings(wanted, corpus, model)  # to measure the speed that ``begin`` needs
-    warnings, speed = examine(corpus, config, old_sources, options, console)
-    return Training(corpus, runs.begin(corpus, cutting, wanted, model, speed), warnings, speed)
+    config = fit_settings(wanted, corpus, model)  # to measure the speed that ``begin_run`` needs
+    warnings, speed = show_corpus(corpus, config, old_sources, options, console)
+    return Training(corpus, runs.begin_run(corpus, cutting, wanted, model, speed), warnings, speed)
 
 
 def resume_run(options: Options, console: Console) -> Training:
@@ -196,11 +196,11 @@ def resume_run(options: Options, console: Console) -> Training:
 
     typed = {**options.learning, **options.cutting, **options.reading}
     corpus, checkpoint = reopen(options.model, partial(read_again, options, console), typed)
-    warnings, speed = examine(corpus, checkpoint.config, (), options, console)
+    warnings, speed = show_corpus(corpus, checkpoint.config, (), options, console)
     return Training(corpus, checkpoint, warnings, speed)
 
 
-def examine(
+def show_corpus(
     corpus: Corpus, config: Fitted, old_sources: Iterable[str], options: Options, console: Console
 ) -> tuple[list[Warned], float]:
     """Show the corpus, check the memory, and return warnings and characters a second.
@@ -290,7 +290,7 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
         facts |= {"seconds": seconds, "characters_per_second": training.speed}
         console.json("plan", facts)
         return
-    del settings["parts"]
+    del settings["shards"]
     speed = tqdm.format_sizeof(training.speed)
     shown = [item for item in settings.items() if item[1] is not None and item[1] is not False]
     losses = sorted(checkpoint.corpus.baselines.items(), key=lambda item: -item[1])

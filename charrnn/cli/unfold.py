@@ -19,7 +19,7 @@ charrnn unfold Tyrannosaurus --step 3 --backward
 charrnn unfold Tyrannosaurus --backward -o unfold.html
 
 # do gradients vanish?
-charrnn unfold Tyrannosaurus --json | jq -c '.steps[] | [.reads, .norm_dh]'
+charrnn unfold Tyrannosaurus --json | jq -c '.time_steps[] | [.reads, .norm_dh]'
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def run(options: Options, console: Console) -> None:
     model = load(options.model)
     text = as_read(options.text, model, console)
     unfolding = unfold(model.language_model, text, backward=options.backward)
-    step, last = options.step or 1, len(unfolding.steps)
+    step, last = options.step or 1, len(unfolding.time_steps)
     if step > last:
         raise SettingError(f"--step {step} is beyond the text", f"It has {count(last, 'step')}.")
     if options.output is not None:
@@ -97,7 +97,7 @@ def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]
     bands, room = unfolding.layers[-1].bands(value), output.width - COLUMNS_BEFORE_UNITS - 3
     head = f"step  reads   likeliest target    loss{'     |h|  |dL/dh|' if room >= 0 else ''}"
     yield output.paint(Visible(f"{head}  {value}" if room >= FEWEST_UNITS else head), CYAN)
-    for t, step in enumerate(unfolding.steps):
+    for t, step in enumerate(unfolding.time_steps):
         best, chance = next(iter(unfolding.chances(t).items()))
         likeliest = f"{named(unfolding.symbols[best])} {chance:.2f}"
         row = f"{t + 1:4}{named(step['reads']):>7}{likeliest:>12}{named(step['target']):>7}"
@@ -106,7 +106,7 @@ def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]
             row += f"{three_digits(step['norm_h']):>8}{three_digits(step['norm_dh']):>9}"
         units = "  " + marks(bands[t][:room], output) if room >= FEWEST_UNITS else ""
         yield Visible(row + units)
-    steps = count(len(unfolding.steps), "step")
+    steps = count(len(unfolding.time_steps), "step")
     yield Visible(f"\nsum {unfolding.nats:.3f} nats in {steps}")
     if room >= FEWEST_UNITS:
         yield Visible(f"units of the top layer: {marks(range(7), output)} from -1 to 1")
@@ -115,13 +115,16 @@ def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]
 
 def marks(bands: Iterable[int], output: Output) -> Visible:
     """Return a mark for each unit."""
-    shown = PLAIN if output.is_plain else LEVELS
+    shown = PLAIN if output.is_dumb else LEVELS
     return Visible("".join(output.paint(Visible(shown[band]), UNIT_STYLES[band]) for band in bands))
 
 
 def equations(unfolding: Unfolding, t: int, output: Output) -> Iterator[Visible]:
     """Yield the equations of a step, each with the numbers of some units."""
-    reads, target = named(unfolding.steps[t]["reads"]), named(unfolding.steps[t]["target"])
+    reads, target = (
+        named(unfolding.time_steps[t]["reads"]),
+        named(unfolding.time_steps[t]["target"]),
+    )
     hidden = unfolding.layers[0].values["h"].shape[1]
     units: dict[int, str] = {i: f"unit {i + 1}" for i in range(min(UNITS, hidden))}
     symbols: dict[int, str] = {k: named(unfolding.symbols[k]) for k in unfolding.chances(t)}

@@ -22,7 +22,7 @@ from charrnn.files.model_contents import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.prediction.losses import BITS, in_bits
 from charrnn.prediction.unfold import Unfolding
-from charrnn.system.visible import STEERING, visible
+from charrnn.system.visible import CONTROLS, visible
 
 SHOWN_AT_FIRST: Final = 10  # texts shown at first, if they are short
 LONG_NAME: Final = 25  # characters
@@ -85,7 +85,7 @@ def export(trained: Trained, title: str) -> bytes:
     scripts = [f"\n{asset('engine.js')}", f"\n{asset('page.js')}"]
     style = fill(asset("page.css"), colours_in_css())
     # A class of characters for a regular expression of JavaScript with the flag u.
-    steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in STEERING)
+    steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in CONTROLS)
     facts = facts_of(trained)
     facts |= {"isShort": is_short, "bounds": BOUNDS, "steering": f"[{steering}]"}
     values = {

@@ -50,7 +50,7 @@ def metadata(trained: Trained) -> dict[str, str]:
     model, corpus = trained.model, trained.corpus
     architecture = model.architecture
     facts = {
-        "schema": "charrnn.export/2",
+        "schema": "charrnn.export/3",
         "cell": architecture.cell_name,
         "ends": architecture.head_name,
         "hidden": architecture.hidden,

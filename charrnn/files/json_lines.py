@@ -30,13 +30,13 @@ class LineFile:
         self._file.seek(0)
         return self._file.read(size).splitlines(keepends=True)
 
-    def cut(self, size: int) -> None:
+    def truncate(self, size: int) -> None:
         """Drop everything after the first ``size`` bytes."""
         if size < self._file.seek(0, os.SEEK_END):
             self._file.truncate(size)
 
-    def cut_torn_line(self) -> None:
-        self.cut(sum(len(line) for line in self.lines() if line.endswith(b"\n")))
+    def drop_torn_line(self) -> None:
+        self.truncate(sum(len(line) for line in self.lines() if line.endswith(b"\n")))
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Append a line. If that fails, raise OSError and leave the file as it was."""
@@ -47,7 +47,7 @@ class LineFile:
                 line = line[self._file.write(line) :]
         except OSError:
             with suppress(OSError):
-                self.cut(size)
+                self.truncate(size)
             raise
 
     def sync(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final
+from typing import Any
 
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.prediction.predictor import EVEN
@@ -20,15 +20,12 @@ from charrnn.text.vocabulary import Ids, Vocabulary
 from charrnn.training.state import Counters, TrainState, ending_at
 
 Row = dict[str, float]
-USES: Final = ("network", "counts", "both")  # of a model, each with its oddest held-out example
 
 
 @dataclass(frozen=True)
 class CorpusRecord:
     """The corpus of a run: enough to find it again and to recognise it."""
 
-    sources: tuple[str, ...]  # from the current folder; in a file, from the folder of the model
-    valid: tuple[str, ...]
     fingerprint: str
     digest: str  # of the examples
     examples_are: str
@@ -38,6 +35,9 @@ class CorpusRecord:
     characters: int
     held_out_examples: int
     held_out_characters: int
+    # from the current folder; in a file, from the folder of the model
+    sources: tuple[str, ...] = ()
+    valid: tuple[str, ...] = ()
     baselines: dict[str, float] = field(default_factory=dict)  # held-out nats per character
     known: str = ""  # the characters of the model that the run started from, if any
 
@@ -87,9 +87,11 @@ def relative(path: str, folder: str) -> str:
 def record_of(corpus: Corpus, config: CorpusConfig) -> CorpusRecord:
     """Return the record of a corpus for a model file."""
     train, held_out = corpus.train, corpus.held_out
-    origin = corpus.sources, corpus.valid, corpus.fingerprint, corpus.digest, corpus.examples_are
+    origin = corpus.fingerprint, corpus.digest, corpus.examples_are
     sizes = len(train), train.characters, len(held_out), held_out.characters
-    return CorpusRecord(*origin, config.holdout, config.reading, *sizes, known=config.known)
+    files = corpus.sources, corpus.valid
+    how = config.holdout, config.reading
+    return CorpusRecord(*origin, *how, *sizes, *files, known=config.known)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -99,7 +101,7 @@ class Facts:
     config: Fitted
     corpus: CorpusRecord
     counted: Ids | None = None  # the text whose n-grams are counted, if it is kept
-    oddest: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(USES))
+    oddest: dict[str, float] = field(default_factory=dict)  # nats of the oddest example, by use
     mixture: tuple[float, ...] = EVEN  # weights of network and counts: see Predictor
 
     def shared(self) -> dict[str, Any]:
@@ -113,8 +115,8 @@ class Trained(Facts):
 
     model: LanguageModel  # with the best parameters, or before a check-up the last average
     counters: Counters
-    best: tuple[int, float] | None  # the step of the best check-up and its nats per character
-    history: list[Row]  # a row a check-up
+    best: tuple[int, float] | None = None  # the step of the best check-up, nats per character
+    history: list[Row] = field(default_factory=list)  # a row a check-up
     slim: bool = False  # whether its file holds no run
 
     @property

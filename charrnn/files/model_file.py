@@ -39,6 +39,7 @@ from charrnn import errors
 from charrnn.errors import SaveError, remedy
 from charrnn.files.model_contents import Checkpoint, Trained
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
+from charrnn.prediction.predictor import EVEN
 from charrnn.settings.training import Fitted
 from charrnn.system.packaged import MODELS, model_at
 from charrnn.system.visible import did_you_mean, either
@@ -55,7 +56,7 @@ PathName = str | os.PathLike[str]
 Arrays = dict[str, NDArray[Any]]
 Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 JSON_MEMBER: Final = "charrnn.json"
 ZIP_HEADER: Final = 30  # bytes before the name of the first member
 LARGEST_NUMBER: Final = 1 << 62  # no number of the facts is larger
@@ -277,28 +278,47 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
         raise ValueError("its members are compressed, or larger than the file")
     document = json.loads(archive.read(JSON_MEMBER).decode("ascii"))
     version = built(int, document["format"])
-    if version != FORMAT:
+    if version not in (FORMAT, FORMAT - 1):
         newer = f"a newer charrnn: format {version} is unknown"
         age = newer if version > FORMAT else "an older charrnn; train again"
         raise errors.ModelFileError(f"{name} was written by {age}")
     facts, hints = document["facts"], get_type_hints(Trained)
+    if version < FORMAT:
+        rename_facts(facts)
     vocabulary = built(Vocabulary, facts.pop("vocabulary"))
     config = built(Fitted, facts.pop("settings"))
-    counted_size = built(int | None, facts.pop("counted"))
+    counted_size = built(int | None, facts.pop("counted", None))
     values = {name: built(hints[name], value) for name, value in facts.items()}
-    if len(values["mixture"]) not in (6, 12):
+    if len(values.get("mixture", EVEN)) not in (6, 12):
         raise ValueError("a mixture has six weights, or six for each half of the held-out text")
     architecture = architecture_of(config, vocabulary.symbols)
-    shapes = layout(config, architecture, counted_size, values["slim"])
+    is_slim = values.get("slim", False)
+    shapes = layout(config, architecture, counted_size, is_slim)
     arrays = {name: read_array(archive, name, *shapes[name]) for name in shapes}
     counted = arrays.pop("counted", None)
     if counted is not None and int(counted.max(initial=0)) > vocabulary.symbols:
         raise ValueError("the text for counts has unknown symbols")
     best = np.concatenate([arrays[name].reshape(-1) for name in architecture.shapes], dtype="f4")
     model = LanguageModel(Parameters(architecture, best), vocabulary)
-    if not values["slim"]:
+    if not is_slim:
         values["corpus"] = values["corpus"].beside(file)
     return Trained(model=model, config=config, counted=counted, **values), arrays
+
+
+def rename_facts(facts: dict[str, Any]) -> None:
+    """Give the facts of format 6 the names of format 7."""
+    facts["settings"]["shards"] = facts["settings"].pop("parts")
+    facts["oddest"] = without_empty(facts["oddest"])
+    for row in facts["history"]:
+        row["train_with_noise"] = row.pop("train_while_hidden")
+
+
+def without_empty(value: Any) -> Any:
+    """Return a value of JSON without the keys of empty values, which the defaults stand for."""
+    if not isinstance(value, dict):
+        return value
+    kept = {name: without_empty(item) for name, item in value.items()}
+    return {name: item for name, item in kept.items() if item not in (None, "", (), [], {})}
 
 
 def read_array(
@@ -345,11 +365,13 @@ def text_of_facts(trained: Trained, counted_size: int | None) -> str:
     """Return the facts of a file as JSON, without cores: any number writes the same bytes."""
     settings = asdict(trained.config)
     del settings["cores"]
-    facts = vars(trained) | {"counted": counted_size, "vocabulary": trained.model.vocabulary}
+    facts = vars(trained) | {"settings": settings, "counted": counted_size}
     del facts["model"], facts["config"]
-    facts["settings"] = settings
-    document, compact = {"facts": facts, "format": FORMAT}, (",", ":")
-    return json.dumps(document, sort_keys=True, separators=compact, allow_nan=False, default=asdict)
+    for name in ("corpus", "counters"):
+        facts[name] = asdict(facts[name])
+    facts["vocabulary"] = asdict(trained.model.vocabulary)
+    document, compact = {"facts": without_empty(facts), "format": FORMAT}, (",", ":")
+    return json.dumps(document, sort_keys=True, separators=compact, allow_nan=False)
 
 
 def write(path: PathName, trained: Trained, arrays: Arrays) -> None:

@@ -20,7 +20,7 @@ from charrnn.files.model_contents import CorpusRecord, Trained
 from charrnn.settings.corpus import Kind, Normalization
 from charrnn.system.packaged import path_of
 from charrnn.text.corpus import Corpus, read_files
-from charrnn.text.examples import choose_cut, cut, line_numbers, texts_of
+from charrnn.text.examples import choose_kind, line_numbers, split_examples, texts_of
 from charrnn.text.reading import lines_of_input, name_of, text_of
 from charrnn.text.tables import column_of
 from charrnn.text.tidy import Tidied, clean_lines
@@ -74,9 +74,9 @@ def examples_in(
                     raise CorpusError(what, hint) from None
                 warn(f"{what}: whole lines are scored")
         text = clean_lines(text) if reading.tidy else text
-        how = choose_cut(text) if how == "auto" else how
+        how = choose_kind(text) if how == "auto" else how
         numbers = (line_numbers(text, how) + skipped).tolist()
-        texts = texts_of(cut(text, how))
+        texts = texts_of(split_examples(text, how))
         yield [Example(at, example, name) for at, example in zip(numbers, texts, strict=True)]
 
 
@@ -109,7 +109,9 @@ def training_texts(trained: Trained) -> tuple[list[str], str]:
         return [trained.model.vocabulary.decode(ids) for ids in pieces], ""
     check_files_exist(record)
     kind, tidied = record.config.examples, Tidied()
-    parts = [cut(text_of(source, record.reading, tidied), kind) for source in record.sources]
+    parts = [
+        split_examples(text_of(source, record.reading, tidied), kind) for source in record.sources
+    ]
     texts = texts_of(np.concatenate(parts))
     held_out = 0 if record.valid else record.held_out_examples
     has_changed = len(texts) != record.examples + held_out

@@ -12,4 +12,4 @@ Array = NDArray[np.floating[Any]]
 Array64 = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
 Arrays = Mapping[str, Array]  # parameters by name
-States = Sequence[Array]  # (B, H) each, of one layer
+CellStates = Sequence[Array]  # (B, H) each, of one layer

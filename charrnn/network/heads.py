@@ -34,7 +34,7 @@ class Lengths:
     shapes: ClassVar = {f"tau.{name}": (COMPONENTS,) for name in ("share", "place", "width")}
 
     @staticmethod
-    def begin(p: Arrays, tau: Integers) -> None:
+    def initialize(p: Arrays, tau: Integers) -> None:
         """Fill initial parameters: each part covers an equal share of these lengths."""
         logs = np.log(np.sort(tau) + 0.5)
         cuts = np.array_split(logs, COMPONENTS) if len(logs) >= COMPONENTS else [logs] * COMPONENTS

@@ -64,7 +64,7 @@ def features(name: str, dtype: str) -> Array:
     return np.concatenate(parts, 1).astype(dtype)
 
 
-def seen(name: str, counts: Integers, dtype: DTypeLike) -> Array:
+def count_features(name: str, counts: Integers, dtype: DTypeLike) -> Array:
     """Return the features of counts, (..., F)."""
     beyond = DISTINCT + (counts - DISTINCT) % PERIOD if name == "clock" else DISTINCT - 1
     rows = np.where(counts < DISTINCT, counts, beyond)
@@ -74,8 +74,8 @@ def seen(name: str, counts: Integers, dtype: DTypeLike) -> Array:
 def read_before(ids: Integers) -> Counts:
     """Count the characters of its example before each symbol, (S,): 0 at the first."""
     places: Counts = np.arange(len(ids))
-    begins = np.where(np.append(True, ids == END)[: len(ids)], places, 0)
-    return places - np.maximum.accumulate(begins)
+    first = np.where(np.append(True, ids == END)[: len(ids)], places, 0)
+    return places - np.maximum.accumulate(first)
 
 
 def still_to_come(ids: Integers) -> Counts:

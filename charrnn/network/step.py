@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network.arrays import Array, Array64, Integers
-from charrnn.network.parameters import Parameters, seen
+from charrnn.network.parameters import Parameters, count_features
 
-State = list[NDArray[Any]]  # the first axis is the lane
+StepState = list[NDArray[Any]]  # the first axis is the lane
 Count = int | Integers
 
 COUNTS_BY: Final = {"clock": 1, "to_come": -1}  # how an input changes from step to step
@@ -72,15 +72,15 @@ class Network:
             for memory, size, shape in zip(self._memory, sizes, shapes, strict=True)
         )
 
-    def zeros(self, lanes: int, clock: Count = 0, to_come: Count = 0) -> State:
+    def zeros(self, lanes: int, clock: Count = 0, to_come: Count = 0) -> StepState:
         """Return the state before the first symbol, after ``clock`` characters of its text and
         before ``to_come`` more: a number, or one for each lane.
         """
         a, counts = self.architecture, {"clock": clock, "to_come": to_come}
-        state: State = [np.zeros((lanes, a.hidden), self._dtype) for _ in a.state_names]
+        state: StepState = [np.zeros((lanes, a.hidden), self._dtype) for _ in a.state_names]
         return state + [np.zeros(lanes, np.int64) + counts[name] for name in a.inputs]
 
-    def step(self, x: Integers, state: State) -> Array64:
+    def step(self, x: Integers, state: StepState) -> Array64:
         """Read x (B,), move the state on, and return the logits (B, K), in a buffer."""
         lanes, many = len(x), len(self._cell.states)
         if lanes != len(self._o):
@@ -89,7 +89,7 @@ class Network:
         self._table.take(x + self._first_rows, 0, ux, "clip")
         counts = state[len(self.architecture.state_names) :]
         for name, count in zip(self._C, counts, strict=True):
-            ux += seen(name, count, self._dtype) @ self._C[name]
+            ux += count_features(name, count, self._dtype) @ self._C[name]
             count += COUNTS_BY[name]  # in the state
         states = state[:many]  # of one layer
         for layer, W in self._W.items():

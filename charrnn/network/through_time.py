@@ -28,7 +28,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network.arrays import Array, Integers
 from charrnn.network.cells import Cell
-from charrnn.network.parameters import Architecture, Parameters, seen
+from charrnn.network.parameters import Architecture, Parameters, count_features
 from charrnn.network.products import Product, in_place
 from charrnn.network.readout import Readout
 from charrnn.text.vocabulary import END
@@ -37,9 +37,9 @@ AT_HAND = 1 << 16  # numbers that fit in the cache of a core
 FEW_PRODUCTS = 1 << 22  # multiply-adds up to which sums by symbol are a product
 GATES_AT_HAND = 1 << 20  # numbers of the gates that are sorted together, if there are several
 
-State = list[Array]  # (B, H) for each of the architecture's states
+LaneStates = list[Array]  # (B, H) for each of the architecture's states
 Masks = Sequence[Array]  # (1 or T, B, H) for each layer: the factors of dropout
-Starts = Sequence[Sequence[int]]  # for each step, the lanes in which an example begins
+FirstLanes = Sequence[Sequence[int]]  # for each step, the lanes in which an example begins
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Window:
 
     x: Integers  # (T, B)
     y: Integers  # (T, B)
-    begins: NDArray[np.bool_] | None = None  # (T, B) whether the state before is zero
+    is_first: NDArray[np.bool_] | None = None  # (T, B) whether the state before is zero
     idle: NDArray[np.bool_] | None = None  # (T, B) whether the loss is left out
     clock: Integers | None = None  # (T, B) characters of the example read so far
     to_come: Integers | None = None  # (T, B) characters to come: see parameters
@@ -106,21 +106,21 @@ class Layer:
         self._steps_forward = list(zip(h, ux, at, at[1:], self.tape, strict=False))
         self._steps_back = list(zip(d, ux, d_wh, self.tape, factors, strict=True))
 
-    def forward(self, starts: Starts, W: Array, d: Array | None = None) -> None:
+    def forward(self, first_lanes: FirstLanes, W: Array, d: Array | None = None) -> None:
         """Fill the states after each step from ux and the states before the first step."""
         forward, product = self.cell.forward, self._product_forward
         product.hold(W.reshape(self._square).swapaxes(-1, -2))
-        steps = zip(self._steps_forward, starts, strict=False)
+        steps = zip(self._steps_forward, first_lanes, strict=False)
         with self._in_place():
-            for (h, ux, before, after, tape), begun in steps:
-                wh = product(h, begun)
+            for (h, ux, before, after, tape), zeroed in steps:
+                wh = product(h, zeroed)
                 if d is not None:
                     np.add(wh[-1], d, tape)
-                if begun and self._remembers:
-                    before = tuple(self._begun_afresh(before, begun))
+                if zeroed and self._remembers:
+                    before = tuple(self._with_zeros(before, zeroed))
                 forward(ux, wh, before, after, tape)
 
-    def backward(self, starts: Starts, W: Array) -> None:
+    def backward(self, first_lanes: FirstLanes, W: Array) -> None:
         """Turn d_h[t], the part of dL/dh(t) from above, into dL/d(U x) and dL/d(W h)."""
         backward, reads_h, block = self.cell.backward, self.cell.reads_h, self._block
         product, d_before = self._product_back, self._d_before
@@ -128,25 +128,25 @@ class Layer:
         back = list(product.out.reshape(-1, *self.d_h.shape[1:]))  # of each gate
         noted = self._noted
         if noted:
-            noted[0][...] = self.d_h[: len(starts)]
+            noted[0][...] = self.d_h[: len(first_lanes)]
         for d_state in d_before:
             d_state.fill(0)
         beside_h = d_before[1:]
         filled = d_before if reads_h else beside_h  # by the cell, for the states before
         d_next: Array | None = None
-        begun: Sequence[int] = ()  # lanes in which step t + 1 begins an example
+        zeroed: Sequence[int] = ()  # lanes in which step t + 1 begins an example
         with self._in_place():
-            for t in range(len(starts) - 1, -1, -1):
+            for t in range(len(first_lanes) - 1, -1, -1):
                 if d_next is None or (t + 1) % block == 0:  # the last step of its block
                     first = t - t % block
-                    self._find_slopes(first, starts[first : t + 1])
+                    self._find_slopes(first, first_lanes[first : t + 1])
                 d_h, ux, d_wh, tape, factor = self._steps_back[t]
                 if d_next is not None:  # the last step has no step after it
-                    product(d_next, begun)  # (10.21)
+                    product(d_next, zeroed)  # (10.21)
                     for part in back:
                         np.add(d_h, part, d_h)
                     for d_state in filled:
-                        for lane in begun:
+                        for lane in zeroed:
                             d_state[lane] = 0
                     if reads_h:
                         np.add(d_h, d_before[0], d_h)
@@ -154,7 +154,7 @@ class Layer:
                     for note, d_state in zip(noted[1:], (d_h, *beside_h), strict=True):
                         note[t] = d_state
                 backward((d_h, *beside_h), ux, tape, factor, d_before)
-                d_next, begun = d_wh, starts[t]
+                d_next, zeroed = d_wh, first_lanes[t]
 
     def note_gradients(self, steps: int) -> list[Array]:
         """Return arrays (T, B, H) that the way back will fill from now on.
@@ -169,19 +169,19 @@ class Layer:
         d_wh = list(self.d_wh_rows[:, : steps * self.h.shape[1]])
         return [*d_wh[:-1], rows_of(self.d_h[:steps])] if self.cell.own_bias else d_wh
 
-    def _find_slopes(self, first: int, starts: Starts) -> None:
+    def _find_slopes(self, first: int, first_lanes: FirstLanes) -> None:
         """Fill the factors of the way back through these steps."""
-        lanes, count = self.h.shape[1], len(starts)
+        lanes, count = self.h.shape[1], len(first_lanes)
         rows, block = slice(first * lanes, (first + count) * lanes), slice(0, count * lanes)
         before: Sequence[Array] = [state[:-lanes][rows] for state in self._state_rows]
         after = [state[lanes:][rows] for state in self._state_rows]
-        if self.cell.reads_h and any(starts):  # forward has zeroed the others in place
-            begun = [t * lanes + lane for t, begins in enumerate(starts) for lane in begins]
-            before = self._begun_afresh(before, begun)
+        if self.cell.reads_h and any(first_lanes):  # forward has zeroed the others in place
+            zeroed = [t * lanes + lane for t, new in enumerate(first_lanes) for lane in new]
+            before = self._with_zeros(before, zeroed)
         ux, tape = self._ux_blocks[..., rows, :], self._tape_rows[rows]
         self.cell.slopes(ux, before, after, tape, self._factors[block], self._spare[block])
 
-    def _begun_afresh(self, states: Sequence[Array], rows: Sequence[int]) -> Sequence[Array]:
+    def _with_zeros(self, states: Sequence[Array], rows: Sequence[int]) -> Sequence[Array]:
         """Return the states with zeros in these rows: h in a copy, the others in place."""
         h, *zeroed = states
         if self.cell.reads_h:  # h is also the output of the step before
@@ -221,7 +221,7 @@ class Unfolded:
 
     def read(self, p: Parameters, window: Window) -> Array:
         """Read the window, and return the states of the top layer (T, B, H). Move the state on."""
-        top = self._forward(p.plain(self._plain), window, starts_of(window), None)
+        top = self._forward(p.plain(self._plain), window, first_lanes_of(window), None)
         self._move_on(window)
         return top
 
@@ -237,9 +237,12 @@ class Unfolded:
 
         The state moves on to the next window, the gradient does not: truncated BPTT.
         """
-        starts, lengths = starts_of(window), self.architecture.head.lengths
+        first_lanes, lengths = first_lanes_of(window), self.architecture.head.lengths
         plain, of_plain = p.plain(self._plain), self._of_plain or gradient
-        h, d_h = self._forward(plain, window, starts, masks), self.layers[-1].d_h[: len(window.x)]
+        h, d_h = (
+            self._forward(plain, window, first_lanes, masks),
+            self.layers[-1].d_h[: len(window.x)],
+        )
         is_idle = window.idle
         if lengths is not None:  # the loss of the length takes the place of that of END
             is_idle = window.y == END if is_idle is None else is_idle | (window.y == END)
@@ -247,12 +250,12 @@ class Unfolded:
         largest = 1.0 if masks is None else float(masks[-1].max())  # |h|
         inputs = rows_of(h), window.y.reshape(-1), scale, idle, largest
         total = self.readout.nats_and_gradient(plain, *inputs, of_plain, rows_of(d_h))
-        d_ux = self._backward(plain, window, starts, masks, of_plain)
+        d_ux = self._backward(plain, window, first_lanes, masks, of_plain)
         room = self.room[:, : window.x.size]
         sum_by_symbol(d_ux, window.x.reshape(-1), of_plain["U1"], room)  # (10.28)
         of_plain["U1"].sum(axis=0, out=of_plain["b1"])  # (10.23): every x is some symbol
         for name in self.architecture.inputs:
-            counts = rows_of(seen(name, getattr(window, name), self.dtype))
+            counts = rows_of(count_features(name, getattr(window, name), self.dtype))
             by_gate = of_plain[f"U1.{name}"].reshape(len(d_ux), -1, counts.shape[1])
             for d_a, columns in zip(d_ux, by_gate, strict=True):
                 np.matmul(d_a.T, counts, out=columns)  # (10.28)
@@ -267,7 +270,9 @@ class Unfolded:
         for state in self.states:
             state[0] = state[len(window.x)]
 
-    def _forward(self, p: Parameters, window: Window, starts: Starts, masks: Masks | None) -> Array:
+    def _forward(
+        self, p: Parameters, window: Window, first_lanes: FirstLanes, masks: Masks | None
+    ) -> Array:
         """Return the states of the top layer after dropout, (T, B, H)."""
         steps = len(window.x)
         below: Array = self.layers[0].h
@@ -281,7 +286,7 @@ class Unfolded:
                     np.take(table, window.x.reshape(-1), axis=0, out=ux_of_gate, mode="clip")
                 for name in self.architecture.inputs:
                     columns = p[f"U1.{name}"].reshape(gates, hidden, -1).swapaxes(1, 2)
-                    counts = rows_of(seen(name, getattr(window, name), self.dtype))
+                    counts = rows_of(count_features(name, getattr(window, name), self.dtype))
                     np.add(ux, counts @ columns, out=ux)
             else:
                 np.matmul(rows_of(below), U.reshape(gates, hidden, -1).swapaxes(1, 2), out=ux)
@@ -289,7 +294,7 @@ class Unfolded:
             if self.comes_apart:
                 np.tanh(layer.ux[:steps], out=h)  # (10.9), at once: W h is zero
             else:
-                layer.forward(starts, W, p.views.get(f"d{number}"))
+                layer.forward(first_lanes, W, p.views.get(f"d{number}"))
             below = h
             if masks is not None:
                 below = np.multiply(h, masks[number - 1], out=layer.up[:steps])
@@ -299,7 +304,7 @@ class Unfolded:
         self,
         p: Parameters,
         window: Window,
-        starts: Starts,
+        first_lanes: FirstLanes,
         masks: Masks | None,
         gradient: Parameters,
     ) -> list[Array]:
@@ -319,10 +324,10 @@ class Unfolded:
                 np.multiply(part, d, out=part)
                 np.subtract(d, part, out=d)
             else:
-                layer.backward(starts, p[f"W{number}"])
+                layer.backward(first_lanes, p[f"W{number}"])
                 h_before = rows_of(layer.h[:steps])
-                if window.begins is not None:
-                    h_before[np.flatnonzero(window.begins)] = 0  # in place: h is not read again
+                if window.is_first is not None:
+                    h_before[np.flatnonzero(window.is_first)] = 0  # in place: h is not read again
                 d_W = gradient[f"W{number}"].reshape(len(d_wh), -1, h_before.shape[1])
                 np.matmul(d_wh.swapaxes(1, 2), h_before, out=d_W)  # (10.26)
             if layer.cell.own_bias:
@@ -358,11 +363,11 @@ def lengths_in(window: Window) -> tuple[Integers, Integers]:
     return np.flatnonzero(is_end), window.clock[is_end]
 
 
-def starts_of(window: Window) -> Starts:
+def first_lanes_of(window: Window) -> FirstLanes:
     """Return the lanes in which an example begins, for each step."""
     by_step: list[list[int]] = [[] for _ in window.x]
-    if window.begins is not None:
-        steps, lanes = np.nonzero(window.begins)
+    if window.is_first is not None:
+        steps, lanes = np.nonzero(window.is_first)
         for t, lane in zip(steps.tolist(), lanes.tolist(), strict=True):
             by_step[t].append(lane)
     return by_step

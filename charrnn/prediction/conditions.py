@@ -32,7 +32,7 @@ class Conditions:
     longest: int | None = None
     drawn: int = 0
     rejected: Counter[str] = field(default_factory=Counter)  # reason -> samples
-    seen: set[str] = field(default_factory=set)
+    accepted: set[str] = field(default_factory=set)
 
     def accept(self, sample: Sample) -> bool:
         """Return whether the sample may be shown, and count it."""
@@ -44,10 +44,10 @@ class Conditions:
             reason = "too long"
         elif self.known and folded(text) in self.known:
             reason = "copies"
-        elif self.unique and text in self.seen:
+        elif self.unique and text in self.accepted:
             reason = "repeats"
         else:
-            self.seen.add(text)
+            self.accepted.add(text)
             return True
         self.rejected[reason] += 1
         return False

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
 from charrnn.network.arrays import Array64
-from charrnn.network.step import State
+from charrnn.network.step import StepState
 from charrnn.prediction.predictor import Predictor
 from charrnn.settings.drawing import FillConfig as FillConfig
 from charrnn.system.visible import encodable
@@ -148,7 +148,7 @@ def likeliest(log_p: Array64, count: int) -> tuple[Symbols, Array64]:
     return np.sort(possible[order[:count]]), log_p[possible[order[count:]]]
 
 
-def log_p_of_next(predictor: Predictor, pattern: Pattern, x: Symbols, state: State) -> Array64:
+def log_p_of_next(predictor: Predictor, pattern: Pattern, x: Symbols, state: StepState) -> Array64:
     """Read x (B,) and return log P of the next symbol, (B, E)."""
     vocabulary = predictor.vocabulary
     o = predictor.step(pattern.read_as[x], state)

@@ -143,6 +143,11 @@ def json_of(difference: Difference | None) -> dict[str, float]:
     return {"difference": difference[0], "standard_error": difference[1]}
 
 
+def losses_of_baselines(nats: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Return the loss of each baseline in both units, for JSON."""
+    return {name: Mean(loss, 1).per_character() for name, loss in nats.items()}
+
+
 def difference_of(
     ids: Ids, nats: NDArray[np.float64], reference: NDArray[np.float64]
 ) -> Difference:
@@ -171,12 +176,11 @@ def difference_from(baseline: Baseline, ids: Ids, nats: NDArray[np.float64]) -> 
     return difference_of(ids[at], nats[at], baseline.nats)
 
 
-def oddest(ids: Ids, costs: Mapping[Use, NDArray[np.float64]]) -> dict[str, float | None]:
-    """Return the most nats per character of an example by use; None for few examples."""
-    most: dict[str, float | None] = {"network": None, "counts": None, "both": None}
+def oddest(ids: Ids, costs: Mapping[Use, NDArray[np.float64]]) -> dict[str, float]:
+    """Return the most nats per character of an example by use; nothing for few examples."""
     stops = np.flatnonzero(ids == END) + 1
-    if len(stops) >= ENOUGH_EXAMPLES:
-        starts = np.append(0, stops[:-1])
-        for use, nats in costs.items():
-            most[use] = float((np.add.reduceat(nats, starts) / (stops - starts)).max())
-    return most
+    if len(stops) < ENOUGH_EXAMPLES:
+        return {}
+    starts = np.append(0, stops[:-1])
+    means = {use: np.add.reduceat(nats, starts) / (stops - starts) for use, nats in costs.items()}
+    return {use: float(of_examples.max()) for use, of_examples in means.items()}

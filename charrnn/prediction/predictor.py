@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.arrays import Array64, Integers
 from charrnn.network.parameters import LanguageModel
-from charrnn.network.step import Count, Network, State
+from charrnn.network.step import Count, Network, StepState
 from charrnn.text.counts import KNOWLEDGE, NONE, Ngrams
 from charrnn.text.vocabulary import END, Ids
 
@@ -75,16 +75,16 @@ class Predictor:
         """The names of what predicts: those of ``logits`` after a step."""
         return ("network", "counts", "both") if self.use == "both" else (self.use,)
 
-    def zeros(self, lanes: int, clock: Count = 0, to_come: Count = 0) -> State:
+    def zeros(self, lanes: int, clock: Count = 0, to_come: Count = 0) -> StepState:
         """Return the state before the first symbol: see Network."""
-        state: State = []
+        state: StepState = []
         for network in self.networks:
             state += network.zeros(lanes, clock, to_come)
         if self.counts is not None and self.use != "network":
             state.append(self.counts.empty_contexts(lanes))
         return state
 
-    def step(self, x: Integers, state: State, mixture: Array64 | None = None) -> Array64:
+    def step(self, x: Integers, state: StepState, mixture: Array64 | None = None) -> Array64:
         """Read x (B,), move the state on, and return the logits (B, K), which may be changed.
 
         ``logits`` has those of each use until the next step. Weights may differ by lane, (2, F, B).

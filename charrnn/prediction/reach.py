@@ -103,8 +103,8 @@ def norms_back(
             d_h -= above  # counted in the layer above, at the same step
         squares = sum((d * d).sum(2) for _, *of_states in noted for d in of_states)
     known = np.ones(window.x.shape, np.bool_)
-    if window.begins is not None:
-        known[1:] = ~np.logical_or.accumulate(window.begins[:0:-1])
+    if window.is_first is not None:
+        known[1:] = ~np.logical_or.accumulate(window.is_first[:0:-1])
     return np.sqrt(squares)[::-1], known
 
 

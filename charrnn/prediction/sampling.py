@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from charrnn.network.arrays import Array64, Integers
 from charrnn.network.parameters import LanguageModel
-from charrnn.network.step import State
+from charrnn.network.step import StepState
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import add_novelty
 from charrnn.settings.drawing import SampleConfig as SampleConfig
@@ -196,7 +196,9 @@ class Sampler:
         state = [h.copy() for h in self._state]
         lane: Integers = np.zeros(len(streams), np.intp)
         if self._lengths is not None:
-            state, lane, length_nats = self._lengths.begin(uniform(streams, LENGTH_STEP, 1)[0])
+            state, lane, length_nats = self._lengths.draw_states(
+                uniform(streams, LENGTH_STEP, 1)[0]
+            )
         rows, lane = in_order(lane)
         x: Integers = np.full(len(state[0]), self.prime_ids[-1])
         limit, excluded = self.config.max_characters, self.excluded
@@ -266,7 +268,7 @@ class Sampler:
         return filtered
 
 
-def read_prime(predictor: Predictor, prime_ids: Integers, state: State) -> Array64:
+def read_prime(predictor: Predictor, prime_ids: Integers, state: StepState) -> Array64:
     """Read all of the prime but its last symbol. Return the nats of the whole prime, (B,)."""
     lanes = len(state[0])
     total = np.zeros(lanes)
@@ -308,7 +310,7 @@ class LengthChoice:
         log_p = (log_p - log_p.max()) / max(temperature, COLDEST)
         self._weights = np.exp(log_p) * self._sizes
 
-    def begin(self, chances: Array64) -> tuple[State, Integers, Array64]:
+    def draw_states(self, chances: Array64) -> tuple[StepState, Integers, Array64]:
         """Draw lengths by these chances (S,).
 
         Return the states by length, (L, H), which have read all of the prime but its last symbol,
@@ -318,7 +320,7 @@ class LengthChoice:
         state, nats = self._read(tau)
         return state, lane, (nats - self.prime_nats)[lane]
 
-    def _read(self, tau: Integers) -> tuple[State, Array64]:
+    def _read(self, tau: Integers) -> tuple[StepState, Array64]:
         """Return, by length (n,), the states ahead of the prime's last symbol, and the nats of the
         length and the prime.
         """

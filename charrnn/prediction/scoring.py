@@ -79,7 +79,7 @@ def groups_of(texts: Iterable[T], text_of: Callable[[T], str] = str) -> Iterator
         yield group
 
 
-def join(groups: Sequence[ScoredTexts]) -> ScoredTexts:
+def join_groups(groups: Sequence[ScoredTexts]) -> ScoredTexts:
     """Return the scores of several groups as those of one."""
     sizes = [len(group.ids) for group in groups]
     starts = np.cumsum([0, *sizes[:-1]])
@@ -132,7 +132,7 @@ def score_ids(
     stops = np.flatnonzero(ids == END) + 1
     if len(ids) and ids[-1] != END:
         stops = np.append(stops, len(ids))
-    stretches = cut(np.diff(stops, prepend=0), stretch, warm_up)
+    stretches = cut_into_stretches(np.diff(stops, prepend=0), stretch, warm_up)
     costs = Costs(predictor, ids, split, ranking=ranking)
     for first in range(0, len(stretches.first), SCORED_LANES):
         costs.read(stretches.at(slice(first, first + SCORED_LANES)))
@@ -158,7 +158,7 @@ class Stretches(NamedTuple):
         return Stretches(*(numbers[index] for numbers in self))
 
 
-def cut(sizes: Places, stretch: int, warm_up: int) -> Stretches:
+def cut_into_stretches(sizes: Places, stretch: int, warm_up: int) -> Stretches:
     """Cut texts of these sizes into stretches, and return the longest first.
 
     A text of ten symbols, in stretches of four with a warm-up of one: 0123, 34567, 789.
@@ -185,8 +185,8 @@ class Costs:
         self.predictor, self.ids, self.split = predictor, ids, split or 0
         # Each half of a held-out text has the weights (2, F, 1) that were fitted on the other half.
         fitted_on = predictor.mixture[None] if split is None else predictor.halves
-        self.of_first_half = fitted_on[-1]
-        self.of_second_half = fitted_on[0]  # the same if there are no halves
+        self.mixture_in_first_half = fitted_on[-1]
+        self.mixture_in_second_half = fitted_on[0]  # the same if there are no halves
         # The network reads x = flat[place], and y = ids[place] = flat[place + 1] costs nats[place].
         self.flat = np.concatenate([[END], ids]).astype(np.intp)
         self.nats: dict[Use, Array64] = {use: np.zeros(len(ids)) for use in predictor.uses}
@@ -203,7 +203,9 @@ class Costs:
             if lane_count < len(place):
                 place, warm_up = place[:lane_count], warm_up[:lane_count]
                 state = [h[:lane_count] for h in state]
-            mixture = np.where(place < self.split, self.of_first_half, self.of_second_half)
+            mixture = np.where(
+                place < self.split, self.mixture_in_first_half, self.mixture_in_second_half
+            )
             predictor.step(self.flat[place], state, mixture)
             # Once no lane warms up, all rows count: a slice copies nothing.
             rows = np.flatnonzero(warm_up <= t) if t < last_warm else slice(None)

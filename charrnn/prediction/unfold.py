@@ -15,7 +15,7 @@ import numpy as np
 
 from charrnn.errors import SettingError
 from charrnn.network.arrays import Array, Integers
-from charrnn.network.parameters import LanguageModel, Parameters, seen
+from charrnn.network.parameters import LanguageModel, Parameters, count_features
 from charrnn.network.through_time import Unfolded, Window
 from charrnn.prediction.predictor import Predictor, softmax
 from charrnn.prediction.reach import window_before
@@ -79,7 +79,7 @@ class Unfolding:
     nats: float
     symbols: list[str | None]  # K names
     y: list[int]  # the targets
-    steps: list[dict[str, Any]]  # reads, target, nats, the norms of h and dL/dh, and counts
+    time_steps: list[dict[str, Any]]  # reads, target, nats, the norms of h and dL/dh, and counts
     layers: list[Part]
     output: Part
     loss: Part
@@ -93,8 +93,9 @@ class Unfolding:
         return {k: float(y_hat[k]) for k in order.tolist()} | target
 
     def as_json(self) -> dict[str, Any]:
-        facts: dict[str, Any] = {"text": self.text, "nats": self.nats, "symbols": self.symbols}
-        facts |= {"steps": self.steps, "layers": [layer.as_json() for layer in self.layers]}
+        facts: dict[str, Any] = {"text": self.text, "nats": self.nats, "symbol_names": self.symbols}
+        facts["time_steps"] = self.time_steps
+        facts["by_layer"] = [layer.as_json() for layer in self.layers]
         facts |= {"output": self.output.as_json(), "loss": self.loss.as_json()}
         if self.gradient is not None:
             norms = {name: float(np.linalg.norm(array)) for name, array in self.gradient.items()}
@@ -126,11 +127,11 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
     columns["norm_h"] = np.linalg.norm(h, axis=1).tolist()
     columns["norm_dh"] = np.linalg.norm(d_h, axis=1).tolist()
     columns |= {name: getattr(window, name)[:, 0].tolist() for name in architecture.inputs}
-    steps = [{name: column[t] for name, column in columns.items()} for t in range(len(ids))]
+    time_steps = [{name: column[t] for name, column in columns.items()} for t in range(len(ids))]
     if not backward:
         layers, output = [layer.without_gradients() for layer in layers], output.without_gradients()
     symbols = [None, chr(REPLACEMENT), *vocabulary.characters]
-    facts = text, float(nats.sum()), symbols, window.y[:, 0].tolist(), steps
+    facts = text, float(nats.sum()), symbols, window.y[:, 0].tolist(), time_steps
     return Unfolding(*facts, layers, output, loss, gradient if backward else None)
 
 
@@ -194,7 +195,10 @@ def layer_at(
         ux = stored["U1"][x]
         wh += p["U1"][x] - ux  # of a network that reads the true y(t-1)
         for name in stored.architecture.inputs:
-            ux = ux + seen(name, getattr(window, name), np.float64)[:, 0] @ p[f"U1.{name}"].T
+            ux = (
+                ux
+                + count_features(name, getattr(window, name), np.float64)[:, 0] @ p[f"U1.{name}"].T
+            )
     terms = {"W": wh, "U": ux, "b": b}  # by the letter that begins the name of a term
     for gate, name in enumerate(list(equations)[: cell.gates]):
         for term in NAME.findall(equations[name]):

@@ -126,7 +126,7 @@ class TrainConfig(Checked):
         "Work with at most this many processes, where several are faster.",
         default_in_words="the number of cores, up to 8",
     )
-    parts: int | None = setting(CORES, "Compute each batch in so many parts.", names=())
+    shards: int | None = setting(CORES, "Compute each batch in so many shards.", names=())
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -168,4 +168,4 @@ class Fitted(TrainConfig):
     warmup: int = field()
     epochs: int = field()
     check_every: int = field()
-    parts: int = field()
+    shards: int = field()

@@ -32,7 +32,7 @@ class Values:
         self.metavar, self.allowed = metavar, allowed  # for help and for errors
         self.names = names  # that the shell completes
 
-    def plain(self, value: Any) -> Any:
+    def checked(self, value: Any) -> Any:
         """Return the plain Python value; ValueError or TypeError if it is not allowed."""
         return str.__str__(value)
 
@@ -53,7 +53,7 @@ class Whole(Values):
         self.least, self.most = least, most
         super().__init__("N", f"a whole number from {least:,} to {most:,}")
 
-    def plain(self, value: Any) -> int:
+    def checked(self, value: Any) -> int:
         ensure(not is_flag(value))
         whole = index(value)
         ensure(self.least <= whole <= self.most)
@@ -70,7 +70,7 @@ class Real(Values):
         but = "" if without is None else f", but not {without:g}"
         super().__init__("NUMBER", f"a number from {least:g} to {most:,.15g}{but}")
 
-    def plain(self, value: Any) -> float:
+    def checked(self, value: Any) -> float:
         ensure(isinstance(value, numbers.Real) and not is_flag(value))
         number = float(value)
         ensure(self.least <= number <= self.most and number != self.without)
@@ -84,7 +84,7 @@ class OneOf(Values):
         self.choices: Sequence[str] = get_args(choices) or choices  # of a Literal
         super().__init__("|".join(self.choices), f"one of {', '.join(self.choices)}", self.choices)
 
-    def plain(self, value: Any) -> str:
+    def checked(self, value: Any) -> str:
         return self.choices[self.choices.index(str.__str__(value))]
 
 
@@ -94,7 +94,7 @@ class Flag(Values):
     def __init__(self) -> None:
         super().__init__("", "True or False")
 
-    def plain(self, value: Any) -> bool:
+    def checked(self, value: Any) -> bool:
         ensure(is_flag(value))
         return bool(value)
 
@@ -162,7 +162,7 @@ def option_of(name: str) -> str:
 def check(name: str, value: object, values: Values) -> Any:
     """Return the plain value, which a file can hold; SettingError if it is not allowed."""
     try:
-        return values.plain(value)
+        return values.checked(value)
     except (ValueError, TypeError, OverflowError):
         try:
             shown = repr(value) if isinstance(value, str) else str(value)

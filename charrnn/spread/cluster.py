@@ -30,7 +30,7 @@ VERSIONS = f"charrnn {charrnn.__version__} and numpy {np.__version__}"
 _one_at_a_time = threading.Lock()  # a worker of Dask has threads, which share buffers and BLAS
 
 
-def share_out(
+def results_of(
     submit: Callable[[Work, Any], Future[Any]],
     count_workers: Callable[[], int],  # an error if there are none any more
     function: Work,

@@ -27,7 +27,7 @@ from threading import Thread
 from typing import Any
 
 from charrnn.errors import ClusterError, remedy
-from charrnn.spread.cluster import KILLED, RESULTS_STAY, Work, open_scheduler, share_out
+from charrnn.spread.cluster import KILLED, RESULTS_STAY, Work, open_scheduler, results_of
 from charrnn.system.signals import SIGNALS
 
 Executor = Callable[..., Iterator[Any]]  # executor(function, groups, in_order=True) -> results
@@ -42,10 +42,10 @@ def open_executor(shared: Any, cores: int = 1, scheduler: str | None = None) -> 
     """Open workers that all get the shared value; they end with the block."""
     if scheduler is not None:
         with open_scheduler(shared, scheduler) as (submit, count_workers):
-            yield partial(share_out, submit, count_workers)
+            yield partial(results_of, submit, count_workers)
     elif cores > 1 and _has_pools():
         with _open_pool(shared, cores) as submit:
-            futures = partial(share_out, submit, lambda: cores)
+            futures = partial(results_of, submit, lambda: cores)
             yield lambda *work, **how: map(_load, futures(*work, **how))
     else:
         yield lambda function, groups, in_order=True: map(partial(function, shared), groups)
@@ -62,7 +62,7 @@ def _open_pool(shared: Any, cores: int) -> Iterator[Callable[[Work, Any], Future
     with TemporaryDirectory() as folder:
         if START == "spawn":
             shared = _save(shared, Path(folder, "shared"))
-        with ProcessPoolExecutor(cores, context, _begin, (shared, folder)) as pool:
+        with ProcessPoolExecutor(cores, context, _prepare, (shared, folder)) as pool:
             numbers = itertools.count()
 
             def submit(function: Work, group: Any) -> Future[Path]:
@@ -92,7 +92,7 @@ def _has_pools() -> bool:
     return False
 
 
-def _begin(shared: Any, folder: str) -> None:
+def _prepare(shared: Any, folder: str) -> None:
     """Begin a process of a pool, which ends with its parent."""
     _values[:] = [pickle.loads(shared.read_bytes()) if START == "spawn" else shared]
     Thread(target=_end_with_parent, args=[folder], daemon=True).start()

@@ -15,28 +15,28 @@ Visible = NewType("Visible", str)  # safe: made by the functions below, coloured
 # For a character class: C0 but tab and newline, DEL and C1; marks that change the writing
 # direction; the two separators that some programs take for a newline; lone surrogates, in which
 # Python holds bytes that are not UTF-8.
-STEERING: Final = (
+CONTROLS: Final = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f"
     "\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff"
 )
-ANY_STEERING, STEERING_OR_BREAK = re.compile(f"[{STEERING}]"), re.compile(f"[\t\n{STEERING}]")
+ANY_CONTROL, CONTROLS_OR_BREAKS = re.compile(f"[{CONTROLS}]"), re.compile(f"[\t\n{CONTROLS}]")
 
 
 def visible(text: str) -> Visible:
     """Return the text with control characters shown; pieces of a stream may come one by one."""
-    return Visible(ANY_STEERING.sub(_shown, text))
+    return Visible(ANY_CONTROL.sub(_shown, text))
 
 
 def visible_line(text: str) -> Visible:
     """Return the text on one line: control characters, newline and tab are shown."""
-    return Visible(STEERING_OR_BREAK.sub(_shown, text))
+    return Visible(CONTROLS_OR_BREAKS.sub(_shown, text))
 
 
 def visible_json(json_text: str) -> Visible:
     """Return equivalent JSON with the control characters in its strings escaped."""
     if json_text.isprintable():  # as nearly all is, and quick to see
         return Visible(json_text)
-    return Visible(ANY_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text))
+    return Visible(ANY_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text))
 
 
 def encodable(text: str) -> str:

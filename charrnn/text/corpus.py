@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Kind
 from charrnn.text.counts import estimated_loss
-from charrnn.text.examples import choose_cut, cut, join, texts_of
+from charrnn.text.examples import choose_kind, join_examples, split_examples, texts_of
 from charrnn.text.reading import name_of, text_of
 from charrnn.text.tables import table_in
 from charrnn.text.tidy import Tidied, mess_in_words, untidy
@@ -107,8 +107,8 @@ def read_files(
             text = text_of(name, config.reading, tidied)
             digest.update(text.encode("utf-8", "surrogatepass") + TEXT_ENDS)
             if kind == "auto" and text.strip():
-                kind = choose_cut(text)  # of the first file for all
-            codes.append(cut(text, kind))
+                kind = choose_kind(text)  # of the first file for all
+            codes.append(split_examples(text, kind))
             del text  # a large one takes much memory
         parts.append(np.concatenate(codes))
         if names and not len(parts[-1]):
@@ -133,7 +133,9 @@ def corpus_of(
         raise CorpusError("the corpus is empty", "Give it a text with at least one character.")
     content = b"".join(text.encode("utf-8", "surrogatepass") + TEXT_ENDS for text in listed)
     fingerprint = hashlib.sha256(content).hexdigest()
-    return encoded(*hold_out(join(listed), config.holdout), config.known, "texts", fingerprint)
+    return encoded(
+        *hold_out(join_examples(listed), config.holdout), config.known, "texts", fingerprint
+    )
 
 
 def files_in(texts: Texts) -> tuple[str, ...]:

@@ -78,10 +78,10 @@ class Ngrams:
             differs[1:] |= column[1:] != column[:-1]
             is_ngram = column > 0
             is_new = is_ngram & differs
-            begins = np.flatnonzero(is_new)  # the windows in which the n-grams are new
-            parent, last = node[begins].astype(np.int64), column[begins].astype(np.int64) - 1
+            new = np.flatnonzero(is_new)  # the windows in which the n-grams are new
+            parent, last = node[new].astype(np.int64), column[new].astype(np.int64) - 1
             keys.append(parent * symbols + last)
-            occurrences.append(np.add.reduceat(is_ngram, begins, dtype=np.uint32))
+            occurrences.append(np.add.reduceat(is_ngram, new, dtype=np.uint32))
             shorter_parent = suffix[-1][parent - starts[-2]].astype(np.int64)
             shorter = find(keys[-2], shorter_parent * symbols + last, starts[-2])
             predecessors = np.bincount(shorter - starts[-2], minlength=len(keys[-2]))
@@ -89,7 +89,7 @@ class Ngrams:
             varieties.append(variety.astype(np.uint32))
             suffix.append(shorter.astype(np.int32))
             node = np.cumsum(is_new, dtype=np.int32) + np.int32(starts[-1] - 1)
-            starts.append(starts[-1] + len(begins))
+            starts.append(starts[-1] + len(new))
         self.starts = starts
         self.keys: Nodes = np.concatenate(keys)  # of the nodes from 1 on
         self.occurrences = np.concatenate(occurrences)  # of the same

@@ -25,7 +25,7 @@ LONE: Final = "\udfff"  # a lone surrogate, which no text has: it marks the gaps
 LOOK: Final = 1 << 16  # characters that show how to cut a text
 
 
-def cut(text: str, kind: Kind) -> Codes:
+def split_examples(text: str, kind: Kind) -> Codes:
     """Return the code points of the examples of a text, END_CODE after each."""
     if kind == "files":
         return np.append(codes_of(text), END_CODE) if text.strip() else codes_of("")
@@ -46,7 +46,7 @@ def line_numbers(text: str, kind: Kind) -> NDArray[np.int64]:
     return np.flatnonzero(visible) + 1
 
 
-def join(texts: Sequence[str]) -> Codes:
+def join_examples(texts: Sequence[str]) -> Codes:
     """Return the code points of texts that are an example each, END_CODE after each."""
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     return np.insert(codes_of("".join(texts)), ends, END_CODE)
@@ -60,7 +60,7 @@ def texts_of(codes: Codes) -> list[str]:
     return [text[last_end + 1 : end] for last_end, end in pairwise([-1, *ends])]
 
 
-def choose_cut(text: str) -> Literal["lines", "paragraphs"]:
+def choose_kind(text: str) -> Literal["lines", "paragraphs"]:
     """Return the examples of a text that begins so: paragraphs if many are short, else lines.
 
     A paragraph has at most 16 lines on average: more is a chapter. One in ten has several lines:

@@ -96,15 +96,15 @@ def lines_of_input(reading: Reading) -> Iterator[list[str]]:
     """Yield the lines of standard input as soon as they come, all that are there at once."""
     decoder = codecs.getincrementaldecoder(reading.encoding)(reading.errors)
     stream: Any = sys.stdin.buffer
-    begun, data = "", b"-"
+    unfinished, data = "", b"-"
     while data:
         data = stream.read1(1 << 20)
         try:
-            *lines, begun = (begun + decoder.decode(data, not data)).split("\n")
+            *lines, unfinished = (unfinished + decoder.decode(data, not data)).split("\n")
         except UnicodeError as error:
             what = f"standard input is not {reading.encoding.upper()}: {error}"
             raise CorpusError(what, "Name the encoding of the text with [encoding].") from None
-        lines += [begun] if begun and not data else []
+        lines += [unfinished] if unfinished and not data else []
         lines = [line.removesuffix("\r").lstrip("\ufeff") for line in lines]
         if reading.normalize != "none":
             lines = [unicodedata.normalize(reading.normalize, line) for line in lines]

@@ -71,7 +71,7 @@ class Tidied:
 
     lines: Counter[str] = field(default_factory=Counter)  # rule -> lines
     examples: list[tuple[str, str]] = field(default_factory=list)  # a line before and after
-    seen: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
 
     def tidy(self, text: str) -> str:
         """Return the lines of a text without mess; comments, a heading and repeats are dropped."""
@@ -84,13 +84,13 @@ class Tidied:
                 bare, rules = "", ["comment"]
             elif number == 0 and is_heading:
                 bare, rules = "", ["heading"]
-            elif bare in self.seen:
+            elif bare in self.kept:
                 bare, rules = "", ["repeat"]
             self.lines.update(rules)
             if bare and rules and len(self.examples) < SHOWN:
                 self.examples.append((line, bare))
             if bare:
-                self.seen.add(bare)
+                self.kept.add(bare)
                 tidied.append(bare + "\n")
         return "".join(tidied)
 

@@ -40,7 +40,7 @@ def in_blocks(symbols: Codes | Ids) -> list[NDArray[np.unsignedinteger[Any]]]:
 class Vocabulary:
     """The characters of a training text, and the chance of one that it does not contain."""
 
-    characters: str  # distinct, in code-point order: characters[i] has the id i + 2
+    characters: str = ""  # distinct, in code-point order: characters[i] has the id i + 2
     novelty: float = 0.0  # the probability that the next symbol is a new character
 
     def __post_init__(self) -> None:

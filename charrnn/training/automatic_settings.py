@@ -34,8 +34,8 @@ LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST_CHECKUPS = 8  # with fewer, each scores a part of the held-out text
 # Two processes are faster from so many products of weights between units in a step.
-WORK_OF_TWO_PARTS = 1.2e7
-FEWEST_LANES = 8  # of two parts together, or of each part where many are asked for
+WORK_OF_TWO_SHARDS = 1.2e7
+FEWEST_LANES = 8  # of two shards together, or of each part where many are asked for
 
 
 @dataclass(frozen=True)
@@ -148,15 +148,15 @@ def fit_settings(
     nearest = recipe_of(config.cell).nearest(length)
     bptt = min(config.bptt or nearest.bptt, length)
     batch = max(1, min(config.batch or nearest.batch, length // bptt))
-    steps = ceil_div(int(fit.passes_share * fit.passes * length) + 1, batch * bptt)
+    steps = ceil_div(int(fit.share_of_passes * fit.passes * length) + 1, batch * bptt)
     interval = checkup_interval(len(corpus.held_out.ids), batch * bptt, steps)
-    parts = config.parts or usual_parts(fit.weights * batch * bptt, batch, config.cores)
+    shards = config.shards or usual_shards(fit.weights * batch * bptt, batch, config.cores)
     settings |= {
         "bptt": bptt,
         "batch": batch,
         "check_every": config.check_every or interval,
         "warmup": min(200, steps // 20) if config.warmup is None else config.warmup,
-        "parts": min(parts, batch),
+        "shards": min(shards, batch),
         "patience": config.patience,
     }
     chose_epochs = config.epochs is None and settings["epochs"] != FOREVER
@@ -189,8 +189,8 @@ class NetworkFit:
     def __init__(self, config: TrainConfig, length: int, start_share: float) -> None:
         recipe = recipe_of(config.cell)
         self.config, self.length, self.recipe = config, length, recipe
-        self.passes_share = 1.0 if config.epochs else max(LEAST_PASSES, start_share)
-        self.lr_share = max(LEAST_LR, start_share)
+        self.share_of_passes = 1.0 if config.epochs else max(LEAST_PASSES, start_share)
+        self.share_of_rate = max(LEAST_LR, start_share)
         self.cores = config.cores or USUAL_CORES
         self.layers = config.layers or (1 if config.cell == "output" else 2)
         # Between those of two sizes; the run takes the nearest.
@@ -243,13 +243,13 @@ class NetworkFit:
         """Return the passes that the minutes suffice for."""
         overhead = self.cores * self.recipe.overhead / self.mean_batch  # all cores wait for it
         passes = self.products / ((self.weights + overhead) * self.length)
-        return passes / self.passes_share  # the run makes that share of them
+        return passes / self.share_of_passes  # the run makes that share of them
 
     def choose_settings(self) -> dict[str, Any]:
         """Return the sizes, the epochs, the rate and the weight decay of the run."""
-        epochs = max(1, round(self.passes_share * self.passes))
-        lr = self.config.lr or float(f"{self.lr_share * self.choose_lr():.2g}")
-        decay = min(USUAL_DECAY, MOST_SHRINKING / (lr * self.passes_share * self.steps))
+        epochs = max(1, round(self.share_of_passes * self.passes))
+        lr = self.config.lr or float(f"{self.share_of_rate * self.choose_lr():.2g}")
+        decay = min(USUAL_DECAY, MOST_SHRINKING / (lr * self.share_of_passes * self.steps))
         return {
             "hidden": self.hidden,
             "layers": self.layers,
@@ -303,14 +303,14 @@ def checkup_interval(held_out: int, targets: int, steps: int) -> int:
     return max(1, steps // CHECKUPS, least)
 
 
-def usual_parts(products: float, lanes: int, cores: int | None) -> int:
-    """Return the number of parts for a step of so many products of weights between units.
+def usual_shards(products: float, lanes: int, cores: int | None) -> int:
+    """Return the number of shards for a step of so many products of weights between units.
 
     ``cores`` is a number that was asked for.
     """
     if cores is not None and cores > 2:
         return max(1, min(cores, lanes // FEWEST_LANES))
-    return 2 if products >= WORK_OF_TWO_PARTS and lanes >= FEWEST_LANES else 1
+    return 2 if products >= WORK_OF_TWO_SHARDS and lanes >= FEWEST_LANES else 1
 
 
 def fit_pace(config: Fitted, typed: TrainConfig, held_out: int, speed: float) -> Fitted:

@@ -1,7 +1,7 @@
 """Excerpts that are scored at a check-up.
 
 Excerpts of several texts are scored side by side, because many lanes are faster than a few. They
-come in as many portions as a batch has parts, so that each process scores some. One may be empty.
+come in as many portions as a batch has shards, so that each process scores some. One may be empty.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ def excerpt_of(examples: Examples, most: int) -> tuple[Examples, Counted]:
     return Examples(ids), is_counted
 
 
-def portions_of(texts: Sequence[Examples], most: Sequence[int], parts: int) -> list[Portion]:
+def portions_of(texts: Sequence[Examples], most: Sequence[int], shards: int) -> list[Portion]:
     """Return excerpts of these texts, with about so many symbols of each, in portions."""
     divided = [
-        divide(*excerpt_of(text, size), parts) for text, size in zip(texts, most, strict=True)
+        divide(*excerpt_of(text, size), shards) for text, size in zip(texts, most, strict=True)
     ]
     return list(zip(*divided, strict=True))
 
 
-def divide(excerpt: Examples, is_counted: Counted, parts: int) -> list[tuple[Ids, Counted]]:
-    """Cut an excerpt into parts of about one size, where an example or a stretch begins.
+def divide(excerpt: Examples, is_counted: Counted, shards: int) -> list[tuple[Ids, Counted]]:
+    """Cut an excerpt into shards of about one size, where an example or a stretch is_start.
 
-    Some parts may be empty.
+    Some shards may be empty.
     """
     ids = excerpt.ids
-    stretch_begins = is_counted[:-1] & ~is_counted[1:]  # with a warm-up that does not count
-    begins = (ids[:-1] == END) | stretch_begins
-    starts = np.append(np.flatnonzero(begins) + 1, len(ids))
-    cuts = starts[np.searchsorted(starts, len(ids) * np.arange(1, parts) // parts)]
+    is_stretch_start = is_counted[:-1] & ~is_counted[1:]  # with a warm-up that does not count
+    is_start = (ids[:-1] == END) | is_stretch_start
+    starts = np.append(np.flatnonzero(is_start) + 1, len(ids))
+    cuts = starts[np.searchsorted(starts, len(ids) * np.arange(1, shards) // shards)]
     return list(zip(np.split(ids, cuts), np.split(is_counted, cuts), strict=True))
 
 

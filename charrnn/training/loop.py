@@ -29,7 +29,7 @@ from charrnn.text.corpus import Corpus
 from charrnn.training.batches import Epoch
 from charrnn.training.excerpts import portions_of
 from charrnn.training.noise import Noise
-from charrnn.training.optimizer import Optimizer, clip, haste_in, rate
+from charrnn.training.optimizer import Optimizer, clip, rate, symbol_rate_factor
 from charrnn.training.own_inputs import OwnInputs
 from charrnn.training.processes import BatchSize, SharedBatch
 from charrnn.training.state import Best, TrainState, find_ending, is_due, share_done
@@ -62,7 +62,7 @@ class Checkup:
     train_nats_per_character: float  # on training text, measured like the held-out loss
     is_best: bool
     # the mean over the steps since the last check-up, with dropout and the like
-    train_while_hidden_nats_per_character: float
+    train_with_noise_nats_per_character: float
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Learner:
     def __init__(self, state: TrainState, corpus: Corpus, config: Fitted) -> None:
         p = state.parameters
         self.state, self.corpus, self.config = state, corpus, config
-        size = BatchSize(config.bptt, config.batch, config.parts, config.dropout > 0)
+        size = BatchSize(config.bptt, config.batch, config.shards, config.dropout > 0)
         self.batch = SharedBatch(p.architecture, size, cores_for(config.cores))
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
         self.noise = Noise(p, config)
@@ -119,7 +119,7 @@ class Learner:
         trained = config.check_every * config.batch * config.bptt  # from check-up to check-up
         scored = max(LEAST_SCORED, trained // TRAINED_PER_SCORED)
         texts = [corpus.train, corpus.held_out]
-        self.portions = portions_of(texts, [FAMILIAR, scored], config.parts)
+        self.portions = portions_of(texts, [FAMILIAR, scored], config.shards)
 
     @np.errstate(all="ignore")  # overflow shows in the loss
     def take_step(self) -> Step:
@@ -127,7 +127,7 @@ class Learner:
         state, batch, noise = self.state, self.batch, self.noise
         window = self.next_window()
         done = share_done(state, self.config, len(self.corpus.train.ids))
-        noise.begin(state.step, done)
+        noise.begin_step(state.step, done)
         window = self.own_inputs.read(state.parameters, window, state.carried, state.step, done)
         # The order of the draws: weights, characters, units.
         batch.p.flat[...] = state.parameters.flat
@@ -148,7 +148,7 @@ class Learner:
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         state.step += 1
         planned_steps = state.step / done if done else math.inf
-        self.optimizer.update(gradient, moments, state.step, lr, haste_in(planned_steps))
+        self.optimizer.update(gradient, moments, state.step, lr, symbol_rate_factor(planned_steps))
         span = max(1.0, AVERAGED * state.step * lr / config.lr)  # steps in the average
         state.average += (p - state.average) / np.float32(span)
         return lr
@@ -187,16 +187,16 @@ class Learner:
         familiar = of_train.nats_per_character
         self.check_divergence(familiar)  # the loss of a step is from before its update
         score = of_held_out if of_held_out.count else None
-        train_while_hidden = state.nats / state.targets
-        loss = train_while_hidden if score is None else score.nats_per_character
+        train_with_noise = state.nats / state.targets
+        loss = train_with_noise if score is None else score.nats_per_character
         is_best = score is None or state.best is None or loss < state.best.nats_per_character
         if is_best:
             state.best = Best(state.step, loss, state.average.copy())
         row: dict[str, float] = {"step": state.step, "characters": state.characters}
-        row |= {"train": familiar, "train_while_hidden": train_while_hidden}
+        row |= {"train": familiar, "train_with_noise": train_with_noise}
         state.history.append(row if score is None else row | {"held_out": loss})
         state.nats, state.targets = 0.0, 0
-        return Checkup(state.step, score, familiar, is_best, train_while_hidden)
+        return Checkup(state.step, score, familiar, is_best, train_with_noise)
 
     def scores(self) -> list[Score]:
         """Return the losses on excerpts of the training text and of the held-out text."""

@@ -35,7 +35,7 @@ class Noise:
         self.factors: dict[str, Array] = {}  # of weights: 0 if hidden
         self._rng, self._strength = np.random.default_rng(), 1.0
 
-    def begin(self, step: int, done: float) -> None:
+    def begin_step(self, step: int, done: float) -> None:
         """Begin a step; ``done`` is the share of the run so far."""
         self._strength = min(1.0, (1 - done) / (1 - FADES_FROM))
         if self.is_on:  # a generator costs 4% of a step of 64 units

@@ -33,7 +33,7 @@ DECAY_OF_SQUARES = 0.99  # RMSprop's memory of past squares
 MOMENTUM = 0.9
 EPSILON = 1e-8
 LOWEST_RATE = 0.01  # of a schedule, as a share of the learning rate
-ENOUGH_STEPS, MOST_HASTE = 3000, 3.0  # of a run; with fewer, U1 and V have a higher rate
+ENOUGH_STEPS, HIGHEST_SYMBOL_RATE = 3000, 3.0  # of a run; with fewer, U1 and V have a higher rate
 
 
 def initial_moments(rule: UpdateRule, p: Parameters) -> Moments:
@@ -58,13 +58,13 @@ def clip(gradient: Array, longest: float) -> float:
     return length
 
 
-def haste_in(steps: float) -> float:
+def symbol_rate_factor(steps: float) -> float:
     """Return the factor of the rate of U1 and V: above 1 in a run of few steps.
 
     Their rows are those of symbols, and the rare ones are seen too seldom to learn at the rate
     of W. In many steps that rate is enough, and a higher one learns small texts by heart.
     """
-    return min(MOST_HASTE, max(1.0, ENOUGH_STEPS / steps))
+    return min(HIGHEST_SYMBOL_RATE, max(1.0, ENOUGH_STEPS / steps))
 
 
 class Optimizer:
@@ -77,10 +77,12 @@ class Optimizer:
         self._change, self._scratch = change.flat, np.empty_like(p.flat)
         self._symbol_changes = change["U1"], change["V"]
 
-    def update(self, g: Array, moments: Moments, step: int, lr: float, haste: float = 1.0) -> None:
+    def update(
+        self, g: Array, moments: Moments, step: int, lr: float, symbol_rate: float = 1.0
+    ) -> None:
         """Update p and the moments in place with the gradient of a step, counted from 1.
 
-        The rate of U1 and V is ``haste`` times lr.
+        The rate of U1 and V is ``symbol_rate`` times lr.
         """
         if self.weight_decay:
             for matrix in self._matrices:
@@ -94,9 +96,9 @@ class Optimizer:
             self._adam(g, moments["m"], moments["v"], step, lr)
         else:
             self._divide_by_root(g, moments["v"], lr)
-        if haste != 1:
+        if symbol_rate != 1:
             for change in self._symbol_changes:
-                change *= haste
+                change *= symbol_rate
         self._p -= self._change
 
     def _adam(self, g: Array, m: Array, v: Array, step: int, lr: float) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from charrnn.network.arrays import Array, Integers
 from charrnn.network.parameters import Architecture, Parameters
-from charrnn.network.through_time import State, Unfolded, Window
+from charrnn.network.through_time import LaneStates, Unfolded, Window
 from charrnn.settings.training import OWN_INPUTS, Fitted
 from charrnn.text.vocabulary import UNKNOWN
 
@@ -26,7 +26,9 @@ class OwnInputs:
         if self.is_on:
             self._reader = Unfolded(architecture.plain, 1, config.batch)
 
-    def read(self, p: Parameters, window: Window, state: State, step: int, done: float) -> Window:
+    def read(
+        self, p: Parameters, window: Window, state: LaneStates, step: int, done: float
+    ) -> Window:
         """Return the window with some inputs sampled; ``done`` is the share of the run so far."""
         if not self.is_on:
             return window

@@ -39,7 +39,7 @@ def plan(config: Fitted, corpus: Corpus) -> Plan:
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     """Estimate the memory that training takes."""
     a, rows = architecture_of(config, corpus.vocabulary.symbols), config.bptt * config.batch
-    copies = COPIES + len(MOMENTS[config.optimizer]) + config.parts
+    copies = COPIES + len(MOMENTS[config.optimizer]) + config.shards
     gates = 0 if a.cell.gates == 1 else a.cell.gates  # one has the place of the state
     stored = len(a.cell.states) + 1 + gates  # by a layer
     if a.cell.has_tape:
@@ -47,7 +47,7 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     if config.dropout:
         stored += 1
     units = rows * config.hidden * (config.layers * stored + 1)
-    logits = 2 * min(rows * a.symbols, max(LARGEST_BLOCK, 16 * a.symbols)) * config.parts
+    logits = 2 * min(rows * a.symbols, max(LARGEST_BLOCK, 16 * a.symbols)) * config.shards
     numbers = copies * a.parameter_count + units + logits
     text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes + 2 * corpus.train.starts.nbytes
     total = BYTES_OF_PYTHON + 4 * numbers + text

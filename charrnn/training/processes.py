@@ -1,14 +1,14 @@
-"""The lanes of a batch in parts, computed by this process and others that share its memory.
+"""The lanes of a batch in shards, computed by this process and others that share its memory.
 
     this process                             another, which serves
     p, window and states, into the memory
-    the number of steps, to each     ---->   the gradient of its parts, each into its own row
-    the gradient of its own parts    <----   done
+    the number of steps, to each     ---->   the gradient of its shards, each into its own row
+    the gradient of its own shards    <----   done
     the sum of the rows, in order
 
-The sum is in order, so the bits depend on the number of parts, not on that of processes. A check-up
-is shared out as well: each process scores some portions by the p in the memory, a file without a
-name. Where no process can start, and until all are ready, this one computes all parts.
+The sum is in order, so the bits depend on the number of shards, not on that of processes. Check-ups
+are distributed as well: each process scores some portions by the p in the memory, a file without a
+name. Where no process can start, and until all are ready, this one computes all shards.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Architecture, Parameters
-from charrnn.network.through_time import Masks, State, Unfolded, Window
+from charrnn.network.through_time import LaneStates, Masks, Unfolded, Window
 from charrnn.prediction.losses import Score
 from charrnn.system.children import Children
 from charrnn.text.vocabulary import Vocabulary
@@ -38,7 +38,7 @@ Task = int | tuple[Vocabulary, Sequence[Portion]]  # the steps of a window, or p
 class BatchSize(NamedTuple):
     steps: int
     lanes: int
-    parts: int
+    shards: int
     has_dropout: bool
 
 
@@ -46,24 +46,24 @@ def memory_of(a: Architecture, size: BatchSize, shared: mmap.mmap | None = None)
     """Return named arrays in shared memory, or in the memory of this process."""
     masked = a.layers if size.has_dropout else 0
     layout: list[Any] = [
-        ("nats", "f8", (size.parts,)),
+        ("nats", "f8", (size.shards,)),
         ("window", "i8", (len(fields(Window)), size.steps, size.lanes)),  # 0 for None
         ("states", "f4", (len(a.state_names), size.lanes, a.hidden)),
         ("masks", "f4", (masked, 1, size.lanes, a.hidden)),
         ("p", "f4", (a.parameter_count,)),
-        ("gradients", "f4", (size.parts, a.parameter_count)),
+        ("gradients", "f4", (size.shards, a.parameter_count)),
     ]
     if shared is None:
         return np.zeros((), layout)
     return np.frombuffer(shared, layout).reshape(())
 
 
-class Part:
-    """A part of the lanes, the network unfolded over them, and the memory of all parts."""
+class Shard:
+    """A shard of the lanes, the network unfolded over them, and the memory of all shards."""
 
     def __init__(self, a: Architecture, size: BatchSize, number: int, memory: Any) -> None:
-        first = size.lanes * number // size.parts
-        stop = size.lanes * (number + 1) // size.parts
+        first = size.lanes * number // size.shards
+        stop = size.lanes * (number + 1) // size.shards
         self.number, self.memory, self.lanes = number, memory, slice(first, stop)
         self.unfolded = Unfolded(a, size.steps, stop - first)
         self.states = [state[0] for state in self.unfolded.states]  # before a window, then after it
@@ -76,33 +76,33 @@ class Part:
         memory, lanes = self.memory, self.lanes
         copy(memory["states"][:, lanes], self.states)
         fields = np.ascontiguousarray(memory["window"][:, :steps, lanes])  # of a Window, in order
-        x, y, begins, idle, clock, to_come = fields
+        x, y, is_first, idle, clock, to_come = fields
         # Zeros stand for None. A network without these inputs does not look at clock and to_come.
-        window = Window(x, y, begins > 0, idle > 0 if idle.any() else None, clock, to_come)
+        window = Window(x, y, is_first > 0, idle > 0 if idle.any() else None, clock, to_come)
         masks = list(memory["masks"][:, :, lanes]) or None
         nats = self.unfolded.nats_and_gradient(self.p, window, self.gradient, self.scale, masks)
         memory["nats"][self.number] = nats
         copy(self.states, memory["states"][:, lanes])
 
 
-def work(parts: Sequence[Part], task: Task) -> list[list[Score]]:
-    """Compute these parts of a batch, or return the scores of the texts in each portion."""
+def work(shards: Sequence[Shard], task: Task) -> list[list[Score]]:
+    """Compute these shards of a batch, or return the scores of the texts in each portion."""
     if isinstance(task, int):
-        for part in parts:
-            part.compute(task)
+        for shard in shards:
+            shard.compute(task)
         return []
     vocabulary, portions = task
-    return [score_portion(vocabulary, parts[0].p, portion) for portion in portions]
+    return [score_portion(vocabulary, shards[0].p, portion) for portion in portions]
 
 
 class SharedBatch:
-    """The lanes of a batch in parts, and the processes that compute them."""
+    """The lanes of a batch in shards, and the processes that compute them."""
 
     def __init__(self, a: Architecture, size: BatchSize, cores: int = 1) -> None:
         self.children = Children()
         self.close = self.children.end
         self.memory = memory_of(a, size)
-        processes = min(cores, size.parts)
+        processes = min(cores, size.shards)
         messages = [(a, size, first, processes) for first in range(1, processes)]
         try:
             if messages:
@@ -110,13 +110,13 @@ class SharedBatch:
                 self.memory = memory_of(a, size, shared)
         except (OSError, ValueError, TypeError):  # no file or no process
             self.close()
-        self.parts = [Part(a, size, number, self.memory) for number in range(size.parts)]
-        self.p, self.gradient = self.parts[0].p, self.parts[0].gradient
+        self.shards = [Shard(a, size, number, self.memory) for number in range(size.shards)]
+        self.p, self.gradient = self.shards[0].p, self.shards[0].gradient
 
-    def nats_and_gradient(self, window: Window, states: State, masks: Masks | None) -> float:
+    def nats_and_gradient(self, window: Window, states: LaneStates, masks: Masks | None) -> float:
         """Return the loss at the parameters ``p``. Leave its gradient, and move the states on."""
-        memory, steps, only = self.memory, len(window.x), self.parts[0]
-        if len(self.parts) == 1:  # without copies, up to a tenth faster
+        memory, steps, only = self.memory, len(window.x), self.shards[0]
+        if len(self.shards) == 1:  # without copies, up to a tenth faster
             copy(states, only.states)
             nats = only.unfolded.nats_and_gradient(self.p, window, only.gradient, only.scale, masks)
             copy(only.states, states)
@@ -124,31 +124,31 @@ class SharedBatch:
         copy(vars(window).values(), memory["window"][:, :steps])  # in the order of its fields
         copy(masks or [], memory["masks"])
         copy(states, memory["states"])
-        self.share_out(lambda number, processes: steps)
-        for part in self.parts[1:]:
-            self.gradient.flat += part.gradient.flat
+        self.distribute(lambda number, processes: steps)
+        for shard in self.shards[1:]:
+            self.gradient.flat += shard.gradient.flat
         copy(memory["states"], states)
         return float(sum(memory["nats"].tolist()))
 
     def scores(self, vocabulary: Vocabulary, portions: Sequence[Portion]) -> list[list[Score]]:
         """Return the scores of the texts in each portion at the parameters ``p``."""
         scores: list[list[Score]] = [[] for _ in portions]
-        done = self.share_out(lambda first, step: (vocabulary, portions[first::step]))
+        done = self.distribute(lambda first, step: (vocabulary, portions[first::step]))
         for first, of_process in enumerate(done):
             scores[first :: len(done)] = of_process
         return scores
 
-    def share_out(self, task_of: Callable[[int, int], Task]) -> list[list[list[Score]]]:
+    def distribute(self, task_of: Callable[[int, int], Task]) -> list[list[list[Score]]]:
         """Return what each process answers to the task of its number among so many.
 
-        Process i has the parts i, i + processes, ... Raise CharrnnError if one has ended.
+        Process i has the shards i, i + processes, ... Raise CharrnnError if one has ended.
         """
         pipes = self.children.ready_pipes()
         processes = 1 + len(pipes)
         try:
             for number, pipe in enumerate(pipes, 1):
                 pipe.send(task_of(number, processes))
-            done = work(self.parts[::processes], task_of(0, processes))
+            done = work(self.shards[::processes], task_of(0, processes))
             return [done, *(pipe.recv() for pipe in pipes)]
         except (EOFError, OSError):
             self.close()
@@ -168,7 +168,7 @@ def serve(pipe_file: int, memory_file: int) -> None:
     with suppress(EOFError, OSError, MemoryError):
         a, size, first, processes = pipe.recv()
         memory = memory_of(a, size, mmap.mmap(memory_file, 0))  # the whole file
-        parts = [Part(a, size, number, memory) for number in range(first, size.parts, processes)]
+        shards = [Shard(a, size, number, memory) for number in range(first, size.shards, processes)]
         pipe.send("ready")
         while True:
-            pipe.send(work(parts, pipe.recv()))
+            pipe.send(work(shards, pipe.recv()))

@@ -16,7 +16,7 @@ import numpy as np
 from charrnn.errors import SettingError
 from charrnn.network.arrays import Array
 from charrnn.network.parameters import LanguageModel, Parameters, architecture_of, initial
-from charrnn.network.through_time import State
+from charrnn.network.through_time import LaneStates
 from charrnn.prediction.predictor import check_mixable
 from charrnn.settings.training import AUTOMATIC, WEIGHTS, Ending, Fitted
 from charrnn.text.corpus import Corpus
@@ -53,12 +53,12 @@ class TrainState(Counters):
     parameters: Parameters
     moments: Moments
     average: Array  # of the parameters, which check-ups measure
-    carried: State  # (B, H) for each state: into the next window
+    carried: LaneStates  # (B, H) for each state: into the next window
     best: Best | None = None
     history: list[dict[str, float]] = field(default_factory=list)  # a row a check-up
 
 
-def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) -> TrainState:
+def initial_state(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) -> TrainState:
     """Return the state before the first step, with the parameters of a model if there is one."""
     if config.counts:
         check_mixable(config.ends)
@@ -74,9 +74,9 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
         p = initial(architecture, corpus.log_frequencies, rng, radius=config.init_radius)
         if architecture.head.lengths is not None:
             starts = corpus.train.starts.astype(np.int64)
-            architecture.head.lengths.begin(p, np.diff(starts) - 1)
+            architecture.head.lengths.initialize(p, np.diff(starts) - 1)
     shape = config.batch, config.hidden
-    zeros: State = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
+    zeros: LaneStates = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
     return TrainState(p, initial_moments(config.optimizer, p), p.flat.copy(), zeros)
 
 

@@ -40,9 +40,9 @@ def trained(arguments: list[str], seed: int) -> tuple[dict[str, object], float]:
 
 def figures(summary: dict[str, object]) -> dict[str, float]:
     """Return the losses of a summary: of the network, of counts, of both, and what is gained."""
-    best, baselines, parts = summary["best"], summary["baselines"], summary.get("parts")
+    best, baselines, shards = summary["best"], summary["baselines"], summary.get("shards")
     assert isinstance(baselines, dict)
-    known: dict[str, dict[str, float]] = parts if isinstance(parts, dict) else {}
+    known: dict[str, dict[str, float]] = shards if isinstance(shards, dict) else {}
     if not isinstance(best, dict) or not baselines:
         sys.exit("without held-out text there is nothing to compare")
     found = {"network": best["nats_per_character"]}

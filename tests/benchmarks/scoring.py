@@ -13,7 +13,7 @@ from charrnn.text.corpus import Corpus, Examples, corpus_of
 from charrnn.training.automatic_settings import fit_settings
 from charrnn.training.excerpts import excerpt_of
 from charrnn.training.loop import train
-from charrnn.training.state import start
+from charrnn.training.state import initial_state
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 from tests.networks import nats_of
 
@@ -39,7 +39,7 @@ def works(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[dict[
     """Return functions that train and score with the same network, and the symbols of a step."""
     settings = TrainConfig(hidden=hidden, layers=layers, batch=64, bptt=64, cores=threads)
     config = fit_settings(settings, corpus)
-    state = start(corpus, config)
+    state = initial_state(corpus, config)
     events = train(state, corpus, config)
     model = LanguageModel(state.parameters, corpus.vocabulary)
     text: Examples = excerpt_of(corpus.train, SCORED)[0]

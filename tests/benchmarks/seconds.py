@@ -41,9 +41,9 @@ def print_row(name: str, runs: list[Any]) -> None:
 
 def split_of(corpus: str) -> dict[str, list[str]]:
     """Return the texts to learn and those held out, as charrnn divides them."""
-    parts = read_files([corpus])
-    decode = parts.vocabulary.decode
+    shards = read_files([corpus])
+    decode = shards.vocabulary.decode
     return {
         name: [decode(examples.nth(number)) for number in range(len(examples))]
-        for name, examples in (("learn", parts.train), ("held_out", parts.held_out))
+        for name, examples in (("learn", shards.train), ("held_out", shards.held_out))
     }

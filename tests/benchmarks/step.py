@@ -11,7 +11,7 @@ import numpy as np
 
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
-from charrnn.training.automatic_settings import usual_parts, weights_of
+from charrnn.training.automatic_settings import usual_shards, weights_of
 from charrnn.training.optimizer import Optimizer, clip, initial_moments
 from charrnn.training.processes import BatchSize, SharedBatch
 from tests.benchmarks.measuring import Work, in_turn
@@ -38,8 +38,8 @@ def step(shape: Shape, cores: int, cell: str = "tanh", *, forced: bool = False) 
     moments, states = initial_moments("adam", p), [np.zeros((lanes, hidden), np.float32)]
     states *= len(size.state_names)
     products = weights_of(hidden, 1, cell) * lanes * steps
-    parts = min(usual_parts(products, lanes, None), cores)
-    everything = SharedBatch(size, BatchSize(steps, lanes, parts, has_dropout=False), cores)
+    shards = min(usual_shards(products, lanes, None), cores)
+    everything = SharedBatch(size, BatchSize(steps, lanes, shards, has_dropout=False), cores)
     optimizer = Optimizer("adam", p)
     x, y = rng.integers(0, symbols, (2, steps, lanes))
     window = Window(x, y, np.zeros(x.shape, np.bool_))

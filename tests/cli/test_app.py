@@ -430,7 +430,7 @@ UNFOLD: list[Row] = [
     (2, "anna -o x.html --json", "--output and --json exclude each other", "Leave one"),
     (2, "anna --step 1 --json", "--step and --json exclude each other", "Leave one"),
     (1, "anna -o bad.html", "bad.html already exists", REPLACE),
-    (2, "a" * 600, "the text has 600 characters, and at most 599 can be unfolded", "shorter"),
+    (2, "a" * 600, "the text has 600 characters, and 599 can be unfolded", "shorter"),
 ]
 
 INFO: list[Row] = [

@@ -60,7 +60,7 @@ def test_json_is_one_line_of_printable_text_without_nan(capsys: Capture) -> None
     Console().json("test", {"loss": math.inf, "curve": [math.nan, 1.5], "word": word})
     line = capsys.readouterr().out
     fields = {"loss": None, "curve": [None, 1.5], "word": word}
-    assert json.loads(line) == {"schema": "charrnn.test/2", **fields}
+    assert json.loads(line) == {"schema": "charrnn.test/3", **fields}
     assert line[:-1].isprintable()
 
 
@@ -260,7 +260,7 @@ def test_fault_24_a_folder_that_is_gone_matters_only_to_what_is_in_it(trained: P
 
 # 27 and 28: text that would steer a terminal, and text that looks like markup
 
-STEERING = "\x07\x08\x1b\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029"
+CONTROLS = "\x07\x08\x1b\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029"
 LOG = (
     "\x1b[2J\x1b]0;title\x07ok\tdone\n\x1b]8;;http://x\x1b\\link\x9b31mred\x08\x08\x7f\n"
     "\u202eabc\u2066d\u2069\u061c\u200e\u200f\u202a\n\u2028\u2029\x85end\n"
@@ -280,7 +280,7 @@ LINES: dict[str, tuple[str, ...]] = {
 
 def steers(text: str) -> set[str]:
     """Return what of it a terminal would obey, or take for the end of a line."""
-    return set(text) & set(STEERING)
+    return set(text) & set(CONTROLS)
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ def rows(program: Program, *line: str | Path, status: int = 0, **how: Any) -> li
 def test_the_figures_of_a_text(made: Program) -> None:
     (found,) = rows(made, "names.txt")
     assert [key for key in found if key in KEYS] == KEYS
-    assert found["schema"] == "charrnn.eval/2"
+    assert found["schema"] == "charrnn.eval/3"
     assert found["examples"] == found["ends"] == len(WORDS)
     assert found["characters"] == sum(map(len, WORDS))
     symbols = found["characters"] + found["ends"]
@@ -75,13 +75,13 @@ def test_without_a_text_the_held_out_text_is_scored(made: Program) -> None:
 
 def test_parts_and_baselines(made: Program) -> None:
     (found,) = rows(made, "-m", "counts.npz", "--baselines")
-    assert {*found["parts"]} == {"network", "counts", "both"}
-    assert found["parts"]["both"]["nats_per_character"] == found["nats_per_character"]
-    assert found["parts"]["counts"].keys() == FIGURES | {"difference", "standard_error"}
+    assert {*found["by_use"]} == {"network", "counts", "both"}
+    assert found["by_use"]["both"]["nats_per_character"] == found["nats_per_character"]
+    assert found["by_use"]["counts"].keys() == FIGURES | {"difference", "standard_error"}
     assert {"uniform", "unigram", "markov-1"} <= found["baselines"].keys()
     assert found["baselines"]["uniform"]["difference"] < 0
     (alone,) = rows(made, "-m", "counts.npz", "--use", "network")
-    expected = found["parts"]["network"]["nats_per_character"]
+    expected = found["by_use"]["network"]["nats_per_character"]
     assert alone["nats_per_character"] == pytest.approx(expected)
     out = made.run("eval", "-m", "counts.npz", "--baselines").out
     assert out.index("both") < out.index("uniform") < out.index("markov-6")
@@ -98,12 +98,12 @@ def test_held_out_text_is_scored_as_at_the_end_of_training(
     assert (made / "new.npz").read_bytes() == (made / "fitted.npz").read_bytes()
     mixture = charrnn.load(made / "new.npz").trained.mixture
     assert len(mixture) == 2 * len(EVEN)
-    wanted = {part: figures["nats_per_character"] for part, figures in summary["parts"].items()}
+    wanted = {part: figures["nats_per_character"] for part, figures in summary["by_use"].items()}
     assert wanted["both"] < wanted["counts"]
     for most in (1 << 14, 7):
         monkeypatch.setattr(scores, "MOST_TEXTS", most)
         (found,) = rows(made, "-m", "new.npz")
-        for part, figures in found["parts"].items():
+        for part, figures in found["by_use"].items():
             assert figures["nats_per_character"] == pytest.approx(wanted[part], rel=1e-9)
     alone = rows(made, "-m", "new.npz", "--per-example")
     assert sum(row["nats"] for row in alone) == pytest.approx(found["nats"])
@@ -257,4 +257,4 @@ def test_a_model_named_twice_is_one_model(made: Program) -> None:
 
 def test_the_parts_of_a_row_are_summed_as_the_row_is(made: Program) -> None:
     found = rows(made, "names.txt", "--per-example", "-m", "counts.npz")
-    assert all(row["nats"] == row["parts"]["both"] for row in found)
+    assert all(row["nats"] == row["by_use"]["both"]["nats"] for row in found)

@@ -29,7 +29,7 @@ def test_json_tells_all(program: Program) -> None:
     assert (ran.status, ran.err) == (0, "")
     found = ran.json
     assert set(found) == KEYS
-    assert found["schema"] == "charrnn.info/2"
+    assert found["schema"] == "charrnn.info/3"
     assert found["bytes"] == Path("model.npz").stat().st_size
     assert (found["hidden"], found["layers"], found["epochs"]) == (6, 1, 4)
     assert found["symbols"] == len(found["vocabulary"]) + 2

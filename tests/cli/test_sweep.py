@@ -37,7 +37,7 @@ def test_the_table_names_a_winner_and_shows_samples(program: Program) -> None:
     assert [len(one["samples"]) for one in found["ranking"]].count(2) == 2
     typed = "sweep names.txt --examples files --try hidden=2 --epochs 1 -o text --json"
     assert {len(text) for text in program.run(*typed.split()).json["best"]["samples"]} == {60}
-    assert found["best"]["settings"] in best
+    assert found["best"]["name"] in best
     losses = [one["nats_per_character"] for one in found["ranking"]]
     assert losses == sorted(losses)
 

@@ -80,7 +80,8 @@ def test_a_corpus_may_be_packed_piped_or_of_the_package(program: Program) -> Non
     text = (program / "names.txt").read_bytes()
     program.write("names.gz", gzip.compress(text))
     piped = program.run("train", "-", "--dry-run", "--json", stdin=text).json
-    assert plan_of(program, corpus="names.gz")["corpus"] == piped["corpus"]
+    packed = plan_of(program, corpus="names.gz")["corpus"]
+    assert packed == piped["corpus"] | {"names": ["names.gz"]}
     assert plan_of(program, corpus="dinosaurs")["corpus"]["examples"] > 1000
 
 
@@ -114,7 +115,8 @@ def test_a_setting_has_its_effect_and_is_kept(
 
 def test_epochs_minutes_and_patience_end_a_run_and_may_be_raised(program: Program) -> None:
     assert program.run(*RUN, "--json").json["stopped"] == "epochs"
-    assert program.run("train", "--resume", "--epochs", "5", "--json").json["epochs"] == 5
+    raised = program.run("train", "--resume", "--epochs", "5", "--json").json
+    assert raised["settings"]["epochs"] == 5
     timed = ("train", "names.txt", *SIZE, "-m", "timed.npz", "--json", "--epochs", "1000000")
     assert program.run(*timed, "--minutes", "0.003").json["stopped"] == "minutes"
     tired = ("--epochs", "50", "--check-every", "5", "--lr", "1e-12", "--json")
@@ -212,18 +214,18 @@ def test_a_dry_run_has_all_else_and_touches_nothing(program: Program) -> None:
 def test_the_summary_has_the_keys_that_were_promised(program: Program) -> None:
     summary = summary_of(program, "--counts")
     assert set(summary) == {
-        *("schema", "model", "corpus", "parameters", "hidden", "layers", "epochs", "steps"),
+        *("schema", "model", "corpus", "settings", "parameters", "steps"),
         *("characters_seen", "seconds", "characters_per_second", "best", "baselines", "stopped"),
-        *("parts", "warnings", "tidy"),
+        *("by_use", "warnings", "tidy"),
     }
     assert set(summary["corpus"]) == {
         *("examples", "characters", "symbols", "held_out_examples", "held_out_characters"),
-        "examples_are",
+        *("examples_are", "names", "fingerprint"),
     }
     figures = {"nats_per_character", "bits_per_character", "perplexity"}
     assert set(summary["best"]) == {"step", *figures}
-    assert set(summary["parts"]) == {"network", "counts", "both"}
-    of_network = summary["parts"]["network"]
+    assert set(summary["by_use"]) == {"network", "counts", "both"}
+    of_network = summary["by_use"]["network"]
     for name in figures:
         assert summary["best"][name] == pytest.approx(of_network[name], rel=1e-9)
 
@@ -258,7 +260,7 @@ def test_a_model_to_start_from_lends_sizes_and_parameters(program: Program) -> N
     summary_of(program, "-m", "old.npz", "--hidden", "7")
     program.write("mine.txt", "anna\nzoë\nbob\n" * 9)
     line = ("train", "mine.txt", "--from", "old.npz", "--epochs", "1", "--json")
-    assert program.run(*line).json["hidden"] == 7
+    assert program.run(*line).json["settings"]["hidden"] == 7
     characters = charrnn.load(program / "model.npz").vocabulary.characters
     assert set(charrnn.load(program / "old.npz").vocabulary.characters) < set(characters)
     again = program.run("train", "names.txt", "--from", "old.npz", "--epochs", "1")
@@ -304,7 +306,7 @@ def test_a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(
         assert ran.status == status
         assert "to resume: charrnn train --resume --metrics broken.jsonl -m broken.npz" in ran.err
         with open("broken.jsonl", "a") as file:  # ahead of the model, as after a kill
-            file.write('{"schema": "charrnn.step/2", "step": 9999}\n{"schema": "ch')
+            file.write('{"schema": "charrnn.step/3", "step": 9999}\n{"schema": "ch')
         again = ("--resume",)
     assert program.run("train", "--resume", *metrics).status == 0
     assert Path("broken.npz").read_bytes() == Path("straight.npz").read_bytes()
@@ -313,12 +315,12 @@ def test_a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(
 
 def test_fault_25_metrics_have_a_line_for_each_step_and_check_up(program: Program) -> None:
     run, *lines = metrics_of(program, "--check-every", "7")
-    assert run["schema"] == "charrnn.run/2"
-    steps = [line for line in lines if line["schema"] == "charrnn.step/2"]
-    examined = [line for line in lines if line["schema"] == "charrnn.checkup/2"]
+    assert run["schema"] == "charrnn.run/3"
+    steps = [line for line in lines if line["schema"] == "charrnn.step/3"]
+    examined = [line for line in lines if line["schema"] == "charrnn.checkup/3"]
     assert [line["step"] for line in steps] == list(range(1, len(steps) + 1))
     assert [line["step"] for line in examined][:2] == [7, 14]
-    assert all({"train", "train_while_hidden", "held_out"} <= line.keys() for line in examined)
+    assert all({"train", "train_with_noise", "held_out"} <= line.keys() for line in examined)
     program.run("train", "names.txt", *BRIEF, "--metrics", "run.jsonl", "--seed", "4")
     again = [json.loads(line) for line in (program / "run.jsonl").read_text().splitlines()]
     assert again[: len(lines) + 1] == [run, *lines]
@@ -331,7 +333,7 @@ def test_fault_25_metrics_have_a_line_for_each_step_and_check_up(program: Progra
     program.refuses(*line, what="/dev/full cannot be written", hint="", by=CHARRNN)
 
 
-@pytest.mark.parametrize("row", ["[]", "{}", '{"schema": "charrnn.step/2", "step": 1e999}', "\xff"])
+@pytest.mark.parametrize("row", ["[]", "{}", '{"schema": "charrnn.step/3", "step": 1e999}', "\xff"])
 def test_a_file_with_other_lines_than_metrics_is_refused(program: Program, row: str) -> None:
     program.write("run.jsonl", f"{row}\n")
     line = ("train", "names.txt", *BRIEF, "--metrics", "run.jsonl")

@@ -23,25 +23,30 @@ def test_the_losses_sum_to_those_of_eval(well_trained: Program) -> None:
     found = well_trained.run("unfold", "anna", "--json").json
     total = well_trained.run("eval", "--json", "-", stdin=b"anna\n").json
     assert found["nats"] == pytest.approx(total["nats"], abs=1e-3)
-    assert found["schema"] == "charrnn.unfold/2"
-    assert sum(step["nats"] for step in found["steps"]) == pytest.approx(found["nats"], abs=1e-3)
-    assert [step["target"] for step in found["steps"]] == [*"anna", None]
-    assert [step["reads"] for step in found["steps"]] == [None, *"anna"]
-    assert found["symbols"] == [None, "\ufffd", *charrnn.load("model.npz").vocabulary.characters]
-    assert np.shape(found["output"]["values"]["y_hat"]) == (5, len(found["symbols"]))
+    assert found["schema"] == "charrnn.unfold/3"
+    nats = [step["nats"] for step in found["time_steps"]]
+    assert sum(nats) == pytest.approx(found["nats"], abs=1e-3)
+    assert [step["target"] for step in found["time_steps"]] == [*"anna", None]
+    assert [step["reads"] for step in found["time_steps"]] == [None, *"anna"]
+    assert found["symbol_names"] == [
+        None,
+        "\ufffd",
+        *charrnn.load("model.npz").vocabulary.characters,
+    ]
+    assert np.shape(found["output"]["values"]["y_hat"]) == (5, len(found["symbol_names"]))
 
 
 def test_json_has_every_number_and_gradients_on_request(well_trained: Program) -> None:
     found = well_trained.run("unfold", "anna", "--json").json
     whole = well_trained.run("unfold", "anna", "--json", "--backward").json
     size = charrnn.load("model.npz").parameters.architecture
-    for layer, both in zip(found["layers"], whole["layers"], strict=True):
+    for layer, both in zip(found["by_layer"], whole["by_layer"], strict=True):
         assert np.shape(layer["values"]["h"]) == (5, size.hidden)
         assert not [name for name in layer["values"] if "dL/" in name]
         assert np.shape(both["values"]["dL/dh"]) == (5, size.hidden)
         assert {*both["equations"]} == {"a", "h", "dL/dh", "dL/da"}
-    squares = [np.square(layer["values"]["dL/dh"]).sum(1) for layer in whole["layers"]]
-    norms = [step["norm_dh"] for step in found["steps"]]
+    squares = [np.square(layer["values"]["dL/dh"]).sum(1) for layer in whole["by_layer"]]
+    norms = [step["norm_dh"] for step in found["time_steps"]]
     np.testing.assert_allclose(norms, np.sqrt(np.sum(squares, 0)))
     assert {*whole["gradient"]} == {*charrnn.load("model.npz").parameters}
     assert "gradient" not in found
@@ -143,7 +148,7 @@ def test_keys_and_pointer_show_equations(drawn: Program, browser: Browser) -> No
     press("ArrowRight", shift=True)
     assert page.ask(what) == "h(3) of layer 1, unit 2. Step 3 reads n and predicts n."
     found = json.loads(Reading((drawn / "anna.html").read_text("utf-8")).texts["script"][0])
-    h = found["layers"][-1]["values"]["h"]
+    h = found["by_layer"][-1]["values"]["h"]
     assert "(10.9) h(t) = tanh a(t)" in page.ask(equations)
     assert f"{h[2][1]} = tanh " in page.ask(equations)
     press("ArrowUp")

@@ -14,7 +14,7 @@ from charrnn.export.html import asset
 from charrnn.export.write import ExportOptions, export
 from charrnn.files.model_contents import Trained
 from charrnn.model import load
-from charrnn.system.visible import STEERING
+from charrnn.system.visible import CONTROLS
 from tests.browser import Reading, ask
 from tests.networks import model_of
 from tests.program import Program
@@ -96,7 +96,7 @@ def test_what_steers_a_page_is_the_same_in_both_languages() -> None:
     steers = f"((c) => new RegExp({json.dumps(facts['steering'])}, 'u').test(c))"
     codes = [*range(0x300), *range(0x2000, 0x2100), 0x61C, 0xD800, 0xDFFF, 0xE000, 0x1F600]
     found = ask(f"{codes}.map((code) => {steers}(String.fromCodePoint(code)))")
-    expected = [bool(re.match(f"[{STEERING}]", chr(code))) for code in codes]
+    expected = [bool(re.match(f"[{CONTROLS}]", chr(code))) for code in codes]
     assert found == expected
 
 

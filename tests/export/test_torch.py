@@ -120,7 +120,7 @@ def test_it_says_which_characters_it_speaks_of(text: str) -> None:
 def test_it_says_what_a_reader_needs_and_nothing_of_the_corpus() -> None:
     model = model_of(cell="gru", ends="halt", layers=2, hidden=3)
     assert json.loads(metadata(safetensors(model))["charrnn"]) == {
-        "schema": "charrnn.export/2",
+        "schema": "charrnn.export/3",
         "cell": "gru",
         "ends": "halt",
         "hidden": 3,

@@ -151,7 +151,7 @@ def test_fault_11_a_forged_file_is_refused(saved: Path, name: str) -> None:
     ("change", "what"),
     [
         (lambda d, _: d.update(format=4), "written by an older charrnn; train again"),
-        (lambda d, _: d.update(format=7), "newer charrnn: format 7"),
+        (lambda d, _: d.update(format=8), "newer charrnn: format 8"),
     ],
 )
 def test_fault_12_a_file_of_another_version_says_so(

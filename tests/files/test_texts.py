@@ -30,7 +30,7 @@ def test_the_corpus_is_found_from_another_folder(
     info = program.run("info", "--json", "-m", "../models/m.npz", cwd=program / "away").json
     assert info["resume"]["is_possible"]
     again = ("train", "--resume", "--epochs", "3", "-m", "../models/m.npz", "--json")
-    assert program.run(*again, cwd=program / "away").json["epochs"] == 3
+    assert program.run(*again, cwd=program / "away").json["settings"]["epochs"] == 3
     assert list(charrnn.resume("../models/m.npz", epochs=4))
 
 

@@ -13,7 +13,7 @@ from charrnn.network.arrays import Array, Array64
 from charrnn.network.cells import CELLS, Tanh
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
 from charrnn.network.step import Network
-from charrnn.network.through_time import Layer, State, Window
+from charrnn.network.through_time import LaneStates, Layer, Window
 from charrnn.text.vocabulary import END, Vocabulary
 from tests.networks import (
     SHAPES,
@@ -145,7 +145,7 @@ def next_states(
     return [[math.tanh(x) for x in total[0]]]
 
 
-def loss_in_loops(p: Parameters, w: Window, h0: State) -> float:
+def loss_in_loops(p: Parameters, w: Window, h0: LaneStates) -> float:
     """Return the loss by the equations of chapter 10, without an array operation.
 
     Where outputs are fed back, c goes back at the beginning of an example: the output of a state
@@ -158,7 +158,7 @@ def loss_in_loops(p: Parameters, w: Window, h0: State) -> float:
         states = [s[lane].tolist() for s in h0]
         o = [c_k + v_k for c_k, v_k in zip(c, product_of(V, states[0]), strict=True)]
         for t, x in enumerate(w.x[:, lane].tolist()):
-            if w.begins is not None and w.begins[t, lane]:
+            if w.is_first is not None and w.is_first[t, lane]:
                 states, o = [[0.0] * len(s) for s in states], c
             if p.architecture.forced:
                 o = [float(k == x) for k in range(len(c))]

@@ -36,7 +36,7 @@ def test_the_chance_of_the_end_is_the_sigmoid_of_its_unit() -> None:
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30), st.integers(0, 100))
 def test_lengths_of_any_corpus_add_up_to_1(lengths: list[int], seed: int) -> None:
     p = parameters_of(Architecture(7, 5, 1, head_name="length"))
-    Lengths.begin(p, np.array(lengths))
+    Lengths.initialize(p, np.array(lengths))
     p["tau.share"][...] = np.random.default_rng(seed).standard_normal(COMPONENTS)
     stop = 3000
     counted_up = np.exp(-Lengths.nats(p, np.arange(stop))).sum()

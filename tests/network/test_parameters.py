@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.network.parameters import DISTINCT, read_before, seen, still_to_come
+from charrnn.network.parameters import DISTINCT, count_features, read_before, still_to_come
 from charrnn.text.vocabulary import END
 from tests.program import Program
 
@@ -19,15 +19,15 @@ def test_characters_are_counted_from_the_end_before_and_to_the_end_after() -> No
 
 @pytest.mark.parametrize("name", ["clock", "to_come"])
 def test_features_are_bounded_and_of_early_counts_never_the_same(name: str) -> None:
-    rows = seen(name, np.arange(10 * DISTINCT), np.float64)
+    rows = count_features(name, np.arange(10 * DISTINCT), np.float64)
     assert np.abs(rows).max() <= 1
     assert len(np.unique(rows[:400].round(6), axis=0)) == 400
 
 
 def test_the_clock_goes_on_where_its_table_ends() -> None:
     late = DISTINCT + np.arange(5)
-    later = seen("clock", late + 480 * 10**6, np.float64)
-    np.testing.assert_allclose(seen("clock", late, np.float64), later, atol=1e-8)
+    later = count_features("clock", late + 480 * 10**6, np.float64)
+    np.testing.assert_allclose(count_features("clock", late, np.float64), later, atol=1e-8)
 
 
 @pytest.mark.parametrize("clock", [True, False])

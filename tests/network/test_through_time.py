@@ -10,12 +10,12 @@ from tests.networks import (
     STEPS,
     SYMBOLS,
     begun,
-    cut,
     loss_of,
     masks_of,
     nats_through_time,
     parameters_of,
     state_of,
+    steps_of,
     window,
 )
 
@@ -26,7 +26,9 @@ def test_two_short_windows_read_as_one_long_one() -> None:
     p, w = parameters_of(Architecture(SYMBOLS, 5, 2)), window()
     whole = nats_through_time(begun(p, state_of(p)), p, w)
     unfolded = begun(p, state_of(p))
-    parts = [nats_through_time(unfolded, p, cut(w, steps)) for steps in (slice(2), slice(2, None))]
+    parts = [
+        nats_through_time(unfolded, p, steps_of(w, steps)) for steps in (slice(2), slice(2, None))
+    ]
     np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-12)
 
 
@@ -36,8 +38,8 @@ def test_truncation_drops_the_gradient_and_keeps_the_state() -> None:
     unfolded = Unfolded(p.architecture, STEPS, LANES, np.float64)
     loss = unfolded.nats_and_gradient(p, w, whole)
     unfolded.states[0][0] = 0
-    one = unfolded.nats_and_gradient(p, cut(w, slice(3)), first)
-    two = unfolded.nats_and_gradient(p, cut(w, slice(3, None)), second)
+    one = unfolded.nats_and_gradient(p, steps_of(w, slice(3)), first)
+    two = unfolded.nats_and_gradient(p, steps_of(w, slice(3, None)), second)
     assert one + two == pytest.approx(loss, rel=1e-12)
     np.testing.assert_allclose(first["V"] + second["V"], whole["V"], rtol=1e-9)
     assert np.abs(first["W1"] + second["W1"] - whole["W1"]).max() > 1e-3
@@ -49,7 +51,7 @@ def test_truncation_drops_the_gradient_and_keeps_the_state() -> None:
 def test_slopes_are_the_same_however_many_steps_are_taken_at_a_time(
     cell: str, at_a_time: int, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    p, w = parameters_of(Architecture(SYMBOLS, 5, 2, cell)), cut(window(), slice(steps))
+    p, w = parameters_of(Architecture(SYMBOLS, 5, 2, cell)), steps_of(window(), slice(steps))
     size, together, apart = np.getbufsize(), p.like(), p.like()
     loss_of(p, w, state_of(p), masks_of(p), together)
     numbers = at_a_time * LANES * p.architecture.hidden * p.architecture.cell.gates

@@ -21,7 +21,7 @@ def test_a_line_of_json_for_each_example(well_trained: Program) -> None:
     assert [row["text"] for row in ran.rows] == ["anna", "Ж"]
     model = charrnn.load("model.npz")
     np.testing.assert_array_equal([row["vector"] for row in ran.rows], model.embed(["anna", "Ж"]))
-    assert ran.rows[0]["schema"] == "charrnn.embed/2"
+    assert ran.rows[0]["schema"] == "charrnn.embed/3"
 
 
 def test_an_array_holds_a_row_for_each_example(well_trained: Program) -> None:

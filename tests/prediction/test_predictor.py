@@ -11,7 +11,7 @@ from charrnn.network.arrays import Array64
 from charrnn.network.parameters import Architecture, LanguageModel, initial
 from charrnn.prediction.predictor import EVEN, Predictor, Use, combine, fit_mixture, softmax
 from charrnn.prediction.sampling import Sampler
-from charrnn.prediction.scoring import join, score_ids, score_texts
+from charrnn.prediction.scoring import join_groups, score_ids, score_texts
 from charrnn.settings.drawing import SampleConfig
 from charrnn.text.counts import Ngrams
 from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
@@ -136,7 +136,7 @@ def test_each_half_has_the_exponents_of_the_other_in_any_groups() -> None:
     whole = score_texts(both, texts, split=400)
     sizes = [len(text) + 1 for text in texts]
     alone = [score_texts(both, [text], split=400 - sum(sizes[:i])) for i, text in enumerate(texts)]
-    np.testing.assert_allclose(join(alone).nats, whole.nats, rtol=1e-9)
+    np.testing.assert_allclose(join_groups(alone).nats, whole.nats, rtol=1e-9)
     for half, place in ((first, slice(0, 400)), (second, slice(400, None))):
         np.testing.assert_allclose(whole.nats[place], score_texts(half, texts).nats[place])
 

@@ -15,11 +15,11 @@ from tests.networks import (
     SYMBOLS,
     babbler,
     begun,
-    cut,
     independent,
     nats_through_time,
     parameters_of,
     state_of,
+    steps_of,
     vocabulary_of,
     window,
 )
@@ -47,14 +47,16 @@ def reading(begins: bool) -> Window:
 def slopes_of_states(p: Parameters, w: Window, t: int, step: int, lane: int) -> list[float]:
     """Return differences of the loss at t, by each number of the state before a step."""
     unfolded, found = begun(p, state_of(p)), []
-    unfolded.read(p, cut(w, slice(step)))
+    unfolded.read(p, steps_of(w, slice(step)))
     for number, unit in np.ndindex(len(p.architecture.state_names), p.architecture.hidden):
         losses = []
         for sign in (1, -1):
             state = [states[0].copy() for states in unfolded.states]
             state[number][lane, unit] += sign * STEP
             losses.append(
-                nats_through_time(begun(p, state), p, cut(w, slice(step, None)))[t - step, lane]
+                nats_through_time(begun(p, state), p, steps_of(w, slice(step, None)))[
+                    t - step, lane
+                ]
             )
         found.append((losses[0] - losses[1]) / (2 * STEP))
     return found
@@ -146,7 +148,7 @@ def test_a_window_is_the_text_before_its_targets() -> None:
     w = window_before(ids, np.array([1, 5]), 4)
     assert w.y[-1].tolist() == [6, 9]
     assert w.x.T.tolist() == [[END, END, END, 5], [6, END, 7, 8]]
-    np.testing.assert_array_equal(w.begins, w.x == END)
+    np.testing.assert_array_equal(w.is_first, w.x == END)
     assert w.clock is not None
     assert w.clock[-1].tolist() == [1, 2]
 

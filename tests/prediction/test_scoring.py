@@ -15,7 +15,7 @@ from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.prediction.scoring import (
     groups_of,
-    join,
+    join_groups,
     score_ids,
     score_per_text,
     score_texts,
@@ -180,7 +180,7 @@ def test_stretches_are_one_pass(
 def test_groups_that_are_joined_are_one_group() -> None:
     predictor, names = predictor_of(SHAPES[0], with_counts=True), texts()[:30]
     whole = score_texts(predictor, names)
-    both = join([score_texts(predictor, names[:12]), score_texts(predictor, names[12:])])
+    both = join_groups([score_texts(predictor, names[:12]), score_texts(predictor, names[12:])])
     assert both.texts == names
     np.testing.assert_allclose(both.nats, whole.nats, rtol=0, atol=1e-9)
     np.testing.assert_allclose(both.totals(both.nats), whole.totals(whole.nats), atol=1e-9)

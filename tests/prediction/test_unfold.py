@@ -14,12 +14,12 @@ from charrnn.prediction.unfold import NAME, Part, Unfolding, unfold
 from charrnn.text.vocabulary import END
 from tests.networks import (
     CHARACTERS,
-    cut,
     disagreement,
     model_of,
     nats_at,
     nats_through_time,
     slopes,
+    steps_of,
 )
 
 TEXT = "abcéa€cab"
@@ -148,13 +148,13 @@ def test_the_gradient_of_a_state_is_that_of_central_differences(
 
     def loss(unit: int, step: float) -> float:
         reader = Unfolded(p.architecture, len(window.x), 1, np.float64)
-        reader.read(p, cut(window, slice(t + 1)))
+        reader.read(p, steps_of(window, slice(t + 1)))
         top = reader.layers[-1].states[0]
         top[0, 0, unit] += step
         here = nats_at(p, top[0], window.y[t]).sum()
         is_length = p.architecture.head.lengths is not None and t == len(TEXT)
         rest = (
-            nats_through_time(reader, p, cut(window, slice(t + 1, None))).sum()
+            nats_through_time(reader, p, steps_of(window, slice(t + 1, None))).sum()
             if t < len(TEXT)
             else 0.0
         )

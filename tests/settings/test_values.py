@@ -102,7 +102,7 @@ def test_the_command_and_the_library_have_the_same_limits(config: type, name: st
 
 def is_one_of(values: Values, value: object) -> bool:
     try:
-        values.plain(value)
+        values.checked(value)
     except (ValueError, TypeError):
         return False
     return True

@@ -152,7 +152,7 @@ def test_no_group_is_lost_while_there_is_no_worker() -> None:
         future.set_result(function("s", group))
         return future
 
-    assert list(cluster.share_out(submit, lambda: 0, work, GROUPS)) == results(work, GROUPS)
+    assert list(cluster.results_of(submit, lambda: 0, work, GROUPS)) == results(work, GROUPS)
 
 
 def test_an_error_of_the_work_comes_back_whole(dask: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from charrnn.settings.corpus import Kind
-from charrnn.text.examples import choose_cut, cut, join, line_numbers, texts_of
+from charrnn.text.examples import choose_kind, join_examples, line_numbers, split_examples, texts_of
 
 
 @pytest.mark.quick
@@ -24,9 +24,9 @@ from charrnn.text.examples import choose_cut, cut, join, line_numbers, texts_of
     ],
 )
 def test_cuts(text: str, kind: Kind, examples: list[str], lines: list[int]) -> None:
-    assert texts_of(cut(text, kind)) == examples
+    assert texts_of(split_examples(text, kind)) == examples
     assert line_numbers(text, kind).tolist() == lines
-    assert cut(text, kind).tolist() == join(examples).tolist()
+    assert split_examples(text, kind).tolist() == join_examples(examples).tolist()
 
 
 POEM = "Day after day,\nday after day,\n\n"
@@ -47,4 +47,4 @@ WORDS = "".join(f"{letter}a\n{letter}b\n\n" for letter in "abcdefghijkl")
     ],
 )
 def test_lines_or_paragraphs(text: str, kind: str) -> None:
-    assert choose_cut(text) == kind
+    assert choose_kind(text) == kind

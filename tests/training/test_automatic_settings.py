@@ -19,12 +19,12 @@ from charrnn.training.automatic_settings import (
     FOREVER,
     fit_pace,
     fit_settings,
-    usual_parts,
+    usual_shards,
     weights_of,
 )
 from charrnn.training.loop import train
 from charrnn.training.plan import memory_bytes
-from charrnn.training.state import start
+from charrnn.training.state import initial_state
 from tests.program import WORDS
 
 CORPORA = (300, 2_000, 5_900, 15_000, 50_000, 200_000, 700_000, 1_000_000, 5_000_000, 20_000_000)
@@ -45,8 +45,8 @@ def corpus_with(symbols: int, period: int | None = None) -> Corpus:
         letters = np.random.default_rng(0).integers(2, 9, symbols, np.uint8)
         held_out, train = (np.resize(letters[:period], size) for size in (symbols // 9, symbols))
     train[-1] = held_out[-1] = END
-    parts = Examples(train), Examples(held_out)
-    return Corpus(USUAL.vocabulary, *parts, "files", "", USUAL.held_out_codes)
+    shards = Examples(train), Examples(held_out)
+    return Corpus(USUAL.vocabulary, *shards, "files", "", USUAL.held_out_codes)
 
 
 def fitted(symbols: int, period: int | None = None, **given: Any) -> Fitted:
@@ -237,7 +237,7 @@ def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
     for config in (replace(base, batch=32, bptt=200), replace(base, batch=16, bptt=100)):
         planned.append(memory_bytes(config, corpus))
         tracemalloc.start()
-        run = train(start(corpus, config), corpus, config)
+        run = train(initial_state(corpus, config), corpus, config)
         next(run)
         taken.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
@@ -246,7 +246,7 @@ def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("products", "lanes", "cores", "parts"),
+    ("products", "lanes", "cores", "shards"),
     [
         (2e7, 32, None, 2),
         (1e7, 48, 1, 1),
@@ -256,12 +256,14 @@ def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
         (9, 20, 8, 2),
     ],
 )
-def test_parts_follow_from_work(products: float, lanes: int, cores: int | None, parts: int) -> None:
-    assert usual_parts(products, lanes, cores) == parts
+def test_parts_follow_from_work(
+    products: float, lanes: int, cores: int | None, shards: int
+) -> None:
+    assert usual_shards(products, lanes, cores) == shards
 
 
 def test_gates_and_layers_count_as_work() -> None:
     sizes = {"hidden": 64, "batch": 32, "bptt": 32}
     shapes = ("tanh", 1), ("tanh", 2), ("lstm", 1)
-    parts = [fitted(15_000, cell=cell, layers=layers, **sizes).parts for cell, layers in shapes]
-    assert parts == [1, 2, 2]
+    shards = [fitted(15_000, cell=cell, layers=layers, **sizes).shards for cell, layers in shapes]
+    assert shards == [1, 2, 2]

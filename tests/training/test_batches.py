@@ -60,8 +60,8 @@ def test_before_a_symbol_stands_the_last_of_its_example_or_a_new_beginning(epoch
         is_letter = window.y > 0
         places = window.y[is_letter] - 2  # no two letters are alike
         assert (window.x[is_letter] == before[places]).all()
-        assert window.begins is not None
-        assert window.begins[window.x == END].all()
+        assert window.is_first is not None
+        assert window.is_first[window.x == END].all()
 
 
 @given(epochs(counting=True))
@@ -92,8 +92,8 @@ def test_each_epoch_has_an_order_of_its_own_and_a_seed_repeats_it() -> None:
 def test_lanes_begin_with_an_example_where_examples_are_short() -> None:
     text = examples([3, 4, 5, 6] * 100)
     first = next(Epoch(text, 8, 16, 0, 0).windows_from(0))
-    assert first.begins is not None
-    assert first.begins[0].all()
+    assert first.is_first is not None
+    assert first.is_first[0].all()
 
 
 def test_one_long_example_is_cut_into_as_many_stretches_as_there_are_lanes() -> None:

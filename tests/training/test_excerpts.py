@@ -60,11 +60,11 @@ def test_where_a_stretch_follows_another_its_first_symbols_do_not_count() -> Non
     assert (~counted).sum() == 15 * EXCERPT_WARM_UP
 
 
-@pytest.mark.parametrize("parts", [1, 3])
-def test_portions_begin_with_an_example_or_a_stretch(parts: int) -> None:
+@pytest.mark.parametrize("shards", [1, 3])
+def test_portions_begin_with_an_example_or_a_stretch(shards: int) -> None:
     texts, most = [lines(10, 20), ONE_LONG], [200, 16_384]
-    sizes = {1: [[200], [15_904]], 3: [[80, 60, 60], [5_984, 4_960, 4_960]]}[parts]
-    portions = portions_of(texts, most, parts)
+    sizes = {1: [[200], [15_904]], 3: [[80, 60, 60], [5_984, 4_960, 4_960]]}[shards]
+    portions = portions_of(texts, most, shards)
     for number, text in enumerate(texts):
         examples, counted = excerpt_of(text, most[number])
         found = [ids[is_counted] for ids, is_counted in (portion[number] for portion in portions)]

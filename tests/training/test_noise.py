@@ -23,7 +23,7 @@ def test_about_that_share_is_hidden_and_less_towards_the_end(
     hiding = Noise(p, Fitted(**vars(config)))
     units, weights, read = [], [], []
     for step in range(20):
-        hiding.begin(step, done)
+        hiding.begin_step(step, done)
         read.append(hiding.hide_characters(window()).x[window().x != END] == UNKNOWN)
         thinned = p.copy()
         hiding.hide_weights(thinned)

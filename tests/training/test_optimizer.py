@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from charrnn.network.arrays import Array
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.settings.training import UpdateRule
-from charrnn.training.optimizer import Optimizer, clip, haste_in, initial_moments
+from charrnn.training.optimizer import Optimizer, clip, initial_moments, symbol_rate_factor
 
 
-def two_steps(rule: UpdateRule, weight_decay: float = 0.0, haste: float = 1.0) -> Array:
+def two_steps(rule: UpdateRule, weight_decay: float = 0.0, symbol_rate: float = 1.0) -> Array:
     """What becomes of p = 1 in every array under the gradients 2 and then -1, learning rate 0.1."""
     p = Parameters(Architecture(1, 1, 1), np.ones(5))
     moments = initial_moments(rule, p)
     optimizer = Optimizer(rule, p, weight_decay)
-    optimizer.update(np.full(5, 2.0), moments, 1, 0.1, haste)
-    optimizer.update(np.full(5, -1.0), moments, 2, 0.1, haste)
+    optimizer.update(np.full(5, 2.0), moments, 1, 0.1, symbol_rate)
+    optimizer.update(np.full(5, -1.0), moments, 2, 0.1, symbol_rate)
     return p.flat
 
 
@@ -52,12 +52,12 @@ def test_weight_decay_shrinks_matrices_and_spares_biases() -> None:
 
 @pytest.mark.parametrize("rule", ["sgd", "adagrad", "rmsprop", "adam"])
 def test_haste_multiplies_the_steps_of_the_first_u_and_of_v(rule: UpdateRule) -> None:
-    steps, hasty = 1 - two_steps(rule), 1 - two_steps(rule, haste=3.0)
+    steps, hasty = 1 - two_steps(rule), 1 - two_steps(rule, symbol_rate=3.0)
     np.testing.assert_allclose(hasty, steps * [3, 1, 1, 3, 1])  # U, W, b, V, c
 
 
 def test_only_a_run_of_few_steps_is_in_haste() -> None:
-    assert [haste_in(steps) for steps in (10, 1000, 1500, 3000, 9999)] == [3, 3, 2, 1, 1]
+    assert [symbol_rate_factor(steps) for steps in (10, 1000, 1500, 3000, 9999)] == [3, 3, 2, 1, 1]
 
 
 numbers = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=5)

@@ -34,7 +34,7 @@ def tell(self, *given):
     return first(self, *given)
 SharedBatch.nats_and_gradient = tell
 names = ["anna", "bob", "clara", "dora"] * 20
-charrnn.fit(names, hidden=9, batch=8, bptt=5, epochs=int(sys.argv[1]), parts=2, cores=2)
+charrnn.fit(names, hidden=9, batch=8, bptt=5, epochs=int(sys.argv[1]), shards=2, cores=2)
 print("done")
 """
 
@@ -63,18 +63,18 @@ def trained(path: Path, cores: int, **settings: Any) -> bytes:
 
 
 @pytest.mark.parametrize("more", [{}, {"cell": "lstm"}, {"ends": "length"}, {"cell": "output"}])
-@pytest.mark.parametrize("parts", [2, 4])
+@pytest.mark.parametrize("shards", [2, 4])
 def test_any_number_of_processes_writes_the_same_file(
-    tmp_path: Path, batches: Batches, parts: int, more: dict[str, Any]
+    tmp_path: Path, batches: Batches, shards: int, more: dict[str, Any]
 ) -> None:
-    files = {trained(tmp_path, cores, parts=parts, **more) for cores in (1, 2, 3)}
+    files = {trained(tmp_path, cores, shards=shards, **more) for cores in (1, 2, 3)}
     assert len(files) == 1
-    assert files != {trained(tmp_path, 1, parts=1, **more)}
+    assert files != {trained(tmp_path, 1, shards=1, **more)}
 
 
 def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path, batches: Batches) -> None:
-    whole = trained(tmp_path, 1, parts=2)
-    run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=2, cores=2))
+    whole = trained(tmp_path, 1, shards=2)
+    run = charrnn.train(NAMES, TrainConfig(**SMALL, shards=2, cores=2))
     for _ in range(5):
         next(run)
     run.save(tmp_path / "half.npz")
@@ -89,7 +89,7 @@ def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path, batches:
 def test_without_other_processes_this_one_does_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    whole = trained(tmp_path, 1, parts=2)
+    whole = trained(tmp_path, 1, shards=2)
 
     def full(name: str) -> int:
         raise OSError(28, "No space left on device")
@@ -99,7 +99,7 @@ def test_without_other_processes_this_one_does_the_same(
     else:
         name = {"no program": "", "other program": "/bin/false"}[fault]
         monkeypatch.setattr(sys, "executable", name)
-    assert trained(tmp_path, 2, parts=2) == whole
+    assert trained(tmp_path, 2, shards=2) == whole
 
 
 @pytest.mark.parametrize("cores", [1, 2])
@@ -107,8 +107,8 @@ def test_the_gradient_is_the_sum_over_the_parts(cores: int) -> None:
     size, rng = Architecture(7, 5, 1), np.random.default_rng(0)
     x, y = rng.integers(0, 7, (2, 6, 9))
     gradients, losses = [], []
-    for parts in (1, 3):
-        batch = SharedBatch(size, BatchSize(6, 9, parts, has_dropout=False), cores)
+    for shards in (1, 3):
+        batch = SharedBatch(size, BatchSize(6, 9, shards, has_dropout=False), cores)
         states = [np.zeros((9, 5), np.float32)]
         batch.p.flat[...] = initial(size, np.zeros(7), np.random.default_rng(1)).flat
         losses.append(batch.nats_and_gradient(Window(x, y), states, None))
@@ -119,14 +119,14 @@ def test_the_gradient_is_the_sum_over_the_parts(cores: int) -> None:
 
 
 def test_processes_start_with_the_first_step(batches: Batches) -> None:
-    run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=2, cores=2))
+    run = charrnn.train(NAMES, TrainConfig(**SMALL, shards=2, cores=2))
     assert not batches
     next(run)
     assert len(batches[-1].children.processes) == 1
 
 
 def test_fault_26_a_killed_process_ends_the_training(tmp_path: Path, batches: Batches) -> None:
-    run = charrnn.train(NAMES, TrainConfig(**SMALL, parts=3, cores=3))
+    run = charrnn.train(NAMES, TrainConfig(**SMALL, shards=3, cores=3))
     next(run)
     children = batches[-1].children.processes
     assert batches[-1].children.are_ready
@@ -168,4 +168,4 @@ def test_ctrl_c_saves_a_run_of_several_processes(program: Program) -> None:
         child.until_saved()
         child.send(signal.SIGINT)
         assert child.end().status == 130
-    assert charrnn.load("model.npz").config.parts == 3
+    assert charrnn.load("model.npz").config.shards == 3

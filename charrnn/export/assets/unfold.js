@@ -3,7 +3,7 @@
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
-  const facts = JSON.parse($("facts").textContent), { steps, symbols } = facts, table = $("figure");
+  const facts = JSON.parse($("facts").textContent), { time_steps: steps, symbol_names: symbols } = facts, table = $("figure");
   const word = (symbol) => (symbol === null ? "END" : symbol === " " ? "space" : symbol);
   const add = (parent, tag, text = "", name = "") => {
     const element = document.createElement(tag);
@@ -61,7 +61,7 @@
   words("likeliest", (_, at) => facts.output.values.y_hat[at].map((chance, k) => [chance, word(symbols[k])])
     .sort(([one], [other]) => other - one).slice(0, 4).map(([chance, name]) => `${name} ${chance.toFixed(2)}`).join("\n"));
   for (const value of Object.keys(facts.output.equations).reverse()) units(facts.output, value, "");
-  [...facts.layers.entries()].reverse().forEach(([index, layer]) =>
+  [...facts.by_layer.entries()].reverse().forEach(([index, layer]) =>
     Object.keys(layer.equations).reverse().forEach((value) => units(layer, value, ` of layer ${index + 1}`)));
   words("x", (step) => word(step.reads));
 
