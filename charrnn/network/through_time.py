@@ -1,4 +1,4 @@
-"""The network of figure 10.3, unfolded over a window of steps: layers of a cell and a readout.
+"""The network of figure 10.3, unfolded over a window of time steps: layers of a cell and a readout.
 
              y(1)   y(2)   y(3)
               |      |      |         V, c
@@ -44,7 +44,7 @@ FirstLanes = Sequence[Sequence[int]]  # for each step, the lanes in which an exa
 
 @dataclass(frozen=True)
 class Window:
-    """T steps of B lanes: inputs x and targets y."""
+    """T time steps of B lanes: inputs x and targets y."""
 
     x: Integers  # (T, B)
     y: Integers  # (T, B)
@@ -65,30 +65,32 @@ class Window:
 
 
 class Layer:
-    """A cell, and its buffers for T steps of B lanes, made once."""
+    """A cell, and its buffers for T time steps of B lanes, made once."""
 
     def __init__(
-        self, cell: type[Cell], steps: int, lanes: int, hidden: int, dtype: DTypeLike
+        self, cell: type[Cell], time_steps: int, lanes: int, hidden: int, dtype: DTypeLike
     ) -> None:
         self.cell = cell
         one_gate = cell.gates == 1
         self._in_place = nullcontext if one_gate else in_place
         gates = () if one_gate else (cell.gates,)
         self._square = (*gates, hidden, hidden)
-        self.states = [np.zeros((steps + 1, lanes, hidden), dtype) for _ in cell.states]
+        self.states = [np.zeros((time_steps + 1, lanes, hidden), dtype) for _ in cell.states]
         self.h: Array = self.states[0]  # h[0]: before the first step
-        self.up: Array = np.empty((steps, lanes, hidden), dtype)  # h after dropout
-        self.ux: Array = self.h[1:] if one_gate else np.empty((*gates, steps, lanes, hidden), dtype)
-        self.d_h: Array = np.empty((steps, lanes, hidden), dtype)  # dL/dh
+        self.up: Array = np.empty((time_steps, lanes, hidden), dtype)  # h after dropout
+        self.ux: Array = (
+            self.h[1:] if one_gate else np.empty((*gates, time_steps, lanes, hidden), dtype)
+        )
+        self.d_h: Array = np.empty((time_steps, lanes, hidden), dtype)  # dL/dh
         self.d_wh: Array = self.d_h if one_gate else self.ux
-        self.tape: Array = np.empty((steps, lanes, hidden * cell.has_tape), dtype)
+        self.tape: Array = np.empty((time_steps, lanes, hidden * cell.has_tape), dtype)
         self._state_rows = [rows_of(state) for state in self.states]  # (T B + B, H)
         self._ux_blocks, self._tape_rows = rows_of(self.ux), rows_of(self.tape)
-        shape = (cell.gates, steps * lanes, hidden)
+        shape = (cell.gates, time_steps * lanes, hidden)
         self.ux_rows, self.d_wh_rows = self.ux.reshape(shape), self.d_wh.reshape(shape)
         self._remembers = cell.reads_h or len(cell.states) > 1
-        # steps whose slopes are found at once
-        self._block = max(1, min(steps, AT_HAND // (lanes * hidden * cell.gates)))
+        # time steps whose slopes are found at once
+        self._block = max(1, min(time_steps, AT_HAND // (lanes * hidden * cell.gates)))
         self._factors, self._spare, self._h_copy = (
             np.empty((self._block * lanes, hidden), dtype) for _ in range(3)
         )
@@ -96,23 +98,23 @@ class Layer:
         self._product_back = Product(gates, lanes, hidden, hidden, dtype)
         self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
         self._noted: list[Array] = []
-        at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
+        at = [tuple(state[t] for state in self.states) for t in range(time_steps + 1)]
         d, h = list(self.d_h), [states[0] for states in at]
         # One object for one piece of memory: NumPy is slow with two that overlap.
-        ux = h[1:] if one_gate else [self.ux[:, t] for t in range(steps)]
+        ux = h[1:] if one_gate else [self.ux[:, t] for t in range(time_steps)]
         d_wh = d if one_gate else [of[:, None] for of in ux]  # with an axis for panels
         by_step = self._factors.reshape(-1, lanes, hidden)
-        factors = [by_step[t % self._block] for t in range(steps)]
-        self._steps_forward = list(zip(h, ux, at, at[1:], self.tape, strict=False))
-        self._steps_back = list(zip(d, ux, d_wh, self.tape, factors, strict=True))
+        factors = [by_step[t % self._block] for t in range(time_steps)]
+        self._forward_calls = list(zip(h, ux, at, at[1:], self.tape, strict=False))
+        self._backward_calls = list(zip(d, ux, d_wh, self.tape, factors, strict=True))
 
     def forward(self, first_lanes: FirstLanes, W: Array, d: Array | None = None) -> None:
         """Fill the states after each step from ux and the states before the first step."""
         forward, product = self.cell.forward, self._product_forward
         product.hold(W.reshape(self._square).swapaxes(-1, -2))
-        steps = zip(self._steps_forward, first_lanes, strict=False)
+        calls = zip(self._forward_calls, first_lanes, strict=False)
         with self._in_place():
-            for (h, ux, before, after, tape), zeroed in steps:
+            for (h, ux, before, after, tape), zeroed in calls:
                 wh = product(h, zeroed)
                 if d is not None:
                     np.add(wh[-1], d, tape)
@@ -140,7 +142,7 @@ class Layer:
                 if d_next is None or (t + 1) % block == 0:  # the last step of its block
                     first = t - t % block
                     self._find_slopes(first, first_lanes[first : t + 1])
-                d_h, ux, d_wh, tape, factor = self._steps_back[t]
+                d_h, ux, d_wh, tape, factor = self._backward_calls[t]
                 if d_next is not None:  # the last step has no step after it
                     product(d_next, zeroed)  # (10.21)
                     for part in back:
@@ -156,21 +158,21 @@ class Layer:
                 backward((d_h, *beside_h), ux, tape, factor, d_before)
                 d_next, zeroed = d_wh, first_lanes[t]
 
-    def note_gradients(self, steps: int) -> list[Array]:
+    def note_gradients(self, time_steps: int) -> list[Array]:
         """Return arrays (T, B, H) that the way back will fill from now on.
 
         The first is the part of dL/dh(t) from above; then come the whole dL/dh(t) and other states.
         """
-        self._noted = [np.zeros_like(self.d_h[:steps]) for _ in (self.d_h, *self.states)]
+        self._noted = [np.zeros_like(self.d_h[:time_steps]) for _ in (self.d_h, *self.states)]
         return self._noted
 
-    def d_ux(self, steps: int) -> list[Array]:
+    def d_ux(self, time_steps: int) -> list[Array]:
         """Return dL/d(U x) after the way back: (T B, H) for each gate."""
-        d_wh = list(self.d_wh_rows[:, : steps * self.h.shape[1]])
-        return [*d_wh[:-1], rows_of(self.d_h[:steps])] if self.cell.own_bias else d_wh
+        d_wh = list(self.d_wh_rows[:, : time_steps * self.h.shape[1]])
+        return [*d_wh[:-1], rows_of(self.d_h[:time_steps])] if self.cell.own_bias else d_wh
 
     def _find_slopes(self, first: int, first_lanes: FirstLanes) -> None:
-        """Fill the factors of the way back through these steps."""
+        """Fill the factors of the way back through these time steps."""
         lanes, count = self.h.shape[1], len(first_lanes)
         rows, block = slice(first * lanes, (first + count) * lanes), slice(0, count * lanes)
         before: Sequence[Array] = [state[:-lanes][rows] for state in self._state_rows]
@@ -195,25 +197,25 @@ class Layer:
 
 
 class Unfolded:
-    """A network unfolded over at most `steps` steps of `lanes` lanes.
+    """A network unfolded over at most `time_steps` time steps of `lanes` lanes.
 
     ``states[i][0]`` is the state before the next window.
     """
 
     def __init__(
-        self, architecture: Architecture, steps: int, lanes: int, dtype: DTypeLike = np.float32
+        self, architecture: Architecture, time_steps: int, lanes: int, dtype: DTypeLike = np.float32
     ) -> None:
         self.architecture, self.dtype = architecture, dtype
         self.layers = [
-            Layer(architecture.cell, steps, lanes, architecture.hidden, dtype)
+            Layer(architecture.cell, time_steps, lanes, architecture.hidden, dtype)
             for _ in range(architecture.layers)
         ]
         self.states = [state for layer in self.layers for state in layer.states]
-        self.readout = Readout(architecture.head, architecture.symbols, steps * lanes, dtype)
-        self.ones: Array = np.ones(steps * lanes, dtype)
-        size = steps * lanes * architecture.hidden
+        self.readout = Readout(architecture.head, architecture.symbols, time_steps * lanes, dtype)
+        self.ones: Array = np.ones(time_steps * lanes, dtype)
+        size = time_steps * lanes * architecture.hidden
         gates = min(architecture.cell.gates, max(1, GATES_AT_HAND // size))
-        self.room: Array = np.empty((gates, steps * lanes, architecture.hidden), dtype)
+        self.room: Array = np.empty((gates, time_steps * lanes, architecture.hidden), dtype)
         self.comes_apart = architecture.cell.comes_apart
         feeds_back = architecture.cell.feeds_back
         self._plain = Parameters.zeros(architecture.plain, dtype) if feeds_back else None
@@ -274,11 +276,11 @@ class Unfolded:
         self, p: Parameters, window: Window, first_lanes: FirstLanes, masks: Masks | None
     ) -> Array:
         """Return the states of the top layer after dropout, (T, B, H)."""
-        steps = len(window.x)
+        time_steps = len(window.x)
         below: Array = self.layers[0].h
         for number, layer in enumerate(self.layers, 1):
             U, W, b = p[f"U{number}"], p[f"W{number}"], p[f"b{number}"]
-            ux, h = layer.ux_rows[:, : window.x.size], layer.h[1 : steps + 1]
+            ux, h = layer.ux_rows[:, : window.x.size], layer.h[1 : time_steps + 1]
             gates, _, hidden = ux.shape
             if number == 1:
                 tables = (U + b).reshape(-1, gates, hidden).swapaxes(0, 1)  # (G, K, H)
@@ -292,12 +294,12 @@ class Unfolded:
                 np.matmul(rows_of(below), U.reshape(gates, hidden, -1).swapaxes(1, 2), out=ux)
                 np.add(ux, b.reshape(gates, 1, hidden), out=ux)
             if self.comes_apart:
-                np.tanh(layer.ux[:steps], out=h)  # (10.9), at once: W h is zero
+                np.tanh(layer.ux[:time_steps], out=h)  # (10.9), at once: W h is zero
             else:
                 layer.forward(first_lanes, W, p.views.get(f"d{number}"))
             below = h
             if masks is not None:
-                below = np.multiply(h, masks[number - 1], out=layer.up[:steps])
+                below = np.multiply(h, masks[number - 1], out=layer.up[:time_steps])
         return below
 
     def _backward(
@@ -312,20 +314,20 @@ class Unfolded:
 
         Fill the gradients of W and d, and those of U and b from the second layer on.
         """
-        steps, rows = len(window.x), window.x.size
+        time_steps, rows = len(window.x), window.x.size
         for number in range(len(self.layers), 0, -1):
             layer = self.layers[number - 1]
-            d, d_wh = layer.d_h[:steps], layer.d_wh_rows[:, :rows]
+            d, d_wh = layer.d_h[:time_steps], layer.d_wh_rows[:, :rows]
             if masks is not None:
                 np.multiply(d, masks[number - 1], out=d)
             if self.comes_apart:
-                h, part = layer.h[1 : steps + 1], layer.up[:steps]  # up is not read again
+                h, part = layer.h[1 : time_steps + 1], layer.up[:time_steps]  # up is not read again
                 np.multiply(h, h, out=part)
                 np.multiply(part, d, out=part)
                 np.subtract(d, part, out=d)
             else:
                 layer.backward(first_lanes, p[f"W{number}"])
-                h_before = rows_of(layer.h[:steps])
+                h_before = rows_of(layer.h[:time_steps])
                 if window.is_first is not None:
                     h_before[np.flatnonzero(window.is_first)] = 0  # in place: h is not read again
                 d_W = gradient[f"W{number}"].reshape(len(d_wh), -1, h_before.shape[1])
@@ -333,18 +335,18 @@ class Unfolded:
             if layer.cell.own_bias:
                 np.matmul(self.ones[:rows], d_wh[-1], out=gradient[f"d{number}"])
             if number > 1:
-                self._downwards(p, steps, number, masks, gradient)
-        return self.layers[0].d_ux(steps)
+                self._downwards(p, time_steps, number, masks, gradient)
+        return self.layers[0].d_ux(time_steps)
 
     def _downwards(
-        self, p: Parameters, steps: int, number: int, masks: Masks | None, gradient: Parameters
+        self, p: Parameters, time_steps: int, number: int, masks: Masks | None, gradient: Parameters
     ) -> None:
         """Compute the gradients of U, b and the layer below from dL/d(U x), gate by gate."""
         layer, lower = self.layers[number - 1], self.layers[number - 2]
-        below = rows_of(lower.h[1 : steps + 1] if masks is None else lower.up[:steps])
-        d_below, room = rows_of(lower.d_h[:steps]), self.room[0, : len(below)]
+        below = rows_of(lower.h[1 : time_steps + 1] if masks is None else lower.up[:time_steps])
+        d_below, room = rows_of(lower.d_h[:time_steps]), self.room[0, : len(below)]
         hidden = below.shape[1]
-        for gate, d_a in enumerate(layer.d_ux(steps)):
+        for gate, d_a in enumerate(layer.d_ux(time_steps)):
             units = slice(gate * hidden, (gate + 1) * hidden)
             np.matmul(d_a.T, below, out=gradient[f"U{number}"][units])  # (10.28)
             np.matmul(self.ones[: len(d_a)], d_a, out=gradient[f"b{number}"][units])  # (10.23)
@@ -367,8 +369,8 @@ def first_lanes_of(window: Window) -> FirstLanes:
     """Return the lanes in which an example begins, for each step."""
     by_step: list[list[int]] = [[] for _ in window.x]
     if window.is_first is not None:
-        steps, lanes = np.nonzero(window.is_first)
-        for t, lane in zip(steps.tolist(), lanes.tolist(), strict=True):
+        t_of_each, lanes = np.nonzero(window.is_first)
+        for t, lane in zip(t_of_each.tolist(), lanes.tolist(), strict=True):
             by_step[t].append(lane)
     return by_step
 
@@ -402,5 +404,5 @@ def sum_by_symbol(d_a: Sequence[Array], x: Integers, out: Array, room: Array) ->
 
 def rows_of(array: Array) -> Array:
     """Return (..., T, B, H) seen as (..., T * B, H)."""
-    *first, steps, lanes, hidden = array.shape
-    return array.reshape(*first, steps * lanes, hidden)
+    *first, time_steps, lanes, hidden = array.shape
+    return array.reshape(*first, time_steps * lanes, hidden)

@@ -58,16 +58,16 @@ def reach_of(model: LanguageModel, ids: Ids) -> Reach:
     p = Parameters(model.architecture, model.parameters.flat.astype(np.float64)).plain()
     count = max(FEWEST_LOSSES, min(MOST_LOSSES, WORK // p.architecture.parameter_count))
     places = np.unique(np.linspace(0, len(ids) - 1, count).round().astype(np.intp))
-    steps = 1 + min(FAR, int(read_before(ids)[places].max()))
+    time_steps = 1 + min(FAR, int(read_before(ids)[places].max()))
     chunks = [places[at : at + LOSSES_AT_ONCE] for at in range(0, len(places), LOSSES_AT_ONCE)]
     parts = []
     for ends in chunks:
-        unfolded = Unfolded(p.architecture, steps, len(ends), np.float64)
-        unfolded.read(p, window_before(ids, ends - steps, steps))  # for the state
-        parts.append(norms_back(unfolded, p, window_before(ids, ends, steps)))
+        unfolded = Unfolded(p.architecture, time_steps, len(ends), np.float64)
+        unfolded.read(p, window_before(ids, ends - time_steps, time_steps))  # for the state
+        parts.append(norms_back(unfolded, p, window_before(ids, ends, time_steps)))
     norms, known = (np.hstack(column) for column in zip(*parts, strict=True))
     means: list[float] = []
-    for k in range(steps):
+    for k in range(time_steps):
         mean = float(norms[k, known[k]].mean())
         if not np.isfinite(mean) or (means and means[-1] > HUGE):
             break
@@ -75,12 +75,12 @@ def reach_of(model: LanguageModel, ids: Ids) -> Reach:
     return Reach(means, known.sum(1).tolist()[: len(means)], spectral_radius(p))
 
 
-def window_before(ids: Integers, ends: Integers, steps: int) -> Window:
-    """Return the steps up to the targets at these places of a text, a lane for each.
+def window_before(ids: Integers, ends: Integers, time_steps: int) -> Window:
+    """Return the time steps up to the targets at these places of a text, a lane for each.
 
     Before the text stand ENDs, and each begins an example.
     """
-    places = ends + np.arange(1 - steps, 1)[:, None]  # (T, B)  of the targets
+    places = ends + np.arange(1 - time_steps, 1)[:, None]  # (T, B)  of the targets
     read = np.append(END, ids).astype(np.intp)
     x, y = read[places.clip(0)], ids[places.clip(0)].astype(np.intp)
     clock, to_come = read_before(ids)[places.clip(0)], still_to_come(ids)[places.clip(0)]

@@ -1,4 +1,4 @@
-"""Encoded examples cut into windows of T steps and B lanes, without padding.
+"""Encoded examples cut into windows of T time steps and B lanes, without padding.
 
     lane 0   . a n n a . b o b . c l a
     lane 1   . e v e . f r i t z . g u       . is END: it ends a name and precedes the next
@@ -38,14 +38,14 @@ class Epoch:
         self,
         examples: Examples,
         lanes: int,
-        steps: int,
+        time_steps: int,
         seed: int,
         epoch: int,
         *,
-        counting: bool = False,
+        with_positions: bool = False,
     ) -> None:
-        """With ``counting``, windows hold places in examples."""
-        self.examples, self.steps, self.counting = examples, steps, counting
+        """With ``with_positions``, windows hold places in examples."""
+        self.examples, self.time_steps, self.with_positions = examples, time_steps, with_positions
         rng = np.random.default_rng([seed, ORDER, epoch])
         order = np.arange(len(examples), dtype=np.uint32)
         rng.shuffle(order)
@@ -61,20 +61,22 @@ class Epoch:
         is_near = np.abs(shift) <= self.total // lanes // SLACK
         self.bounds = cuts + np.where(is_near, shift, 0)  # (B + 1,) of the lanes, on the circle
         self.lengths = np.diff(self.bounds)
-        self.window_count = -(-int(self.lengths.max()) // steps)  # rounded up
+        self.window_count = -(-int(self.lengths.max()) // time_steps)  # rounded up
 
     def windows_from(self, window: int) -> Iterator[Window]:
         """Yield the windows of this epoch from that number on."""
         rows = self._rows()
-        for first in range(window * self.steps, self.window_count * self.steps, self.steps):
+        for first in range(
+            window * self.time_steps, self.window_count * self.time_steps, self.time_steps
+        ):
             unread = self.lengths - first  # (B,) symbols of each lane
-            steps = min(self.steps, int(unread.max()))
-            ids = rows[first : first + steps + 1].astype(np.intp)
+            time_steps = min(self.time_steps, int(unread.max()))
+            ids = rows[first : first + time_steps + 1].astype(np.intp)
             x, y = ids[:-1], ids[1:]
-            t = np.arange(steps)[:, None]
-            idle = t >= unread if unread.min() < steps else None
+            t = np.arange(time_steps)[:, None]
+            idle = t >= unread if unread.min() < time_steps else None
             clock = to_come = None
-            if self.counting:  # the characters of the example before y, and from y on
+            if self.with_positions:  # the characters of the example before y, and from y on
                 clock, ahead = self._distances((self.bounds[:-1] + first + t) % self.total)
                 to_come = ahead - 1  # without END
             yield Window(x, y, x == END, idle, clock, to_come)
@@ -91,7 +93,7 @@ class Epoch:
             places = np.arange(first, min(first + CHUNK, self.total))
             example = np.searchsorted(self.ends_on_circle, places, side="right")
             circle[places] = ids[places + offsets[example]]
-        size = self.window_count * self.steps + 1
+        size = self.window_count * self.time_steps + 1
         circle = np.resize(circle, self.total + size)  # goes round again
         rows = np.empty((size, len(self.lengths)), ids.dtype)
         for lane, bound in enumerate(self.bounds[:-1].tolist()):

@@ -172,8 +172,8 @@ class Learner:
         state, config = self.state, self.config
         if self.epoch is None:
             sizes = config.batch, config.bptt, config.seed, state.epoch
-            counting = bool(state.parameters.architecture.inputs)
-            self.epoch = Epoch(self.corpus.train, *sizes, counting=counting)
+            with_positions = bool(state.parameters.architecture.inputs)
+            self.epoch = Epoch(self.corpus.train, *sizes, with_positions=with_positions)
             if state.window >= self.epoch.window_count:
                 what = f"the run is at window {state.window:,} of {self.epoch.window_count:,}"
                 raise ResumeError(what, "It was not saved by this program; train a new model.")

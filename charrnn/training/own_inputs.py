@@ -52,11 +52,11 @@ class OwnInputs:
         self, rng: np.random.Generator, window: Window, done: float
     ) -> NDArray[np.bool_]:
         """Return which inputs are sampled, (T, B)."""
-        steps, lanes = window.x.shape
+        time_steps, lanes = window.x.shape
         sampled = rng.random(window.x.shape) < self.config.own_inputs * done
-        length = min(self.config.free_running, steps)
-        first = rng.integers(0, steps - length + 1, lanes)  # (B,) of a free-running stretch
-        t = np.arange(steps)[:, None]
+        length = min(self.config.free_running, time_steps)
+        first = rng.integers(0, time_steps - length + 1, lanes)  # (B,) of a free-running stretch
+        t = np.arange(time_steps)[:, None]
         sampled |= (t >= first) & (t < first + length)
         return sampled & (window.x > UNKNOWN)
 

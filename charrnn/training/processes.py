@@ -2,7 +2,7 @@
 
     this process                             another, which serves
     p, window and states, into the memory
-    the number of steps, to each     ---->   the gradient of its shards, each into its own row
+    the number of time steps, to each     ---->   the gradient of its shards, each into its own row
     the gradient of its own shards    <----   done
     the sum of the rows, in order
 
@@ -32,11 +32,13 @@ from charrnn.training.excerpts import Portion, score_portion
 
 ENDED = "a process of this training has ended, perhaps for lack of memory"
 RESUME = "Resume the run, with [cores] 1 if that happens again."
-Task = int | tuple[Vocabulary, Sequence[Portion]]  # the steps of a window, or portions to score
+Task = (
+    int | tuple[Vocabulary, Sequence[Portion]]
+)  # the time steps of a window, or portions to score
 
 
 class BatchSize(NamedTuple):
-    steps: int
+    time_steps: int
     lanes: int
     shards: int
     has_dropout: bool
@@ -47,7 +49,7 @@ def memory_of(a: Architecture, size: BatchSize, shared: mmap.mmap | None = None)
     masked = a.layers if size.has_dropout else 0
     layout: list[Any] = [
         ("nats", "f8", (size.shards,)),
-        ("window", "i8", (len(fields(Window)), size.steps, size.lanes)),  # 0 for None
+        ("window", "i8", (len(fields(Window)), size.time_steps, size.lanes)),  # 0 for None
         ("states", "f4", (len(a.state_names), size.lanes, a.hidden)),
         ("masks", "f4", (masked, 1, size.lanes, a.hidden)),
         ("p", "f4", (a.parameter_count,)),
@@ -65,17 +67,19 @@ class Shard:
         first = size.lanes * number // size.shards
         stop = size.lanes * (number + 1) // size.shards
         self.number, self.memory, self.lanes = number, memory, slice(first, stop)
-        self.unfolded = Unfolded(a, size.steps, stop - first)
+        self.unfolded = Unfolded(a, size.time_steps, stop - first)
         self.states = [state[0] for state in self.unfolded.states]  # before a window, then after it
-        self.scale = 1 / (size.steps * size.lanes)  # the mean loss over a full window
+        self.scale = 1 / (size.time_steps * size.lanes)  # the mean loss over a full window
         self.p = Parameters(a, memory["p"])
         self.gradient = Parameters(a, memory["gradients"][number])
 
-    def compute(self, steps: int) -> None:
+    def compute(self, time_steps: int) -> None:
         """Read a window from the memory, and leave loss, states and gradient of these lanes."""
         memory, lanes = self.memory, self.lanes
         copy(memory["states"][:, lanes], self.states)
-        fields = np.ascontiguousarray(memory["window"][:, :steps, lanes])  # of a Window, in order
+        fields = np.ascontiguousarray(
+            memory["window"][:, :time_steps, lanes]
+        )  # of a Window, in order
         x, y, is_first, idle, clock, to_come = fields
         # Zeros stand for None. A network without these inputs does not look at clock and to_come.
         window = Window(x, y, is_first > 0, idle > 0 if idle.any() else None, clock, to_come)
@@ -115,16 +119,16 @@ class SharedBatch:
 
     def nats_and_gradient(self, window: Window, states: LaneStates, masks: Masks | None) -> float:
         """Return the loss at the parameters ``p``. Leave its gradient, and move the states on."""
-        memory, steps, only = self.memory, len(window.x), self.shards[0]
+        memory, time_steps, only = self.memory, len(window.x), self.shards[0]
         if len(self.shards) == 1:  # without copies, up to a tenth faster
             copy(states, only.states)
             nats = only.unfolded.nats_and_gradient(self.p, window, only.gradient, only.scale, masks)
             copy(only.states, states)
             return nats
-        copy(vars(window).values(), memory["window"][:, :steps])  # in the order of its fields
+        copy(vars(window).values(), memory["window"][:, :time_steps])  # in the order of its fields
         copy(masks or [], memory["masks"])
         copy(states, memory["states"])
-        self.distribute(lambda number, processes: steps)
+        self.distribute(lambda number, processes: time_steps)
         for shard in self.shards[1:]:
             self.gradient.flat += shard.gradient.flat
         copy(memory["states"], states)

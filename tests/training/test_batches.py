@@ -27,12 +27,12 @@ def targets(window: Window) -> list[int]:
 
 
 @st.composite
-def epochs(draw: st.DrawFn, *, counting: bool = False) -> Epoch:
+def epochs(draw: st.DrawFn, *, with_positions: bool = False) -> Epoch:
     """Draw an epoch of some examples, most of them short, in any number of lanes."""
     text = examples(draw(st.lists(st.integers(0, 40), min_size=1, max_size=30)))
     lanes = min(draw(st.integers(1, 6)), len(text.ids))
     steps, seed, number = (draw(st.integers(least, 9)) for least in (1, 0, 0))
-    return Epoch(text, lanes, steps, seed, number, counting=counting)
+    return Epoch(text, lanes, steps, seed, number, with_positions=with_positions)
 
 
 @given(epochs())
@@ -64,7 +64,7 @@ def test_before_a_symbol_stands_the_last_of_its_example_or_a_new_beginning(epoch
         assert window.is_first[window.x == END].all()
 
 
-@given(epochs(counting=True))
+@given(epochs(with_positions=True))
 def test_each_place_knows_what_was_read_of_its_example_and_what_is_left(epoch: Epoch) -> None:
     text = epoch.examples
     sizes = np.diff(text.starts.astype(int))
