@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WHOLE_FROM_0 = Whole(0, 1 << 40)
-USE = OneOf(("network", "counts", "both"))
+USE = OneOf(Use)
 
 
 class Drawing(TypedDict, total=False):

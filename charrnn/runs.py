@@ -37,7 +37,8 @@ from charrnn.network.arrays import Array64
 from charrnn.network.parameters import LanguageModel
 from charrnn.notebook import show_progress
 from charrnn.prediction.losses import oddest
-from charrnn.prediction.predictor import Predictor, Use, fit_mixture
+from charrnn.prediction.mixture import fit_mixture
+from charrnn.prediction.predictor import Predictor, Use
 from charrnn.prediction.scoring import score_ids
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import AUTOMATIC, LIMITS, Fitted, TrainConfig

@@ -1,9 +1,9 @@
-"""Names for the types of arrays."""
+"""Names for the types of arrays, the softmax of their rows, and a quotient."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,3 +13,24 @@ Array64 = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
 Arrays = Mapping[str, Array]  # parameters by name
 CellStates = Sequence[Array]  # (B, H) each, of one layer
+
+
+def log_softmax(o: Array64) -> Array64:
+    """Return the logarithm of the distribution of each row: o less log sum exp of o."""
+    log_p: Array64 = o - np.logaddexp.reduce(o, -1, keepdims=True)
+    return log_p
+
+
+def softmax(o: Array64) -> Array64:
+    """Return the distribution of each row."""
+    y_hat: Array64 = np.exp(o - o.max(-1, keepdims=True))
+    y_hat /= y_hat.sum(-1, keepdims=True)
+    return y_hat
+
+
+Whole64 = TypeVar("Whole64", int, NDArray[np.int64])
+
+
+def ceil_div(number: Whole64, divisor: int) -> Whole64:
+    """Return the quotient of whole numbers, rounded up."""
+    return -(-number // divisor)

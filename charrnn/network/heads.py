@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from charrnn.network.arrays import Array, Array64, Arrays, Integers
+from charrnn.network.arrays import Array, Array64, Arrays, Integers, log_softmax
 from charrnn.text.vocabulary import END
 
 COMPONENTS: Final = 8  # M
@@ -46,13 +46,14 @@ class Lengths:
     @staticmethod
     def nats(p: Arrays, tau: Integers) -> Array64:
         """Return -log P(tau), (n,)."""
-        return -_log_sum(_by_part(p, tau)[0])
+        nats: Array64 = -np.logaddexp.reduce(_by_part(p, tau)[0], 1)
+        return nats
 
     @staticmethod
     def fill_gradient(p: Arrays, tau: Integers, weight: float, gradient: Arrays) -> float:
         """Return the sum of -log P(tau); leave its gradient times the weight in ``gradient``."""
         log_parts, a, b, a_less_b = _by_part(p, tau)
-        log_p = _log_sum(log_parts)
+        log_p = np.logaddexp.reduce(log_parts, 1)
         shares = np.exp(log_parts - log_p[:, None])  # of P(tau), (n, M)
         log_w, _, spread = _mixture(p)
         with np.errstate(over="ignore"):
@@ -80,15 +81,8 @@ def _by_part(p: Arrays, tau: Integers) -> tuple[Array64, Array64, Array64, Array
 def _mixture(p: Arrays) -> tuple[Array64, Array64, Array64]:
     """Return log w, place and spread of each part, (M,), in float64."""
     share, place, width = (p[name].astype(np.float64) for name in Lengths.shapes)
-    log_w: Array64 = share - _log_sum(share[None])
+    log_w = log_softmax(share)
     return log_w, place.clip(-FARTHEST_PLACE, FARTHEST_PLACE), np.exp(width.clip(NARROWEST, WIDEST))
-
-
-def _log_sum(logs: Array64) -> Array64:
-    """Return the logarithm of the sum of exp in each row, (n, M) -> (n,)."""
-    largest = logs.max(1)
-    total: Array64 = largest + np.log(np.exp(logs - largest[:, None]).sum(1))
-    return total
 
 
 def _log_sigmoid(a: Array64) -> Array64:

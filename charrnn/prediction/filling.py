@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
-from charrnn.network.arrays import Array64
+from charrnn.network.arrays import Array64, log_softmax
 from charrnn.network.step import StepState
 from charrnn.prediction.predictor import Predictor
 from charrnn.settings.drawing import FillConfig as FillConfig
@@ -152,7 +152,7 @@ def log_p_of_next(predictor: Predictor, pattern: Pattern, x: Symbols, state: Ste
     """Read x (B,) and return log P of the next symbol, (B, E)."""
     vocabulary = predictor.vocabulary
     o = predictor.step(pattern.read_as[x], state)
-    log_p: Array64 = o - np.logaddexp.reduce(o, 1, keepdims=True) + math.log1p(-vocabulary.novelty)
+    log_p = log_softmax(o) + math.log1p(-vocabulary.novelty)
     novelty = math.log(vocabulary.novelty) if vocabulary.novelty else -math.inf
     unseen = np.logaddexp(log_p[:, UNKNOWN], novelty) - vocabulary.unseen_nats  # (B,)
     return np.concatenate([log_p, np.repeat(unseen[:, None], len(pattern.unseen), 1)], 1)

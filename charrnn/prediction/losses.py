@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.prediction.predictor import Use
-from charrnn.text.counts import Baseline, scored_places
+from charrnn.text.counts import SCORED, Baseline
+from charrnn.text.examples import excerpt_of
 from charrnn.text.vocabulary import END, UNKNOWN, Ids
 
 BITS: Final = 1 / math.log(2)  # in a nat
@@ -172,7 +173,8 @@ def difference_from(baseline: Baseline, ids: Ids, nats: NDArray[np.float64]) -> 
     """Return how the loss of a predictor of a text differs from that of a baseline, if known."""
     if baseline.nats is None:
         return None
-    at = scored_places(ids)
+    places, is_counted = excerpt_of(ids, SCORED)
+    at = places[is_counted]
     return difference_of(ids[at], nats[at], baseline.nats)
 
 

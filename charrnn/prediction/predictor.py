@@ -4,37 +4,29 @@ several networks   P = the mean of their P
 with counts        P ~ P of the networks ^ a * P of the counts ^ b
 
 The exponents a and b depend on how well the counts know the context, (F,) numbers: each is a sum of
-these, times (F,) weights. The weights are fitted on each half of the held-out text, and their means
-predict. Each half is scored with those of the other half, so that its loss is that of new text. The
-state is that of each network, then that of the counts.
+these, times (F,) weights, which are fitted in ``mixture``. Each half of a held-out text is scored
+with the weights of the other half, so that its loss is that of new text. Other texts have the mean
+of both. The state is that of each network, then that of the counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from charrnn.errors import ModelFileError, SettingError
-from charrnn.network.arrays import Array64, Integers
+from charrnn.network.arrays import Array64, Integers, softmax
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import Count, Network, StepState
-from charrnn.text.counts import KNOWLEDGE, NONE, Ngrams
-from charrnn.text.vocabulary import END, Ids
+from charrnn.text.counts import KNOWLEDGE, Ngrams
 
 Use = Literal["network", "counts", "both"]
 
 EVEN: Final = (0.5, 0.0, 0.0, 0.5, 0.0, 0.0)  # a and b are 0.5, whatever the counts know
-FEWEST_TO_FIT: Final = (
-    500  # symbols in each half of a held-out text to which the weights are fitted
-)
-FIT_STRETCH: Final = 256  # symbols of each lane that the fit reads
-FIT_WARM_UP: Final = 32  # of these that do not count: their context was not read
-NEWTON_STEPS: Final = 6
-PULL: Final = 50.0  # towards EVEN, where the text does not determine the weights: as of symbols
 SMALLEST: Final = 1e-300  # added to a mean of probabilities, so that its logarithm is finite
 MIXABLE_HEADS: Final = ("symbol", "halt")  # their logits are a distribution that includes END
 OTHER_VOCABULARY: Final = "Use models with the same vocabulary, such as models of the same texts."
@@ -68,12 +60,13 @@ class Predictor:
         self.is_bounded = self.use != "both" and all(net.is_bounded for net in self.networks)
         sizes = [len(network.zeros(1)) for network in self.networks]
         self.logits: dict[Use, Array64] = {}
+        self.known: Array64 = np.empty((0, KNOWLEDGE))  # (B, F) what the counts know of a context
         self._slices = [slice(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
 
     @property
     def uses(self) -> tuple[Use, ...]:
         """The names of what predicts: those of ``logits`` after a step."""
-        return ("network", "counts", "both") if self.use == "both" else (self.use,)
+        return get_args(Use) if self.use == "both" else (self.use,)
 
     def zeros(self, lanes: int, clock: Count = 0, to_come: Count = 0) -> StepState:
         """Return the state before the first symbol: see Network."""
@@ -102,8 +95,8 @@ class Predictor:
             logits["counts"] = np.log(self.counts.probabilities(state[-1]))
             if self.use == "both":
                 weights = self.mixture if mixture is None else mixture
-                known = self.counts.knowledge(state[-1]).T  # (F, B)
-                a, b = (weights * known).sum(1)  # (B,)
+                self.known = self.counts.knowledge(state[-1])
+                a, b = (weights * self.known.T).sum(1)  # (B,)
                 logits["both"] = a[:, None] * logits["network"] + b[:, None] * logits["counts"]
         return logits[self.use]
 
@@ -118,13 +111,6 @@ def check_mixable(head_name: str) -> None:
         )
 
 
-def softmax(o: Array64) -> Array64:
-    """Return the distribution of each row."""
-    y_hat: Array64 = np.exp(o - o.max(1, keepdims=True))
-    y_hat /= y_hat.sum(1, keepdims=True)
-    return y_hat
-
-
 def combine(predictors: Sequence[Predictor]) -> Predictor:
     """Return one predictor of all networks, with the mean novelty and the counts of most text."""
     first = predictors[0]
@@ -137,51 +123,3 @@ def combine(predictors: Sequence[Predictor]) -> Predictor:
     largest = max(predictors, key=lambda predictor: getattr(predictor.counts, "size", 0))
     models = [replace(model, vocabulary=shared) for model in models]
     return Predictor(models, largest.counts, largest.use, largest.halves)
-
-
-def fit_mixture(predictor: Predictor, held_out: Ids) -> tuple[float, ...]:
-    """Return the weights that suit each half of a held-out text; EVEN for a short text."""
-    middle, counts = len(held_out) // 2, predictor.counts
-    if counts is None or middle < FEWEST_TO_FIT:
-        return EVEN
-    first, second = held_out[:middle], held_out[middle:]
-    return fit_weights(predictor, counts, first) + fit_weights(predictor, counts, second)
-
-
-def fit_weights(predictor: Predictor, counts: Ngrams, ids: Ids) -> tuple[float, ...]:
-    """Return the weights (2 F,) with the lowest loss on evenly spaced stretches of a text.
-
-    A small penalty pulls them towards EVEN. With it, the loss is convex in them, and a few of
-    Newton's steps find its minimum.
-    """
-    # Enough symbols for a few numbers, and few of a large vocabulary, whose logits need memory.
-    lanes = min(-(-len(ids) // FIT_STRETCH), 64, 2 + 8000 // predictor.vocabulary.symbols)
-    starts = np.linspace(0, len(ids) - FIT_STRETCH, lanes, dtype=np.int64)
-    text = ids[starts + np.arange(FIT_STRETCH)[:, None]].astype(np.intp)  # (T, B)
-    state, parts, known = predictor.zeros(lanes), list[Array64](), list[Array64]()
-    for x in [np.full(lanes, END), *text[:-1]]:
-        for array in state[:-1]:  # of the networks
-            array[x == END] = 0
-        state[-1][x == END] = NONE  # of the counts
-        predictor.step(x, state)
-        parts.append(np.stack([predictor.logits["network"], predictor.logits["counts"]], 2))
-        known.append(counts.knowledge(state[-1]))
-    logits, y = np.concatenate(parts[FIT_WARM_UP:]), text[FIT_WARM_UP:].ravel()  # (N, K, 2), (N,)
-    knowledge, rows = np.concatenate(known[FIT_WARM_UP:]), np.arange(len(y))  # (N, F), (N,)
-    weights, even = np.array(EVEN), np.array(EVEN)  # (2 F,)
-    best_loss, best = np.inf, even
-    for _ in range(NEWTON_STEPS):
-        exponents = knowledge @ weights.reshape(2, -1).T  # (N, 2)
-        y_hat = softmax(np.einsum("nki,ni->nk", logits, exponents))
-        penalty = PULL / 2 * ((weights - even) ** 2).sum()
-        loss = penalty - np.log(y_hat[rows, y] + SMALLEST).sum()
-        if loss < best_loss:
-            best_loss, best = loss, weights.copy()
-        centred = logits - np.einsum("nk,nki->ni", y_hat, logits)[:, None]
-        spread = np.einsum("nki,nkj->nij", y_hat[:, :, None] * centred, centred)
-        gradient = PULL * (weights - even) - (centred[rows, y].T @ knowledge).ravel()
-        # (2, F, 2, F)
-        hessian = np.einsum("nij,nf,ng->ifjg", spread, knowledge, knowledge, optimize=True)
-        pull = PULL * np.eye(len(even))
-        weights -= np.linalg.solve(hessian.reshape(pull.shape) + pull, gradient)
-    return tuple(best.tolist())

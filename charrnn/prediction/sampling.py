@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.arrays import Array64, Integers
+from charrnn.network.arrays import Array64, Integers, log_softmax
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import StepState
 from charrnn.prediction.predictor import Predictor
@@ -274,7 +274,7 @@ def read_prime(predictor: Predictor, prime_ids: Integers, state: StepState) -> A
     total = np.zeros(lanes)
     for x, y in pairwise(prime_ids.tolist()):
         o = predictor.step(np.full(lanes, x), state)
-        nats = np.logaddexp.reduce(o, 1) - o[:, y]
+        nats = -log_softmax(o)[:, y]
         add_novelty(predictor.vocabulary, np.full(lanes, y), nats, certain_ends=False)
         total += nats
     return total

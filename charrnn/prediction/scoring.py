@@ -20,9 +20,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.arrays import Array64, Integers
+from charrnn.network.arrays import Array64, Integers, ceil_div
+from charrnn.network.step import StepState
 from charrnn.prediction.losses import Score, tally
 from charrnn.prediction.predictor import Predictor, Use
+from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Places = NDArray[np.int64]
@@ -32,7 +34,7 @@ Group = tuple[Sequence[str], int | None]
 T = TypeVar("T")
 
 STRETCH: Final = 4096  # symbols counted in a lane
-WARM_UP: Final = 256  # symbols read before a stretch
+EXACT_WARM_UP: Final = 256  # symbols read before a stretch
 SCORED_LANES: Final = 512  # at a time
 GROUP: Final = 1 << 18  # symbols: a second or two of work
 MOST_TEXTS: Final = 1 << 14  # in a group
@@ -106,10 +108,7 @@ def score_group(
     vocabulary = predictors[0].vocabulary
     sizes = np.array([len(text) + 1 for text in texts], np.int64)
     stops = np.cumsum(sizes)
-    ids = np.zeros(int(stops[-1]), vocabulary.dtype)
-    is_end = np.zeros(len(ids), np.bool_)
-    is_end[stops - 1] = True
-    ids[~is_end] = vocabulary.encode("".join(texts))
+    ids = vocabulary.encode_codes(join_examples(texts))
     results: list[ScoredTexts] = []
     for predictor in predictors:
         nats, ranks = score_ids(predictor, ids, ranking=ranking, split=split)
@@ -123,26 +122,82 @@ def score_ids(
     *,
     ranking: bool = False,
     stretch: int = STRETCH,
-    warm_up: int = WARM_UP,
+    warm_up: int = EXACT_WARM_UP,
     split: int | None = None,
 ) -> tuple[dict[Use, Array64], Ranks | None]:
-    """Return the nats of each symbol by use, (S,), and the ranks; an END follows each text but the
-    last, perhaps.
+    """Return the nats of each symbol by use, (S,), and the ranks.
+
+    Before ``split``, and from there on, network and counts have the weights of the other half.
     """
+    nats: dict[Use, Array64] = {use: np.zeros(len(ids)) for use in predictor.uses}
+    ranks = np.zeros(len(ids), np.int32) if ranking else None
+    y = ids.astype(np.intp)
+    for place, rows in read_texts(predictor, ids, stretch, warm_up, split):
+        at, numbers = place[rows], np.arange(len(place[rows]))
+        for use, logits in predictor.logits.items():
+            o = logits[rows]
+            if not predictor.is_bounded:  # exp could overflow
+                o -= o.max(1, keepdims=True)
+            at_y = o[numbers, y[at]]
+            if ranks is not None and use == predictor.use:
+                is_above = o > at_y[:, None]
+                is_above[:, UNKNOWN] = False
+                ranks[at] = 1 + np.count_nonzero(is_above, axis=1)
+            nats[use][at] = np.log(np.exp(o, out=o).sum(1)) - at_y  # (10.14)
+    add_lengths(predictor, ids, nats, ranks)
+    for of_use in nats.values():
+        is_certain = predictor.head.lengths is not None
+        add_novelty(predictor.vocabulary, ids, of_use, certain_ends=is_certain)
+    if ranks is not None:
+        ranks[ids == UNKNOWN] = predictor.vocabulary.symbols
+    return nats, ranks
+
+
+def stops_of(ids: Integers) -> Places:
+    """Return the place after each text; an END follows each but the last, perhaps."""
     stops = np.flatnonzero(ids == END) + 1
-    if len(ids) and ids[-1] != END:
-        stops = np.append(stops, len(ids))
-    stretches = cut_into_stretches(np.diff(stops, prepend=0), stretch, warm_up)
-    costs = Costs(predictor, ids, split, ranking=ranking)
+    return np.append(stops, len(ids)) if len(ids) and ids[-1] != END else stops
+
+
+def read_texts(
+    predictor: Predictor, ids: Integers, stretch: int, warm_up: int, split: int | None = None
+) -> Iterator[tuple[Places, Any]]:
+    """Read texts that lie end to end. After each step, yield the place of the symbol that comes
+    next in each lane, and the rows of the lanes where it counts.
+    """
+    stretches = cut_into_stretches(np.diff(stops_of(ids), prepend=0), stretch, warm_up)
+    # The network reads x = flat[place], and y = ids[place] comes next.
+    flat = np.concatenate([[END], ids]).astype(np.intp)
     for first in range(0, len(stretches.first), SCORED_LANES):
-        costs.read(stretches.at(slice(first, first + SCORED_LANES)))
-    costs.add_lengths(stops)
-    is_certain = predictor.head.lengths is not None
-    for nats in costs.nats.values():
-        add_novelty(predictor.vocabulary, ids, nats, certain_ends=is_certain)
-    if costs.ranks is not None:
-        costs.ranks[ids == UNKNOWN] = predictor.vocabulary.symbols
-    return costs.nats, costs.ranks
+        lanes = stretches.at(slice(first, first + SCORED_LANES))
+        state = predictor.zeros(len(lanes.first), lanes.clock, lanes.to_come)
+        yield from read_stretches(predictor, flat, lanes, state, split)
+
+
+def read_stretches(
+    predictor: Predictor,
+    flat: Integers,
+    stretches: Stretches,
+    state: StepState,
+    split: int | None = None,
+) -> Iterator[tuple[Places, Any]]:
+    """Read some stretches of a text, the longest first, each in a lane: see ``read_texts``."""
+    place, warm_up = stretches.first.copy(), stretches.warm_up
+    last_warm, times = int(warm_up.max()), np.arange(int(stretches.size[0]))
+    rising = stretches.size[::-1]
+    lane_counts = len(place) - np.searchsorted(rising, times, "right")  # that have a step t
+    of_first_half, of_second_half = predictor.halves[-1], predictor.halves[0]  # fitted on the other
+    for t, lane_count in enumerate(lane_counts.tolist()):
+        if lane_count < len(place):
+            place, warm_up = place[:lane_count], warm_up[:lane_count]
+            state = [h[:lane_count] for h in state]
+        mixture = None
+        if split is not None:
+            mixture = np.where(place < split, of_first_half, of_second_half)
+        predictor.step(flat[place], state, mixture)
+        # Once no lane warms up, all rows count: a slice copies nothing.
+        yield place, np.flatnonzero(warm_up <= t) if t < last_warm else slice(None)
+        place += 1
 
 
 class Stretches(NamedTuple):
@@ -163,7 +218,7 @@ def cut_into_stretches(sizes: Places, stretch: int, warm_up: int) -> Stretches:
 
     A text of ten symbols, in stretches of four with a warm-up of one: 0123, 34567, 789.
     """
-    counts = -(-sizes // stretch)  # rounded up
+    counts = ceil_div(sizes, stretch)
     text = np.repeat(np.arange(len(sizes)), counts)
     number = np.arange(len(text)) - np.repeat(np.cumsum(counts) - counts, counts)  # in its text
     counted_from = number * stretch
@@ -178,65 +233,21 @@ def cut_into_stretches(sizes: Places, stretch: int, warm_up: int) -> Stretches:
     return stretches.at(np.argsort(-stretches.size, kind="stable"))
 
 
-class Costs:
-    """The nats of each symbol by use, (S,), and its rank, filled in stretch by stretch."""
-
-    def __init__(self, predictor: Predictor, ids: Ids, split: int | None, *, ranking: bool) -> None:
-        self.predictor, self.ids, self.split = predictor, ids, split or 0
-        # Each half of a held-out text has the weights (2, F, 1) that were fitted on the other half.
-        fitted_on = predictor.mixture[None] if split is None else predictor.halves
-        self.mixture_in_first_half = fitted_on[-1]
-        self.mixture_in_second_half = fitted_on[0]  # the same if there are no halves
-        # The network reads x = flat[place], and y = ids[place] = flat[place + 1] costs nats[place].
-        self.flat = np.concatenate([[END], ids]).astype(np.intp)
-        self.nats: dict[Use, Array64] = {use: np.zeros(len(ids)) for use in predictor.uses}
-        self.ranks = np.zeros(len(ids), np.int32) if ranking else None
-
-    def read(self, stretches: Stretches) -> None:
-        """Read some stretches, the longest first, each in a lane."""
-        predictor, place, warm_up = self.predictor, stretches.first.copy(), stretches.warm_up
-        state = predictor.zeros(len(place), stretches.clock, stretches.to_come)
-        last_warm, times = int(warm_up.max()), np.arange(int(stretches.size[0]))
-        rising = stretches.size[::-1]
-        lane_counts = len(place) - np.searchsorted(rising, times, "right")  # that have a step t
-        for t, lane_count in enumerate(lane_counts.tolist()):
-            if lane_count < len(place):
-                place, warm_up = place[:lane_count], warm_up[:lane_count]
-                state = [h[:lane_count] for h in state]
-            mixture = np.where(
-                place < self.split, self.mixture_in_first_half, self.mixture_in_second_half
-            )
-            predictor.step(self.flat[place], state, mixture)
-            # Once no lane warms up, all rows count: a slice copies nothing.
-            rows = np.flatnonzero(warm_up <= t) if t < last_warm else slice(None)
-            for use, o in predictor.logits.items():
-                self._fill_in(use, o[rows], place[rows])
-            place += 1
-
-    def _fill_in(self, use: Use, o: Array64, place: Places) -> None:
-        """Fill in what the symbols after these places of ``flat`` cost."""
-        if not self.predictor.is_bounded:  # exp could overflow
-            o -= o.max(1, keepdims=True)
-        at_y = o[np.arange(len(place)), self.flat[place + 1]]
-        if self.ranks is not None and use == self.predictor.use:
-            is_above = o > at_y[:, None]
-            is_above[:, UNKNOWN] = False
-            self.ranks[place] = 1 + np.count_nonzero(is_above, axis=1)
-        self.nats[use][place] = np.log(np.exp(o, out=o).sum(1)) - at_y  # (10.14)
-
-    def add_lengths(self, stops: Places) -> None:
-        """Fill in what the ENDs cost where the length comes first: the cost of the length."""
-        lengths, p = self.predictor.head.lengths, self.predictor.model.parameters
-        if lengths is None:
-            return
-        is_whole = self.ids[stops - 1] == END
-        ends, tau = stops[is_whole] - 1, np.diff(stops, prepend=0)[is_whole] - 1
-        nats = self.nats["network"]
-        nats[ends] = lengths.nats(p, tau)
-        if self.ranks is not None and len(ends):
-            most = min(MOST_LENGTHS, 4 * int(tau.max()) + 256)
-            likeliest = np.sort(lengths.nats(p, np.arange(most)))
-            self.ranks[ends] = 1 + likeliest.searchsorted(nats[ends])
+def add_lengths(
+    predictor: Predictor, ids: Ids, nats: dict[Use, Array64], ranks: Ranks | None
+) -> None:
+    """Fill in what the ENDs cost where the length comes first: the cost of the length."""
+    lengths, p = predictor.head.lengths, predictor.model.parameters
+    if lengths is None:
+        return
+    stops = stops_of(ids)
+    is_whole = ids[stops - 1] == END
+    ends, tau = stops[is_whole] - 1, np.diff(stops, prepend=0)[is_whole] - 1
+    nats["network"][ends] = lengths.nats(p, tau)
+    if ranks is not None and len(ends):
+        most = min(MOST_LENGTHS, 4 * int(tau.max()) + 256)
+        likeliest = np.sort(lengths.nats(p, np.arange(most)))
+        ranks[ends] = 1 + likeliest.searchsorted(nats["network"][ends])
 
 
 def add_novelty(

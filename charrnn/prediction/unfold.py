@@ -14,10 +14,10 @@ from typing import Any, Final
 import numpy as np
 
 from charrnn.errors import SettingError
-from charrnn.network.arrays import Array, Integers
+from charrnn.network.arrays import Array, Integers, softmax
 from charrnn.network.parameters import LanguageModel, Parameters, count_features
 from charrnn.network.through_time import Unfolded, Window
-from charrnn.prediction.predictor import Predictor, softmax
+from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.reach import window_before
 from charrnn.prediction.scoring import score_ids
 from charrnn.text.vocabulary import END, REPLACEMENT

@@ -27,6 +27,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.text.examples import excerpt_of
 from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Floats = NDArray[np.float64]
@@ -45,7 +46,6 @@ COUNTED: Final = 10_000_000  # symbols of a text that are counted, at most
 SCORED: Final = 1 << 17  # symbols that baselines predict, at most
 JUDGED: Final = 1 << 17, 1 << 14  # symbols counted and predicted to estimate the loss of a text
 FEWEST_JUDGED: Final = 1000  # held-out symbols
-PIECES: Final = 64  # of a longer text, evenly spaced, since it may be sorted
 
 
 class Ngrams:
@@ -243,43 +243,30 @@ class Baseline:
 
     name: str  # "uniform", "unigram", "markov-1" .. "markov-6": characters of context
     nats_per_character: float
-    nats: Floats | None = field(default=None, compare=False, repr=False)  # of each, at ``places``
+    nats: Floats | None = field(default=None, compare=False, repr=False)  # of an excerpt
 
 
 def baselines(
     train: Ids, text: Ids, vocabulary: Vocabulary, counted: int = COUNTED, scored: int = SCORED
 ) -> list[Baseline]:
     """Return uniform, unigram and the n-grams of each order, the shortest context first."""
-    text = text[scored_places(text, scored)]
+    places, is_counted = excerpt_of(text, scored)
+    text = text[places]
     if not len(text):
         return []
     ngrams = Ngrams(sample_of(train, counted), vocabulary.symbols, ALONE)
     naming = np.where(text == UNKNOWN, vocabulary.unseen_nats, 0.0)
     uniform = np.full(len(text), log(vocabulary.symbols))
     names = ["uniform", "unigram", *(f"markov-{n}" for n in range(1, ALONE))]
+    by_order = [(nats + naming)[is_counted] for nats in [uniform, *ngrams.nats_by_order(text)]]
     return [
-        Baseline(name, float(nats.mean() + naming.mean()), nats + naming)
-        for name, nats in zip(names, [uniform, *ngrams.nats_by_order(text)], strict=True)
+        Baseline(name, float(nats.mean()), nats) for name, nats in zip(names, by_order, strict=True)
     ]
 
 
 def sample_of(ids: Ids, most: int = COUNTED) -> Ids:
     """Return a text, or evenly spaced pieces of a long one."""
-    return ids if len(ids) <= most else ids[scored_places(ids, most)]
-
-
-def scored_places(ids: Ids, most: int = SCORED) -> NDArray[np.int64]:
-    """Return the places of all symbols, or of evenly spaced pieces, if possible whole examples."""
-    if len(ids) <= most:
-        return np.arange(len(ids))
-    pieces = []
-    for piece in range(PIECES):
-        start = piece * len(ids) // PIECES
-        part = ids[start:][: most // PIECES]
-        ends = np.flatnonzero(part == END)
-        first, stop = (ends[0] + 1, ends[-1] + 1) if len(ends) > 1 else (0, len(part))
-        pieces.append(np.arange(start + first, start + stop))
-    return np.concatenate(pieces)
+    return ids if len(ids) <= most else ids[excerpt_of(ids, most)[0]]
 
 
 def estimated_loss(train: Ids, held_out: Ids, vocabulary: Vocabulary) -> float:

@@ -4,7 +4,8 @@
     paragraphs   ab⏎cd⏎⏎⏎ef⏎  ->  ab⏎cd■ef■
     files        ab⏎cd⏎       ->  ab⏎cd⏎■
 
-Examples are an array of code points with END_CODE (■) after each. Blank lines are dropped.
+Examples are an array of code points with END_CODE (■) after each. Blank lines are dropped. An
+excerpt of many examples is evenly spaced over them.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.settings.corpus import Kind
-from charrnn.text.vocabulary import END_CODE, Codes, codes_of
+from charrnn.text.vocabulary import END, END_CODE, Codes, Ids, codes_of
 
 LONE: Final = "\udfff"  # a lone surrogate, which no text has: it marks the gaps between paragraphs
+MOST_PIECES: Final = 64  # of an excerpt
+SHORTEST_PIECE: Final = 1 << 9  # symbols
+WARM_UP: Final = 1 << 5  # symbols of a piece in the midst of an example
 LOOK: Final = 1 << 16  # characters that show how to cut a text
 
 
@@ -77,3 +81,22 @@ def choose_kind(text: str) -> Literal["lines", "paragraphs"]:
     is_list = 10 * long < len(groups) or (words <= 2 * total and 4 * marked < len(groups))
     is_prose = total <= 16 * len(groups) and not is_list
     return "paragraphs" if len(groups) >= 10 and is_prose else "lines"
+
+
+def excerpt_of(ids: Ids, most: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the places of about ``most`` symbols, and whether each counts.
+
+    They are evenly spaced pieces, since a text may be sorted: whole examples, if a piece has any.
+    Another piece begins in the midst of an example, and its first symbols only warm up a network.
+    """
+    if len(ids) <= most:
+        return np.arange(len(ids)), np.ones(len(ids), np.bool_)
+    pieces = max(1, min(MOST_PIECES, most // SHORTEST_PIECE))
+    size = most // pieces
+    places, counted = [], []
+    for start in np.linspace(0, len(ids) - size, pieces, dtype=np.int64).tolist():
+        stops = np.flatnonzero(ids[start : start + size] == END) + 1
+        first, stop = (stops[0], stops[-1]) if len(stops) > 1 and start else (0, size)
+        places.append(np.arange(start + first, start + stop))
+        counted.append(np.arange(stop - first) >= (WARM_UP if start and not first else 0))
+    return np.concatenate(places), np.concatenate(counted)

@@ -55,7 +55,11 @@ def table_in(firsts: Sequence[str], lines: Sequence[str]) -> tuple[str, int, str
 
     ``firsts`` are lines of which one is the first line of its file.
     """
-    fields = [field.strip(" \"'") for line in firsts for field in re.split("[\t;,]", line)]
+    fields = [
+        field.strip(" \"'")
+        for line in firsts
+        for field in re.split(f"[{''.join(COLUMN_SEPARATORS)}]", line)
+    ]
     headings = [field for field in fields if field.casefold() in HEADINGS]
     heading = min(headings, key=lambda field: field.casefold() == "id", default="")
     if len(lines) < ENOUGH_LINES:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from charrnn.errors import CharrnnError, ResumeError, SettingError, in_words
+from charrnn.network.arrays import ceil_div
 from charrnn.network.cells import CELLS
 from charrnn.network.parameters import LanguageModel
 from charrnn.settings.training import AUTOMATIC, Fitted, TrainConfig
@@ -172,11 +173,6 @@ def longest_example(corpus: Corpus) -> int:
         what = f"bptt 0 means the longest example, and that has {longest:,} symbols"
         raise SettingError(what, f"It may be a whole number up to {LARGEST}.", "bptt")
     return longest
-
-
-def ceil_div(number: int, divisor: int) -> int:
-    """Return the quotient, rounded up."""
-    return -(-number // divisor)
 
 
 class NetworkFit:

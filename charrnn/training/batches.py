@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.network.arrays import ceil_div
 from charrnn.network.through_time import Window
 from charrnn.settings.training import ORDER
 from charrnn.text.corpus import Examples
@@ -61,7 +62,7 @@ class Epoch:
         is_near = np.abs(shift) <= self.total // lanes // SLACK
         self.bounds = cuts + np.where(is_near, shift, 0)  # (B + 1,) of the lanes, on the circle
         self.lengths = np.diff(self.bounds)
-        self.window_count = -(-int(self.lengths.max()) // time_steps)  # rounded up
+        self.window_count = ceil_div(int(self.lengths.max()), time_steps)
 
     def windows_from(self, window: int) -> Iterator[Window]:
         """Yield the windows of this epoch from that number on."""

@@ -16,56 +16,32 @@ from charrnn.prediction.losses import Score, tally
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import score_ids
 from charrnn.text.corpus import Examples
+from charrnn.text.examples import WARM_UP, excerpt_of
 from charrnn.text.vocabulary import END, Ids, Vocabulary
 
-STRETCHES = 16  # taken from texts that are few and long, because some may be easier
-SHORTEST = 1 << 8  # symbols of a stretch
-EXCERPT_WARM_UP = 1 << 5  # symbols of a stretch, and of a lane, that do not count
 CHECKUP_LANE = 1 << 8  # symbols counted in a lane of a check-up
 
 Counted = NDArray[np.bool_]  # whether a symbol counts
 Portion = Sequence[tuple[Ids, Counted]]  # of each text
 
 
-def excerpt_of(examples: Examples, most: int) -> tuple[Examples, Counted]:
-    """Return evenly spaced examples with about that many symbols, or stretches of long ones.
-
-    The second array tells which symbols count.
-    """
-    total = len(examples.ids)
-    if total <= most:
-        return examples, np.ones(total, np.bool_)
-    stride = -(-total // most)  # rounded up
-    if len(examples) >= STRETCHES * stride:
-        ids = np.concatenate([examples.nth(i) for i in range(0, len(examples), stride)])
-        return Examples(ids), np.ones(len(ids), np.bool_)
-    length = min(most, max(SHORTEST, most // STRETCHES))
-    places = np.linspace(0, total - length, most // length, dtype=np.int64)
-    ids = examples.ids[places[:, None] + np.arange(length)].ravel()
-    # The stretches lie end to end, and a state goes on into the next, whose context was not read.
-    is_counted = np.tile(np.arange(length) >= EXCERPT_WARM_UP, len(places))
-    is_counted[:length] = True  # the first has its context
-    return Examples(ids), is_counted
-
-
 def portions_of(texts: Sequence[Examples], most: Sequence[int], shards: int) -> list[Portion]:
     """Return excerpts of these texts, with about so many symbols of each, in portions."""
-    divided = [
-        divide(*excerpt_of(text, size), shards) for text, size in zip(texts, most, strict=True)
-    ]
+    divided = []
+    for text, size in zip(texts, most, strict=True):
+        places, is_counted = excerpt_of(text.ids, size)
+        divided.append(divide(text.ids[places], is_counted, shards))
     return list(zip(*divided, strict=True))
 
 
-def divide(excerpt: Examples, is_counted: Counted, shards: int) -> list[tuple[Ids, Counted]]:
-    """Cut an excerpt into shards of about one size, where an example or a stretch is_start.
+def divide(ids: Ids, is_counted: Counted, portions: int) -> list[tuple[Ids, Counted]]:
+    """Divide an excerpt into portions of about one size, where an example or a piece begins.
 
-    Some shards may be empty.
+    Some portions may be empty.
     """
-    ids = excerpt.ids
-    is_stretch_start = is_counted[:-1] & ~is_counted[1:]  # with a warm-up that does not count
-    is_start = (ids[:-1] == END) | is_stretch_start
-    starts = np.append(np.flatnonzero(is_start) + 1, len(ids))
-    cuts = starts[np.searchsorted(starts, len(ids) * np.arange(1, shards) // shards)]
+    is_piece_start = is_counted[:-1] & ~is_counted[1:]  # with a warm-up that does not count
+    starts = np.append(np.flatnonzero((ids[:-1] == END) | is_piece_start) + 1, len(ids))
+    cuts = starts[np.searchsorted(starts, len(ids) * np.arange(1, portions) // portions)]
     return list(zip(np.split(ids, cuts), np.split(is_counted, cuts), strict=True))
 
 
@@ -75,7 +51,7 @@ def score_portion(vocabulary: Vocabulary, p: Parameters, portion: Portion) -> li
     # An END after each, or a text would go on into the next.
     ids = np.concatenate([np.append(ids, ids.dtype.type(END)) for ids, _ in portion])
     predictor = Predictor([LanguageModel(p, vocabulary)], dtype=np.float32)
-    nats, _ = score_ids(predictor, ids, stretch=CHECKUP_LANE, warm_up=EXCERPT_WARM_UP)
+    nats, _ = score_ids(predictor, ids, stretch=CHECKUP_LANE, warm_up=WARM_UP)
     scores, first = list[Score](), 0
     for ids, is_counted in portion:
         of_text = nats["network"][first : first + len(ids)]

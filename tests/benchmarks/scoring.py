@@ -9,9 +9,9 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 from charrnn.system.packaged import path_of
-from charrnn.text.corpus import Corpus, Examples, corpus_of
+from charrnn.text.corpus import Corpus, corpus_of
+from charrnn.text.examples import excerpt_of
 from charrnn.training.automatic_settings import fit_settings
-from charrnn.training.excerpts import excerpt_of
 from charrnn.training.loop import train
 from charrnn.training.state import initial_state
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
@@ -42,7 +42,7 @@ def works(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[dict[
     state = initial_state(corpus, config)
     events = train(state, corpus, config)
     model = LanguageModel(state.parameters, corpus.vocabulary)
-    text: Examples = excerpt_of(corpus.train, SCORED)[0]
+    text = corpus.train.ids[excerpt_of(corpus.train.ids, SCORED)[0]]
 
     def learn() -> None:
         for _ in islice(events, STEPS):
@@ -50,7 +50,7 @@ def works(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[dict[
 
     return {
         "training": learn,
-        "scoring": lambda: nats_of(model, text.ids),
+        "scoring": lambda: nats_of(model, text),
     }, config.batch * config.bptt
 
 
@@ -58,7 +58,7 @@ def ratio(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[float
     """Return characters a second of training and of scoring, and their ratio."""
     both, size = works(corpus, hidden, layers, threads)
     seconds = in_turn(both, ROUNDS)
-    learned, scored = STEPS * size, len(excerpt_of(corpus.train, SCORED)[0].ids)
+    learned, scored = STEPS * size, len(excerpt_of(corpus.train.ids, SCORED)[0])
     times = median_ratio(seconds["scoring"], seconds["training"]) * scored / learned
     return (
         learned / statistics.median(seconds["training"]),

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from charrnn.errors import ModelFileError, SettingError
-from charrnn.network.arrays import Array64
+from charrnn.network.arrays import Array64, softmax
 from charrnn.network.parameters import Architecture, LanguageModel, initial
-from charrnn.prediction.predictor import EVEN, Predictor, Use, combine, fit_mixture, softmax
+from charrnn.prediction.mixture import fit_mixture
+from charrnn.prediction.predictor import EVEN, Predictor, Use, combine
 from charrnn.prediction.sampling import Sampler
 from charrnn.prediction.scoring import join_groups, score_ids, score_texts
 from charrnn.settings.drawing import SampleConfig

@@ -1,9 +1,19 @@
 """Texts cut into lines, paragraphs or files."""
 
+import numpy as np
 import pytest
 
 from charrnn.settings.corpus import Kind
-from charrnn.text.examples import choose_kind, join_examples, line_numbers, split_examples, texts_of
+from charrnn.text.examples import (
+    WARM_UP,
+    choose_kind,
+    excerpt_of,
+    join_examples,
+    line_numbers,
+    split_examples,
+    texts_of,
+)
+from charrnn.text.vocabulary import END, Ids
 
 
 @pytest.mark.quick
@@ -48,3 +58,51 @@ WORDS = "".join(f"{letter}a\n{letter}b\n\n" for letter in "abcdefghijkl")
 )
 def test_lines_or_paragraphs(text: str, kind: str) -> None:
     assert choose_kind(text) == kind
+
+
+def lines(count: int, length: int) -> Ids:
+    """Return examples of this length in which no two characters are the same."""
+    ids = np.arange(count * length, dtype=np.uint32) + 2
+    ids[length - 1 :: length] = END
+    return ids
+
+
+ONE_LONG = np.arange(100_000, dtype=np.uint32) + 2
+
+
+def test_an_excerpt_of_a_short_text_is_all_of_it() -> None:
+    places, counts = excerpt_of(lines(10, 20), 200)
+    assert places.tolist() == [*range(200)]
+    assert counts.all()
+
+
+@pytest.mark.parametrize("most", [2_000, 6_400, 15_000])
+def test_an_excerpt_has_whole_examples_from_all_of_a_text(most: int) -> None:
+    text = lines(1_000, 20)
+    places, counts = excerpt_of(text, most)
+    assert 0.8 * most < len(places) <= most
+    assert counts.all()
+    firsts = places[np.flatnonzero(np.diff(places, prepend=-9) > 1)]
+    assert (text[firsts[1:] - 1] == END).all()
+    assert text[places[-1]] == END
+    assert (places[0], places[-1]) == (0, 19_999)
+    assert np.diff(firsts).max() < 1.5 * np.diff(firsts).min()
+
+
+@pytest.mark.parametrize("text", [ONE_LONG, lines(40, 10_000)], ids=["one", "forty"])
+def test_a_piece_in_the_midst_of_an_example_begins_with_a_warm_up(text: Ids) -> None:
+    places, counts = excerpt_of(text, 16_384)
+    joints = np.flatnonzero(np.diff(places) != 1) + 1
+    assert len(joints) >= 16
+    assert all(not counts[joint : joint + WARM_UP].any() for joint in joints)
+    assert (~counts).sum() == len(joints) * WARM_UP
+    assert counts[0]
+    tenths = np.bincount(10 * places // len(text))
+    assert tenths.min() > 0.5 * tenths.mean()
+
+
+@pytest.mark.parametrize("most", [1, 33, 255, 256, 1_000, 1_025])
+def test_however_small_an_excerpt_is_some_of_it_counts(most: int) -> None:
+    places, counts = excerpt_of(ONE_LONG, most)
+    assert counts.any()
+    assert 0 < len(places) <= most
