@@ -55,7 +55,7 @@ from charrnn.training.automatic_settings import (
     sizes_of,
     take_sizes,
 )
-from charrnn.training.loop import SCORED_AT_ONCE, Done, Event, Step
+from charrnn.training.loop import SCORED_AT_ONCE, Done, Event, Learner, Step, events_of
 from charrnn.training.loop import train as train_steps
 from charrnn.training.state import check_patience, initial_state
 
@@ -75,16 +75,30 @@ class Run(Iterator[Event]):
     """
 
     def __init__(self, corpus: Corpus, checkpoint: Checkpoint) -> None:
-        self.checkpoint, self._corpus = checkpoint, corpus
-        self._events = train_steps(checkpoint.state, corpus, checkpoint.config)
+        self.checkpoint, self.corpus = checkpoint, corpus
+        self.nats: dict[Use, Array64] = {}  # of held-out symbols, once they are scored
+        self._events: Iterator[Event] | None = None
         self._between_steps = threading.RLock()  # another thread saves whole steps only
+
+    def start(self) -> None:
+        """Start the processes that share the work. The first step does that, too."""
+        if self._events is None:
+            checkpoint = self.checkpoint
+            learner = Learner(checkpoint.state, self.corpus, checkpoint.config)
+            self._events = events_of(learner)
 
     def __next__(self) -> Event:
         with self._between_steps, delayed():
+            self.start()
+            assert self._events is not None
             event = next(self._events)
             if isinstance(event, Done):
-                fit_and_score(self.checkpoint, self._corpus)
+                self.score()
             return event
+
+    def score(self) -> None:
+        """Score the held-out text by the best network and the counts, unless that takes long."""
+        self.nats = fit_and_score(self.checkpoint, self.corpus)
 
     @property
     def model(self) -> Model:

@@ -28,7 +28,7 @@ from charrnn.prediction.losses import (
     tally,
 )
 from charrnn.prediction.sampling import SampleConfig, Sampler
-from charrnn.runs import fit_and_score
+from charrnn.runs import Run
 from charrnn.settings.training import Ending
 from charrnn.system.visible import Visible, visible_line
 from charrnn.text.corpus import Corpus, Warned
@@ -46,8 +46,7 @@ WIDE_WINDOW = 72  # columns of a bar with the speed
 class Training:
     """A run on its corpus, and what came of it."""
 
-    corpus: Corpus
-    checkpoint: Checkpoint
+    run: Run
     warnings: list[Warned]  # about the corpus
     speed: float  # characters a second, in a short trial; 0 if that was not made
     baselines: list[Baseline] = field(default_factory=list)  # none if nothing is held out
@@ -56,6 +55,15 @@ class Training:
     differences: dict[str, Difference | None] = field(default_factory=dict)  # from counting
     seconds: float = 0.0  # of this part of the run
     characters: int = 0
+    status: int = 0  # the exit status for a signal that came
+
+    @property
+    def corpus(self) -> Corpus:
+        return self.run.corpus
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return self.run.checkpoint
 
     @property
     def share(self) -> float:
@@ -82,11 +90,10 @@ class Training:
             seconds = min(seconds, 60 * (c.minutes - state.minutes))
         return max(0.0, seconds)
 
-    def measure(self) -> None:
-        """Score all held-out text by the best network and the counts, and compare with counting."""
-        checkpoint, ids = self.checkpoint, self.corpus.held_out.ids
-        costs = fit_and_score(checkpoint, self.corpus)
-        for name, nats in costs.items():
+    def compare(self) -> None:
+        """Compare the losses on all held-out text, if it was scored, with that of counting."""
+        ids = self.corpus.held_out.ids
+        for name, nats in self.run.nats.items():
             best = min(self.baselines, key=lambda baseline: baseline.nats_per_character)
             self.scores[name] = tally(ids, nats)
             self.differences[name] = difference_from(best, ids, nats)

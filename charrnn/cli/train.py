@@ -92,10 +92,7 @@ class Options(CorpusOptions):
 
 def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
-    from charrnn.cli.progress import Progress
     from charrnn.files.model_file import check_writable, locked_model
-    from charrnn.runs import Saver
-    from charrnn.training.loop import Done, Learner, events_of
 
     check(options)
     open_run = resume_run if options.resume else new_training
@@ -106,44 +103,60 @@ def run(options: Options, console: Console) -> None:
     may_replace = options.resume or options.force
     with locked_model(options.model, force=may_replace):
         training = open_run(options, console)
-        checkpoint = training.checkpoint
-        learner = Learner(checkpoint.state, training.corpus, checkpoint.config)
-        show_plan(training, options, console)  # while the processes of the learner start
-        saver = Saver(
-            options.model,
-            checkpoint,
-            options.metrics,
-            is_saved=options.resume,
-            renames_old=not may_replace,
-            tell=console.note,
-            alarm=console.warn,
-        )
-        with closing(saver), watched(console.quiet) as stop:
-            with saver.explained(), closing(Progress(training, console, options.preview)) as screen:
-                for event in events_of(learner):
-                    saver.record(event)
-                    screen.show(event)
-                    if isinstance(event, Done):
-                        training.stopped = event.why
-                    elif stop.requested:
-                        break
-                screen.finish()
-                if training.stopped == "patience":
-                    console.note("        ended early: the last check-ups were no better")
-                saver.save()
-            work = len(training.corpus.held_out.ids) * len(checkpoint.state.parameters.flat)
-            if not stop.requested or work <= QUICK_WORK:
-                training.measure()
-                saver.save()
+        training.run.start()
+        show_plan(training, options, console)  # while the processes of the run start
+        train_to_the_end(training, options, console, may_replace)
     if options.as_json:
         console.json("train", {"model": str(options.model), **training.results()})
     elif not console.quiet:
         show_summary(training, options, console)
-    if not training.characters and not stop.requested:
+    if not training.characters and not training.status:
         console.note("already finished: nothing was left to do")
     show_next(training, options, console)
-    if stop.requested:
-        raise SystemExit(stop.status)
+    if training.status:
+        raise SystemExit(training.status)
+
+
+def train_to_the_end(
+    training: Training, options: Options, console: Console, may_replace: bool
+) -> None:
+    """Train until the run is over or a signal comes. Save now and then, and at the end."""
+    from charrnn.cli.progress import Progress
+    from charrnn.runs import Saver
+    from charrnn.training.loop import Done
+
+    run, checkpoint = training.run, training.checkpoint
+    saver = Saver(
+        options.model,
+        checkpoint,
+        options.metrics,
+        is_saved=options.resume,
+        renames_old=not may_replace,
+        tell=console.note,
+        alarm=console.warn,
+    )
+    with closing(saver), watched(console.quiet) as stop:
+        with saver.explained(), closing(Progress(training, console, options.preview)) as screen:
+            for event in run:
+                if isinstance(event, Done):
+                    training.stopped = event.why
+                    break
+                saver.record(event)
+                screen.show(event)
+                if checkpoint.ended is not None:
+                    saver.save()  # before the held-out text is scored, which may take long
+                elif stop.requested:
+                    break
+            screen.finish()
+            if training.stopped == "patience":
+                console.note("        ended early: the last check-ups were no better")
+            saver.save()
+        work = len(training.corpus.held_out.ids) * len(checkpoint.state.parameters.flat)
+        if training.stopped == "interrupted" and work <= QUICK_WORK:
+            run.score()
+            saver.save()
+        training.compare()
+        training.status = stop.status
 
 
 def check(options: Options) -> None:
@@ -186,18 +199,19 @@ def new_training(options: Options, console: Console) -> Training:
     old_sources = () if start is None else start.corpus.sources
     config = fit_settings(wanted, corpus, model)  # to measure the speed that ``begin_run`` needs
     warnings, speed = show_corpus(corpus, config, old_sources, options, console)
-    return Training(corpus, runs.begin_run(corpus, cutting, wanted, model, speed), warnings, speed)
+    run = runs.Run(corpus, runs.begin_run(corpus, cutting, wanted, model, speed))
+    return Training(run, warnings, speed)
 
 
 def resume_run(options: Options, console: Console) -> Training:
     """Read the run in the model file and its corpus, which is shown."""
     from charrnn.cli.progress import Training
-    from charrnn.runs import reopen
+    from charrnn.runs import Run, reopen
 
     typed = {**options.learning, **options.cutting, **options.reading}
     corpus, checkpoint = reopen(options.model, partial(read_again, options, console), typed)
     warnings, speed = show_corpus(corpus, checkpoint.config, (), options, console)
-    return Training(corpus, checkpoint, warnings, speed)
+    return Training(Run(corpus, checkpoint), warnings, speed)
 
 
 def show_corpus(

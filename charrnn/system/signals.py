@@ -30,6 +30,8 @@ class Stopped(KeyboardInterrupt):
 class Stop:
     """Whether a signal has requested a stop, and the exit status for it."""
 
+    is_watching = False  # whether a block of ``watched`` is entered
+
     def __init__(self) -> None:
         self.requested = False
         self.status = 0
@@ -63,7 +65,10 @@ def handled(handler: Callable[[int, FrameType | None], None] = raise_stopped) ->
 
 @contextmanager
 def delayed() -> Iterator[None]:
-    """Delay signals to the end of the block."""
+    """Delay signals to the end of the block, but for those that ``watched`` only notes."""
+    if Stop.is_watching:
+        yield
+        return
     came: list[int] = []
     try:
         with handled(lambda number, _: came.append(number)):
@@ -90,4 +95,8 @@ def watched(quiet: bool) -> Iterator[Stop]:
                 os.write(2, b"\n" + line if os.isatty(2) else line)
 
     with handled(handle):
-        yield stop
+        Stop.is_watching = True
+        try:
+            yield stop
+        finally:
+            Stop.is_watching = False
