@@ -9,6 +9,7 @@ model.save("copy.npz")
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from charrnn.export.write import ExportOptions, export_to
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
 from charrnn.files.model_file import load_trained, locked_model, save_slim
 from charrnn.files.model_file import save as save_run
-from charrnn.files.texts import texts_like, training_texts
+from charrnn.files.texts import texts_like, texts_to_avoid
 from charrnn.network.arrays import Array64, Integers
 from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network
@@ -166,9 +167,7 @@ class Model:
         longest = None if longest is None else check("longest", longest, WHOLE_FROM_0)
         prime = check("prime", prime, Text())
         config = limit_length(SampleConfig(**drawing), prime, shortest, longest)
-        known: set[str] = set()
-        if novel or best:
-            known.update(map(folded, training_texts(self.trained)[0]))
+        known = texts_to_avoid([self.trained], novel=novel, best=best, note=warnings.warn)
         if not_in is not None:
             files = files_in(not_in)
             texts = texts_like(self.corpus, files) if files else check_texts(not_in, "not_in")

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli import app
 from charrnn.cli.app import MODEL, CommandOptions, Source, flag, nested, only_one
 from charrnn.cli.console import Console
-from charrnn.errors import CharrnnError, CorpusError
+from charrnn.errors import CharrnnError
 from charrnn.settings.drawing import SampleConfig
 from charrnn.settings.values import COUNT, TEMPERATURE, Text, Whole, setting
 from charrnn.system.cores import cores_for
@@ -107,7 +107,8 @@ class Options(CommandOptions):
 
 def run(options: Options, console: Console) -> None:
     """Draw samples and write them. Raise CharrnnError if too few are as they should be."""
-    from charrnn.prediction.conditions import Conditions, choose, limit_length
+    from charrnn.files.texts import texts_like, texts_to_avoid
+    from charrnn.prediction.conditions import Conditions, choose, folded, limit_length
     from charrnn.prediction.predictor import combine
     from charrnn.prediction.sampling import Sampler
     from charrnn.spread.workers import open_executor
@@ -118,7 +119,15 @@ def run(options: Options, console: Console) -> None:
     prime = as_read(options.prime, models[0], console)
     shortest, longest = options.shortest, options.longest
     config = limit_length(SampleConfig(**options.sampling), prime, shortest, longest)
-    known, is_unique = known_texts(models, options, console), options.unique or options.best
+    avoided = texts_to_avoid(
+        [model.trained for model in models],
+        novel=options.novel,
+        best=options.best,
+        note=console.note,
+    )
+    console.note_if_waiting(options.not_in)
+    known = avoided | set(map(folded, texts_like(models[0].corpus, options.not_in)))
+    is_unique = options.unique or options.best
     conditions = Conditions(known, is_unique, shortest, longest)
     is_free = not (known or is_unique or shortest or longest)
     # For few samples, processes would take longer to start than to draw.
@@ -190,28 +199,6 @@ def note_figures(
     if conditions.rejected:
         reasons = [f"{count:,} {reason}" for reason, count in conditions.rejected.items()]
         console.note(f"drew {conditions.drawn:,} samples, of which left out: {', '.join(reasons)}")
-
-
-def known_texts(models: Sequence[Model], options: Options, console: Console) -> set[str]:
-    """Return the texts that samples may not be, folded."""
-    from charrnn.files.texts import texts_like, training_texts
-    from charrnn.prediction.conditions import folded
-
-    known: set[str] = set()
-    if options.novel or options.best:
-        for model in models:
-            try:
-                texts, note = training_texts(model.trained)
-                known.update(map(folded, texts))
-                if note:
-                    console.note(note)
-            except CorpusError as error:
-                if options.novel:
-                    raise CharrnnError(error.what, "Name the list with --not-in FILE.") from None
-                console.note(f"{error.what}: samples may be copies of it")
-    console.note_if_waiting(options.not_in)
-    known.update(map(folded, texts_like(models[0].corpus, options.not_in)))
-    return known
 
 
 def note_copies(samples: Sequence[Sample], models: Sequence[Model], console: Console) -> None:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from charrnn.errors import CorpusError
+from charrnn.errors import CharrnnError, CorpusError
 from charrnn.files.model_contents import CorpusRecord, Trained
+from charrnn.prediction.conditions import folded
 from charrnn.settings.corpus import Kind, Normalization
 from charrnn.system.packaged import path_of
 from charrnn.text.corpus import Corpus, read_files
@@ -117,6 +118,28 @@ def training_texts(trained: Trained) -> tuple[list[str], str]:
     has_changed = len(texts) != record.examples + held_out
     names = ", ".join(record.sources)
     return texts, f"{names} has changed since the training" if has_changed else ""
+
+
+def texts_to_avoid(
+    models: Iterable[Trained], *, novel: bool, best: bool, note: Callable[[str], object]
+) -> set[str]:
+    """Return the training texts of models, folded, if samples may be none of them.
+
+    Where they are gone, samples that have to be novel are refused. The best are drawn all the same.
+    """
+    known: set[str] = set()
+    for trained in models if novel or best else ():
+        try:
+            texts, change = training_texts(trained)
+        except CorpusError as error:
+            if novel:
+                raise CharrnnError(error.what, "Name the list with [not_in].") from None
+            note(f"{error.what}: samples may be copies of it")
+            continue
+        known.update(map(folded, texts))
+        if change:
+            note(change)
+    return known
 
 
 def rebuild_corpus(record: CorpusRecord, vocabulary: Vocabulary) -> Corpus:
