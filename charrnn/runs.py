@@ -75,30 +75,17 @@ class Run(Iterator[Event]):
     """
 
     def __init__(self, corpus: Corpus, checkpoint: Checkpoint) -> None:
-        self.checkpoint, self.corpus = checkpoint, corpus
-        self.nats: dict[Use, Array64] = {}  # of held-out symbols, once they are scored
+        self.checkpoint, self._corpus = checkpoint, corpus
+        self._nats: dict[Use, Array64] = {}  # of held-out symbols, once they are scored
         self._events: Iterator[Event] | None = None
         self._between_steps = threading.RLock()  # another thread saves whole steps only
 
-    def start(self) -> None:
-        """Start the processes that share the work. The first step does that, too."""
-        if self._events is None:
-            checkpoint = self.checkpoint
-            learner = Learner(checkpoint.state, self.corpus, checkpoint.config)
-            self._events = events_of(learner)
-
     def __next__(self) -> Event:
         with self._between_steps, delayed():
-            self.start()
-            assert self._events is not None
-            event = next(self._events)
+            event = next(start(self))
             if isinstance(event, Done):
-                self.score()
+                score(self)
             return event
-
-    def score(self) -> None:
-        """Score the held-out text by the best network and the counts, unless that takes long."""
-        self.nats = fit_and_score(self.checkpoint, self.corpus)
 
     @property
     def model(self) -> Model:
@@ -114,6 +101,19 @@ class Run(Iterator[Event]):
         """
         with locked_model(path, force=force), self._between_steps:
             save_run(path, self.checkpoint)
+
+
+def start(run: Run) -> Iterator[Event]:
+    """Start the processes that share the work of a run, once, and return its events."""
+    if run._events is None:
+        learner = Learner(run.checkpoint.state, run._corpus, run.checkpoint.config)
+        run._events = events_of(learner)
+    return run._events
+
+
+def score(run: Run) -> None:
+    """Score the held-out text by the best network and the counts, unless that takes long."""
+    run._nats = fit_and_score(run.checkpoint, run._corpus)
 
 
 def train(

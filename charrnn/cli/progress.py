@@ -59,7 +59,7 @@ class Training:
 
     @property
     def corpus(self) -> Corpus:
-        return self.run.corpus
+        return self.run._corpus
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -93,7 +93,7 @@ class Training:
     def compare(self) -> None:
         """Compare the losses on all held-out text, if it was scored, with that of counting."""
         ids = self.corpus.held_out.ids
-        for name, nats in self.run.nats.items():
+        for name, nats in self.run._nats.items():
             best = min(self.baselines, key=lambda baseline: baseline.nats_per_character)
             self.scores[name] = tally(ids, nats)
             self.differences[name] = difference_from(best, ids, nats)

@@ -92,6 +92,7 @@ class Options(CorpusOptions):
 
 def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
+    from charrnn import runs
     from charrnn.files.model_file import check_writable, locked_model
 
     check(options)
@@ -103,7 +104,7 @@ def run(options: Options, console: Console) -> None:
     may_replace = options.resume or options.force
     with locked_model(options.model, force=may_replace):
         training = open_run(options, console)
-        training.run.start()
+        runs.start(training.run)
         show_plan(training, options, console)  # while the processes of the run start
         train_to_the_end(training, options, console, may_replace)
     if options.as_json:
@@ -121,12 +122,12 @@ def train_to_the_end(
     training: Training, options: Options, console: Console, may_replace: bool
 ) -> None:
     """Train until the run is over or a signal comes. Save now and then, and at the end."""
+    from charrnn import runs
     from charrnn.cli.progress import Progress
-    from charrnn.runs import Saver
     from charrnn.training.loop import Done
 
     run, checkpoint = training.run, training.checkpoint
-    saver = Saver(
+    saver = runs.Saver(
         options.model,
         checkpoint,
         options.metrics,
@@ -153,7 +154,7 @@ def train_to_the_end(
             saver.save()
         work = len(training.corpus.held_out.ids) * len(checkpoint.state.parameters.flat)
         if training.stopped == "interrupted" and work <= QUICK_WORK:
-            run.score()
+            runs.score(run)
             saver.save()
         training.compare()
         training.status = stop.status

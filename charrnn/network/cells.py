@@ -1,19 +1,30 @@
 """Cells: how a layer computes its next state.
 
-A cell is a class here, a line in CELLS, and a name among the settings.
+A cell is a class here, a line in CELLS, and a name among the settings. It has three functions, and
+the layer calls them in this order: `forward` at each time step t, `slopes` for many time steps at
+once (they look like more lanes), and `backward` at each time step, from the last to the first.
 
-`forward` computes one step of one layer. With B lanes, H units and G gates it reads ``ux`` (b +
-U x(t)) and ``wh`` (W h(t-1)), (G, B, H) each, and fills the states ``after``, (B, H) each, from
-those ``before``; h comes first. It may overwrite ``ux`` and ``tape`` (B, H), which keep values for
-the way back. ``after`` may share the memory of ``before``. A cell of one gate has ``ux`` and ``wh``
-without the first axis, and ``ux`` shares the memory of the new h.
+What each finds in a buffer, and what it leaves there, with B lanes, H units and G gates:
 
-`slopes` computes all that needs no gradient, for many steps at a time, which look like more lanes.
-It leaves factors in ``ux``, ``tape`` and ``factor`` (B, H); ``room`` is scratch memory. `backward`
-turns them and ``d_after``, dL/d(after), into dL/d(W h) in ``ux`` and into ``d_before``: for h
-without the part through W h, which the layer adds; other states overwrite ``d_after``. dL/d(U x)
-equals dL/d(W h), except for a gate with a bias of its own: it overwrites ``d_after`` of h, and so
-does a cell of one gate.
+    buffer               forward               slopes                backward
+    ux (G, B, H)         reads b + U x(t),     makes its factors     leaves dL/d(W h) and,
+                         may leave the gates   of dL/d(W h)          but for d_h, dL/d(U x)
+    wh (G, B, H)         reads W h(t-1),
+                         may overwrite it
+    before (B, H) each   reads the states      reads them
+                         at t-1
+    after (B, H) each    leaves those at t     reads them
+    tape (B, H)          may leave a value     makes a factor of it  reads it
+    factor (B, H)                              leaves that of dL/dh  reads it
+    room (B, H)                                scratch memory
+    d_after (B, H) each                                              reads dL/d(after), see below
+    d_before (B, H)                                                  leaves dL/dh(t-1), without
+                                                                     the part through W h
+
+The layer adds the part through W h. The gradient of a state besides h stays in ``d_after``, which
+is its ``d_before``, too. A gate with a bias of its own (see own_bias) leaves dL/d(U x) in
+``d_after`` of h, since it differs from dL/d(W h). So does a cell of one gate: its ``ux`` and ``wh``
+lack the first axis, and its ``ux`` is the memory of the new h. ``after`` may be ``before``.
 """
 
 from __future__ import annotations
@@ -56,7 +67,8 @@ class Tanh(Cell):
         h(t) = tanh a(t)                                                              (10.9)
         dL/da(t) = diag(1 - h(t)^2) dL/dh(t)
 
-    The layer computes dL/dh(t-1) = W' dL/da(t) + the part from the layers above (10.21).
+    The layer computes dL/dh(t-1) = W' dL/da(t) + the part from the layers above: the chain rule
+    (10.20), written out (10.21).
 
     By hand, two units, one lane, two steps: W = [[0, 1], [1, 0]], b = 0, inputs U x(1) = (1, 0)
     and U x(2) = (0, 0). Forward: h(1) = (tanh 1, 0) = (0.7616, 0), and W swaps the units, so
@@ -72,7 +84,7 @@ class Tanh(Cell):
         "a": "{b} + {W h(t-1)} + {U x(t)}  (10.8)",
         "h": "tanh {a}(t)  (10.9)",
         "dL/dh": "{W' dL/da(t+1)} + {V' dL/do(t)}  (10.21)",
-        "dL/da": "(1 - {h}(t)^2) * {dL/dh}(t)  (10.20)",
+        "dL/da": "(1 - {h}(t)^2) * {dL/dh}(t)",
     }
 
     @staticmethod
