@@ -4,6 +4,7 @@ import json
 import re
 from contextlib import ExitStack
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -201,3 +202,16 @@ def test_the_notebook_is_made_from_the_page() -> None:
     assert text == notebook((GUIDE / "book.md").read_text("utf-8"))
     assert "<!--" not in text
     assert ".md)" not in text
+
+
+def test_the_life_of_a_text_names_functions_where_they_are() -> None:
+    page = (GUIDE / "contributing.md").read_text("utf-8")
+    life = page.partition("The life of a text")[2].partition("\n## ")[0]
+    steps = re.split(r"(?m)^\d\. ", life)[1:]
+    assert len(steps) == 8
+    for step in steps:
+        names = re.findall(r"`([\w.]+)`(?: of `[\w.]+`)? in\s+`(?:charrnn/)?([\w/]+)\.py`", step)
+        assert names, step
+        for name, file in names:
+            module = import_module("charrnn." + file.replace("/", "."))
+            assert callable(attrgetter(name)(module)), f"{file} has no {name}"
