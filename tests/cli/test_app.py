@@ -7,6 +7,7 @@ the start of the error, and a part of the hint. No file changes.
 import json
 import math
 import re
+import signal
 import tempfile
 from importlib import import_module
 from pathlib import Path
@@ -171,6 +172,21 @@ def test_the_model_of_the_environment_is_one_path_and_never_wins(trained: Progra
         assert trained.run(command, "-q", env=env).status == 0
         ended = trained.run(command, "-m", "none.npz", env=env)
         assert "there is no model none.npz\n" in ended.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_the_options_are_read_is_none_of_typer(
+    program: Program, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    load = app.load
+
+    def interrupted(name: str) -> Any:
+        signal.raise_signal(number)
+        return load(name)
+
+    monkeypatch.setattr(app, "load", interrupted)
+    ended = program.run("info")
+    assert (ended.status, ended.out, ended.err) == (128 + number, "", "")
 
 
 LINES = (
