@@ -10,8 +10,9 @@ from inspect import Parameter, Signature, cleandoc, getsource, signature
 from typing import Any
 
 import charrnn
-from charrnn.cli.app import COMMANDS, Option, options_of
-from charrnn.settings.values import Flag, OneOf, settings_of
+from charrnn.cli.app import COMMANDS
+from charrnn.cli.options import command_settings
+from charrnn.settings.values import Flag, OneOf, Setting, settings_of
 from tests.pages import GUIDE
 
 BEGIN, END = "<!-- from the code -->\n", "<!-- end of what is from the code -->\n"
@@ -27,27 +28,26 @@ def options_page(page: str) -> str:
     learned: set[str] = set()  # names of options that stand under train
     for name, line in COMMANDS.items():
         parts.append(f"\n### charrnn {name}\n\n{line}\n\n")
-        options = options_of(import_module(f"charrnn.cli.{name}").Options)
+        settings = command_settings(import_module(f"charrnn.cli.{name}").Options)
         shown = {
-            option.setting.options(option.name)[0]: option
-            for option in options
-            if option.name not in SHARED
+            setting.options(field)[0]: option_line(field, setting)
+            for field, setting in settings.items()
+            if field not in SHARED
         }
         again = [f"`{first}`" for first in shown if first in learned]
         if again:
             everything = "all of its corpus, network and learning"
             what = everything if name == "sweep" else ", ".join(again)
             parts.append(f"As for `train`: {what}.\n\n")
-        parts += [option_line(option) for first, option in shown.items() if first not in learned]
+        parts += [line for first, line in shown.items() if first not in learned]
         if name == "train":
             learned = {*shown} - {"--resume", "--seed", "--dry-run"}
     return between(page, "".join(parts))
 
 
-def option_line(option: Option) -> str:
+def option_line(field: str, setting: Setting) -> str:
     """Return the names of an option, its values, its default and one sentence."""
-    setting = option.setting
-    names = setting.options(option.name)
+    names = setting.options(field)
     is_flag = isinstance(setting.values, Flag)
     metavar = "" if is_flag or names[0].isupper() else f" {setting.values.metavar}"
     facts = [] if is_flag or isinstance(setting.values, OneOf) else [allowed(setting.values)]

@@ -175,15 +175,6 @@ def contents(file: io.TextIOWrapper) -> bytes:
 def is_refusal(ended: Result, what: str, hint: str, status: int = 1) -> None:
     """Assert that stderr ends with this error, then this hint, each in one line."""
     assert "Traceback" not in ended.err, ended.err
-    if "─ Error ─" in ended.err:  # of Typer, about wrong usage
-        box = ended.err.partition("─ Error ─")[2]
-        words = " ".join(line.strip("│ ") for line in box.splitlines()[1:-1])
-        # "--option: fault" or "-o or --option: fault"
-        option, _, fault = what.removeprefix("error: ").rpartition(": ")
-        assert option.rpartition(" ")[2] in words, ended.err
-        assert fault in words, ended.err
-        assert ended.status == status == 2
-        return
     lines = ended.err.split("\n")
     assert len(lines) > 2, ended.err
     error, advice, nothing = lines[-3:]

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from charrnn.cli.app import COMMANDS, options_of
+from charrnn.cli.app import COMMANDS
 from charrnn.cli.guide import TOPICS
+from charrnn.cli.options import command_settings
 from tests.child import CHARRNN
 from tests.make_pages import notebook, options_page, python_page
 from tests.pages import GUIDE, PAGES, Block, blocks_of, commands_of, matches, run_command, run_page
@@ -133,8 +134,7 @@ def test_every_key_of_json_is_explained(program: Program) -> None:
         assert explained(own) <= keys, f"{schema} has no {explained(own) - keys}"
     assert explained(shared) <= {key for _, key in found}
     for name in COMMANDS:
-        options = options_of(import_module(f"charrnn.cli.{name}").Options)
-        if any(option.name == "as_json" for option in options):
+        if "as_json" in command_settings(import_module(f"charrnn.cli.{name}").Options):
             assert any(of.startswith(f"charrnn.{name}") for of in schemas), name
 
 

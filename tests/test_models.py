@@ -75,7 +75,8 @@ def test_without_a_model_samples_come_from_given_names(program: Program) -> None
 def test_a_variable_that_names_no_model_is_refused(program: Program) -> None:
     ended = program.run("sample", env={"CHARRNN_MODEL": "-"})
     assert (ended.status, ended.out) == (2, "")
-    assert "Invalid value for CHARRNN_MODEL: '-' is not a path" in ended.err
+    said = "CHARRNN_MODEL: '-' is not a path\nTry 'charrnn sample --help'.\n"
+    assert ended.err == f"charrnn: error: {said}"
 
 
 def test_a_model_of_ones_own_is_drawn_from_without_a_note(trained: Program) -> None:

@@ -22,10 +22,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from charrnn import __version__
-from charrnn.errors import FAILURE, INTERRUPTED, READER_LEFT, CharrnnError, SaveError, SettingError
+from charrnn.errors import (
+    FAILURE,
+    INTERRUPTED,
+    READER_LEFT,
+    USAGE,
+    CharrnnError,
+    SaveError,
+    SettingError,
+)
 from charrnn.system.packaged import model_at
 from charrnn.system.signals import handled
-from charrnn.system.visible import Visible, encodable, visible, visible_json, visible_line
+from charrnn.system.visible import (
+    Visible,
+    did_you_mean,
+    encodable,
+    visible,
+    visible_json,
+    visible_line,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
@@ -204,6 +219,14 @@ def check_not_input(path: Path, option: str, *inputs: Path | str) -> None:
         raise SettingError(f"{option} would overwrite {path}", "Name another file.")
 
 
+def only_one(options: dict[str, Any]) -> None:
+    """Raise SettingError if two of these options are typed."""
+    typed = [name for name, value in options.items() if value]
+    if len(typed) > 1:
+        what = f"{typed[0]} and {typed[1]} exclude each other"
+        raise SettingError(what, "Leave one of them out.")
+
+
 def json_line(name: str, fields: Mapping[str, object]) -> Visible:
     """Return an object with its schema as one line; NaN and infinity become null."""
     record = {"schema": f"charrnn.{name}/3", **fields}
@@ -297,7 +320,27 @@ def explain(error: BaseException) -> tuple[int, str, str] | None:
         case MemoryError():
             what = f"not enough memory: {error}".removesuffix(": ")
             return FAILURE, what, "Try a smaller network or batch, or shorter windows."
+        case _ if getattr(error, "exit_code", 0) == USAGE and hasattr(error, "format_message"):
+            return USAGE, *usage_in_our_words(error)
     return None
+
+
+def usage_in_our_words(error: Any) -> tuple[str, str]:
+    """Return the message and the hint for an error of Typer about wrong usage."""
+    command = [word for word in sys.argv[1:] if word[:1] != "-"][:1]
+    hint = f"Try '{' '.join(['charrnn', *command, '--help'])}'."
+    param, name = getattr(error, "param", None), getattr(error, "param_hint", None)
+    if param is not None:
+        name = param.metavar if param.param_type_name == "argument" else param.opts[-1]
+    if hasattr(error, "possibilities"):
+        if command and error.ctx.parent is None:
+            return f"no option {error.option_name} before the command", hint
+        near = did_you_mean((error.possibilities or ())[:1]).rstrip()
+        return f"no option {error.option_name}", near or hint
+    if name:
+        return f"{name}: {error.message}" if error.message else f"{name} is missing", hint
+    message = error.format_message().rstrip(".")
+    return message[:1].lower() + message[1:], hint
 
 
 def option_for(name: str) -> str:

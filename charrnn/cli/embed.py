@@ -1,8 +1,6 @@
-"""Convert each text to a vector.
-
-The vector is the last hidden state of the top layer, after the whole text, with a number for each
-unit. Texts with similar continuations have similar vectors. The vector of a text does not depend
-on the other texts.
+"""The vector is the last hidden state of the top layer, after the whole text, with a number for
+each unit. Texts with similar continuations have similar vectors. The vector of a text does not
+depend on the other texts.
 
 The output is one JSON object per example, with its text and vector. With -o it is an array
 (examples, units) of 32-bit numbers. Blank lines are skipped.
@@ -23,12 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import app
-from charrnn.cli.app import CommandOptions, File, flag
 from charrnn.cli.console import Console, check_output, count
+from charrnn.cli.shared_options import CommandOptions, field_of, flag, model_option, sources_option
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.values import setting
+from charrnn.settings.values import File, setting
 from charrnn.system.visible import encodable
 
 if TYPE_CHECKING:
@@ -37,17 +34,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    sources: tuple[str, ...] = app.sources_option(
-        "TEXT", "Files to read, or - for standard input. Default: the held-out part of the corpus."
+    sources: tuple[str, ...] = sources_option(
+        "TEXT",
+        "Files to read, or - for standard input. Default: the held-out part of the corpus.",
+        short="Read these files",
     )
-    examples: str | None = app.field_of(CorpusConfig, "examples", default_in_words="as in training")
-    model: Path = app.model_option()
+    examples: str | None = field_of(CorpusConfig, "examples", default_in_words="as in training")
+    model: Path = model_option()
     output: Path | None = setting(
         File("FILE.npy", ".npy"),
         "Write an array for numpy.load into this file, and nothing to stdout.",
         names=("-o", "--output"),
+        short="Write an array to this file",
     )
-    force: bool = flag("Replace the file of --output if it exists.")
+    force: bool = flag(
+        "Replace the file of --output if it exists.", short="Replace an existing file"
+    )
 
 
 def run(options: Options, console: Console) -> None:

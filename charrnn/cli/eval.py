@@ -1,6 +1,4 @@
-"""Measure how well a model predicts a text, and find its odd lines.
-
-The loss is the mean surprisal per character in bits. Each example (a line, say) counts its
+"""The loss is the mean surprisal per character in bits. Each example (a line, say) counts its
 characters and its end. A character that the model has never seen costs its share of all characters
 of Unicode, so the loss is always finite. Rank 1 is the likeliest symbol.
 
@@ -37,9 +35,9 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import app
-from charrnn.cli.app import CommandOptions, flag, nested, only_one
-from charrnn.cli.console import BOLD, CYAN, Console, Output, count, has_text, json_line
+from charrnn.cli import shared_options as shared
+from charrnn.cli.console import BOLD, CYAN, Console, Output, count, has_text, json_line, only_one
+from charrnn.cli.shared_options import CommandOptions, flag, nested
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.values import COUNT, Values, ensure, setting
@@ -73,33 +71,48 @@ class Threshold(Values):
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
     FIRST = "sources held_out per_example top above per_char baselines use models"
-    sources: tuple[str, ...] = app.sources_option(
+    sources: tuple[str, ...] = shared.sources_option(
         "TEXT",
         "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
         " the held-out part of the training corpus.",
+        short="Score these files",
     )
-    held_out: bool = flag("Read the held-out text, even if text is piped in.")
-    examples: str | None = app.field_of(CorpusConfig, "examples", default_in_words="as in training")
+    held_out: bool = flag(
+        "Read the held-out text, even if text is piped in.", short="Score the held-out text"
+    )
+    examples: str | None = shared.field_of(
+        CorpusConfig, "examples", default_in_words="as in training"
+    )
     reading: dict[str, Any] = nested(Reading, default_in_words="as in training")
-    per_example: bool = flag("Show a row for each example, as it is scored.")
-    top: int | None = setting(COUNT, "Show the N oddest examples, the most surprising first.")
+    per_example: bool = flag(
+        "Show a row for each example, as it is scored.", short="Show a row for each example"
+    )
+    top: int | None = setting(
+        COUNT,
+        "Show the N oddest examples, the most surprising first.",
+        short="Show the N oddest examples",
+    )
     above: str | None = setting(
         Threshold("BITS|Rx", "a number of bits of at least 0, or a multiple such as 1.5x"),
         "Exit with status 3 if an example has more bits per character than this, or more than R"
         " times those of the oddest held-out example of the training, such as 1.5x. Rows show only"
         " these.",
+        short="Exit with 3 if one is odder",
     )
     per_char: bool = flag(
         "Show the text coloured by surprisal; without colours, a row for each character with its"
-        " nats and rank."
+        " nats and rank.",
+        short="Colour the text by surprisal",
     )
-    baselines: bool = flag("Compare with counting.")
-    use: Use | None = app.use_option()
-    models: tuple[Path, ...] = app.models_option(
-        "Several are compared with each other and with the mean of their probabilities. Repeatable."
+    baselines: bool = flag(short="Compare with counting")
+    use: Use | None = shared.use_option()
+    models: tuple[Path, ...] = shared.models_option(
+        "Several are compared with each other and with the mean of their probabilities."
+        " Repeatable.",
+        short="Score with this model",
     )
-    cores: int | None = app.cores_option()
-    scheduler: str | None = app.scheduler_option()
+    cores: int | None = shared.cores_option()
+    scheduler: str | None = shared.scheduler_option()
 
 
 def run(options: Options, console: Console) -> None:

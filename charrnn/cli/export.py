@@ -1,6 +1,4 @@
-"""Export a model to HTML, JavaScript, C, PyTorch or a small file.
-
-A web page (.html) is one file that works in any browser without a network connection. It draws
+"""A web page (.html) is one file that works in any browser without a network connection. It draws
 new texts, colours any text by surprisal and shows the likeliest next characters. It contains
 neither the training texts nor the name of the corpus. A module (.mjs) is the same without the page.
 A header (.h) is C99 that allocates no memory.
@@ -27,11 +25,10 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import app
-from charrnn.cli.app import CommandOptions, File, flag, nested
 from charrnn.cli.console import Console, check_output
+from charrnn.cli.shared_options import CommandOptions, flag, model_option, nested
 from charrnn.export.write import FILE, SUFFIXES, ExportOptions, export_to
-from charrnn.settings.values import setting
+from charrnn.settings.values import File, setting
 from charrnn.system.visible import visible_line
 
 NEXT_STEP = {
@@ -50,10 +47,11 @@ class Options(CommandOptions):
         panel=FILE,
         default=MISSING,
         names=("FILE",),
+        short="Write to this file",
     )
     about: dict[str, Any] = nested(ExportOptions)
-    model: Path = app.model_option()
-    force: bool = flag("Replace FILE if it exists.")
+    model: Path = model_option()
+    force: bool = flag("Replace FILE if it exists.", short="Replace an existing file")
 
 
 def run(options: Options, console: Console) -> None:

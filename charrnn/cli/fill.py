@@ -1,6 +1,4 @@
-"""Fill in missing characters of a text.
-
-In TEXT, _ stands for one missing character and * for any number up to --max-gap. The output is
+"""In TEXT, _ stands for one missing character and * for any number up to --max-gap. The output is
 the likeliest fillings (-n) with their probabilities: the probability of the whole text, relative
 to all texts that match the pattern. Only characters of the vocabulary are filled in.
 
@@ -22,10 +20,9 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import app
-from charrnn.cli.app import CommandOptions, nested
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.sample import as_read
+from charrnn.cli.shared_options import CommandOptions, model_option, nested
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import FillConfig
@@ -43,9 +40,10 @@ class Options(CommandOptions):
         default=MISSING,
         names=("TEXT",),
         repeated=True,
+        short="Fill in this text",
     )
     filling: dict[str, Any] = nested(FillConfig)
-    model: Path = app.model_option()
+    model: Path = model_option()
 
 
 def run(options: Options, console: Console) -> None:

@@ -1,7 +1,5 @@
-"""Show the manual, a page for each topic.
-
-Without TOPIC, the command lists the topics. A page is formatted for a terminal, in the program that
-PAGER names if it is long. A file or a pipe gets the Markdown.
+"""Without TOPIC, the command lists the topics. A page is formatted for a terminal, in the program
+that PAGER names if it is long. A file or a pipe gets the Markdown.
 
 # list the topics
 charrnn guide
@@ -20,8 +18,8 @@ import re
 from dataclasses import dataclass
 from importlib.resources import files
 
-from charrnn.cli.app import CommandOptions, flag
 from charrnn.cli.console import Console
+from charrnn.cli.shared_options import CommandOptions, flag
 from charrnn.settings.values import OneOf, setting
 from charrnn.system.visible import Visible
 
@@ -35,8 +33,10 @@ TOPICS = re.findall(r"(?m)^- \[([a-z-]+)\]", page("README"))  # in the order of 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    topic: str | None = setting(OneOf(TOPICS), "The name of a page.", names=("TOPIC",))
-    raw: bool = flag("Show the Markdown as it is.")
+    topic: str | None = setting(
+        OneOf(TOPICS), "The name of a page.", names=("TOPIC",), short="Show this page"
+    )
+    raw: bool = flag(short="Show the Markdown as it is")
     as_json: bool = flag("A page is text.", names=())  # not an option
 
 

@@ -1,6 +1,4 @@
-"""Show the contents of a model file.
-
-It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
+"""It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
 each check-up. It also checks whether the training can be resumed: this needs the unchanged corpus.
 
 # contents, quality, and whether the training can be resumed
@@ -23,11 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.filesize import decimal
 
-from charrnn.cli import app
-from charrnn.cli.app import OUTPUT, CommandOptions, File, flag
 from charrnn.cli.console import Console, Output, count, entries, option_for, save
+from charrnn.cli.shared_options import OUTPUT, CommandOptions, flag, model_option
 from charrnn.errors import CorpusError, in_words
-from charrnn.settings.values import setting
+from charrnn.settings.values import File, setting
 from charrnn.system.packaged import model_at
 from charrnn.system.visible import Visible, visible_line
 
@@ -43,14 +40,15 @@ IN_NETWORK = ("cell", "hidden", "layers", "shards")  # settings that have a line
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    model: Path = app.model_option()
+    model: Path = model_option()
     plot: Path | None = setting(
         File("FILE", ".svg", ".png", ".pdf"),
         "Plot the learning curve into this file; needs matplotlib.",
         panel=OUTPUT,
         names=("--plot",),
+        short="Plot the learning curve",
     )
-    force: bool = flag("Replace the file of --plot if it exists.")
+    force: bool = flag("Replace the file of --plot if it exists.", short="Replace an existing file")
 
 
 def run(options: Options, console: Console) -> None:

@@ -1,6 +1,4 @@
-"""Measure how far back in time gradients reach.
-
-The loss at a step depends on the state k steps earlier. If gradients vanish, the dependence
+"""The loss at a step depends on the state k steps earlier. If gradients vanish, the dependence
 shrinks with k; if they explode, it grows. The table shows the mean norm of the gradient against
 k, its decay per step and the spectral radius of the recurrent weights. It also shows the share of
 the gradient norms that --bptt cuts off. A large share means that --bptt is too short.
@@ -21,10 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from charrnn.cli import app
-from charrnn.cli.app import CommandOptions, sources_option
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.embed import texts_to_read
+from charrnn.cli.shared_options import CommandOptions, model_option, sources_option
 from charrnn.settings.values import COUNT, setting
 from charrnn.system.visible import Visible
 
@@ -36,13 +33,15 @@ class Options(CommandOptions):
     sources: tuple[str, ...] = sources_option(
         "TEXT",
         "Files to read, or - for standard input. Default: the held-out part of the corpus.",
+        short="Read these files",
     )
     bptt: int | None = setting(
         COUNT,
         "Measure the share that windows of this many steps cut off.",
         default_in_words="as in training",
+        short="Set the window to compare with",
     )
-    model: Path = app.model_option()
+    model: Path = model_option()
 
 
 def run(options: Options, console: Console) -> None:

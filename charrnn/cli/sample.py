@@ -1,6 +1,4 @@
-"""Draw new text from a model.
-
-A single sample appears as it is drawn, character by character. Each sample ends in a newline; if
+"""A single sample appears as it is drawn, character by character. Each sample ends in a newline; if
 samples may contain newlines, a blank line separates them. The same --seed gives the same samples,
 however many there are.
 
@@ -35,9 +33,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import app
-from charrnn.cli.app import MODEL, CommandOptions, Source, flag, nested, only_one
-from charrnn.cli.console import Console
+from charrnn.cli import shared_options as shared
+from charrnn.cli.console import Console, only_one
+from charrnn.cli.shared_options import MODEL, CommandOptions, Source, flag, nested
 from charrnn.errors import CharrnnError
 from charrnn.settings.drawing import SampleConfig
 from charrnn.settings.values import COUNT, TEMPERATURE, Text, Whole, setting
@@ -58,7 +56,7 @@ SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
     FIRST = "count temperatures prime seed novel unique shortest longest best models"
-    count: int = setting(COUNT, "Draw this many samples.", default=1, names=("-n", "--count"))
+    count: int = setting(COUNT, default=1, names=("-n", "--count"), short="Draw this many samples")
     temperatures: tuple[float, ...] = setting(
         TEMPERATURE,
         "Draw with this temperature: below 1 for likelier characters, above 1 for more variety; 0"
@@ -66,43 +64,50 @@ class Options(CommandOptions):
         names=("-t", "--temp"),
         repeated=True,
         default_in_words="1",
+        short="Set the temperature",
     )
     prime: str = setting(
-        Text(), "Begin each sample with this text.", default="", names=("-p", "--prime")
+        Text(), default="", names=("-p", "--prime"), short="Begin each sample with this text"
     )
     sampling: dict[str, Any] = nested(SampleConfig, "top_k", "top_p", "max_characters", "seed")
     novel: bool = flag(
-        "Draw again if a sample is a text of the training corpus, but for case and outer spaces."
+        "Draw again if a sample is a text of the training corpus, but for case and outer spaces.",
+        short="Skip texts of the corpus",
     )
     not_in: tuple[str, ...] = setting(
         Source("FILE"),
         "Draw again if a sample is a text of this file. Repeatable.",
         panel="Choosing samples",
         repeated=True,
+        short="Skip texts of this file",
     )
-    unique: bool = flag("Draw again if a sample repeats another.")
+    unique: bool = flag("Draw again if a sample repeats another.", short="Skip repeated samples")
     shortest: int | None = setting(
         Whole(0, 1 << 40),
         "Draw again if a sample has fewer characters, with the prime; 0 allows an empty one.",
         default_in_words="1",
+        short="Skip shorter samples",
     )
     longest: int | None = setting(
         COUNT,
         "Draw again if a sample has more characters, with the prime, or no end.",
         default_in_words="any",
+        short="Skip longer samples",
     )
     best: bool = flag(
         "Show the likeliest (fewest nats per character) of ten times as many samples, all of which"
-        " are novel and unique."
+        " are novel and unique.",
+        short="Show the likeliest of many",
     )
-    models: tuple[Path, ...] = app.models_option(
+    models: tuple[Path, ...] = shared.models_option(
         "Several are mixed: the mean of their probabilities is used. Repeatable.",
         default=(),
         default_in_words=f"{MODEL} if that exists, else {USUAL}",
+        short="Draw from this model",
     )
-    use: str | None = app.use_option()
-    cores: int | None = app.cores_option()
-    scheduler: str | None = app.scheduler_option()
+    use: str | None = shared.use_option()
+    cores: int | None = shared.cores_option()
+    scheduler: str | None = shared.scheduler_option()
 
 
 def run(options: Options, console: Console) -> None:

@@ -1,14 +1,12 @@
-"""Train with every combination of some settings, and compare.
-
-Each combination of --try values is run once per seed, several runs at once, each on one core. All
-runs are compared on the same held-out text. FOLDER gets a model file and a row of sweep.jsonl for
-each run. The table ranks the combinations by their mean loss over the seeds. A difference below two
-standard errors is not clear.
+"""Each combination of --try values is run once per seed, several runs at once, each on one core.
+All runs are compared on the same held-out text. FOLDER gets a model file and a row of sweep.jsonl
+for each run. The table ranks the combinations by their mean loss over the seeds. A difference below
+two standard errors is not clear.
 
 Ctrl-C keeps the runs that have ended; the same command with --resume makes the others.
 
 # two sizes and two learning rates, from three seeds each: twelve runs
-charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 3 -o sizes
+charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 3
 
 # make the runs that are missing, on the workers of a Dask scheduler
 charrnn sweep dinosaurs --try cell=tanh,gru --resume --scheduler cluster.json
@@ -24,12 +22,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import app
-from charrnn.cli.app import CorpusOptions, File, flag, nested, not_one_of, only_one
-from charrnn.cli.console import BOLD, CYAN, TIME_LEFT, Console, clock
+from charrnn.cli import shared_options as shared
+from charrnn.cli.console import BOLD, CYAN, TIME_LEFT, Console, clock, only_one
+from charrnn.cli.options import not_one_of
+from charrnn.cli.shared_options import CorpusOptions, flag, nested
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.values import SEED, Flag, Text, Values, ensure, setting, settings_of
+from charrnn.settings.values import SEED, File, Flag, Text, Values, ensure, setting, settings_of
 from charrnn.system.cores import cores_for
 from charrnn.system.visible import Visible, did_you_mean, visible_line
 
@@ -70,8 +69,11 @@ class Seeds(Values):
 class Options(CorpusOptions):
     FIRST = "sources tried seeds output resume cores scheduler dry_run"
 
-    sources: tuple[str, ...] = app.sources_option(
-        "CORPUS", "Files to train on, as for charrnn train.", is_required=True
+    sources: tuple[str, ...] = shared.sources_option(
+        "CORPUS",
+        "Files to train on, as for charrnn train.",
+        is_required=True,
+        short="Train on these files",
     )
     tried: tuple[str, ...] = setting(
         Text("NAME=VALUE,VALUE", names=[f"{word}=" for word in TRIED]),
@@ -80,9 +82,14 @@ class Options(CorpusOptions):
         names=("--try",),
         panel=PANEL,
         repeated=True,
+        short="Try these values of an option",
     )
     seeds: tuple[int, ...] | None = setting(
-        Seeds(), "Run each combination once per seed.", panel=PANEL, default_in_words="0"
+        Seeds(),
+        "Run each combination once per seed.",
+        panel=PANEL,
+        default_in_words="0",
+        short="Run each with these seeds",
     )
     output: Path | None = setting(
         File("FOLDER"),
@@ -90,12 +97,19 @@ class Options(CorpusOptions):
         panel=PANEL,
         names=("-o", "--output"),
         default_in_words="sweep, or sweep-2 and so on if that exists",
+        short="Write to this folder",
     )
-    resume: bool = flag("Make only the runs that are missing in the folder.", panel=PANEL)
+    resume: bool = flag(
+        "Make only the runs that are missing in the folder.",
+        panel=PANEL,
+        short="Make only the missing runs",
+    )
     learning: dict[str, Any] = nested(TrainConfig, *TRIED.values())
-    cores: int | None = app.cores_option(about="Make this many runs at once.")
-    scheduler: str | None = app.scheduler_option()
-    dry_run: bool = flag("Show the runs and exit.")
+    cores: int | None = shared.cores_option(
+        about="Make this many runs at once.", short="Make this many runs at once"
+    )
+    scheduler: str | None = shared.scheduler_option()
+    dry_run: bool = flag(short="Show the runs and exit")
 
 
 def check(options: Options) -> dict[str, tuple[Any, ...]]:

@@ -1,6 +1,4 @@
-"""Train a network on a corpus.
-
-The network reads the corpus again and again, and learns to predict the next character. A part of
+"""The network reads the corpus again and again, and learns to predict the next character. A part of
 the corpus is held out to measure the loss. charrnn chooses the sizes that you do not set, and
 --dry-run shows them. The loss to beat is that of counting which characters follow others.
 
@@ -30,8 +28,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from charrnn.cli import app
-from charrnn.cli.app import OUTPUT, CorpusOptions, File, flag, only_one
 from charrnn.cli.console import (
     INDENT,
     Console,
@@ -40,11 +36,13 @@ from charrnn.cli.console import (
     clock,
     count,
     entries,
+    only_one,
     option_for,
 )
+from charrnn.cli.shared_options import MODEL, OUTPUT, CorpusOptions, flag, model_option
 from charrnn.errors import SettingError, in_words
 from charrnn.settings.training import AUTOMATIC, Fitted
-from charrnn.settings.values import Whole, setting
+from charrnn.settings.values import File, Whole, setting
 from charrnn.system.cores import available
 from charrnn.system.packaged import CORPORA
 from charrnn.system.signals import watched
@@ -72,20 +70,35 @@ QUICK_WORK = 1 << 31  # multiplications, about a second: held-out text that is s
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
     FIRST = "sources minutes epochs cell hidden layers counts start_from seed resume force"
-    model: Path = app.model_option("The model file to write.", values=File())
-    resume: bool = flag("Continue the run in the model file exactly where it stopped.")
-    force: bool = flag("Replace an existing model file.")
+    model: Path = model_option(
+        "The model file to write.", values=File(), short="Save the model in this file"
+    )
+    resume: bool = flag(
+        "Continue the run in the model file exactly where it stopped.",
+        short="Continue the saved run",
+    )
+    force: bool = flag("Replace an existing model file.", short="Replace an existing model")
     metrics: Path | None = setting(
-        File(), "Append a JSON line to this file for each step and each check-up.", panel=OUTPUT
+        File(),
+        "Append a JSON line to this file for each step and each check-up.",
+        panel=OUTPUT,
+        short="Append figures to this file",
     )
     preview: int = setting(
-        Whole(0, 100), "Show this many samples beside a check-up.", panel=OUTPUT, default=1
+        Whole(0, 100),
+        "Show this many samples beside a check-up.",
+        panel=OUTPUT,
+        default=1,
+        short="Show samples at each check-up",
     )
-    dry_run: bool = flag("Show all settings, memory, time and baselines, and exit.")
+    dry_run: bool = flag(
+        "Show all settings, memory, time and baselines, and exit.",
+        short="Show all settings and exit",
+    )
 
     def line(self, command: str, *arguments: str) -> str:
         """Return a command for the same model."""
-        usual = Path(os.environ.get("CHARRNN_MODEL") or app.MODEL)
+        usual = Path(os.environ.get("CHARRNN_MODEL") or MODEL)
         model = [] if self.model == usual else ["-m", str(self.model)]
         return shlex.join(["charrnn", command, *arguments, *model])
 

@@ -1,9 +1,7 @@
-"""Show every step of the network on a text, with its equations.
-
-This is figure 10.3 of the book with numbers. Each row is a step: the character that it reads, the
-likeliest next character, the target and its loss in nats, as in charrnn eval. The next columns are
-the norms of the hidden state and of the gradient of the total loss. The last shows units of the top
-layer, or their gradients with --backward.
+"""This is figure 10.3 of the book with numbers. Each row is a step: the character that it reads,
+the likeliest next character, the target and its loss in nats, as in charrnn eval. The next columns
+are the norms of the hidden state and of the gradient of the total loss. The last shows units of the
+top layer, or their gradients with --backward.
 
 With -o, all of it is a web page that works offline. Point at a square, or walk with the arrow keys,
 to see its equation with numbers.
@@ -30,13 +28,24 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from charrnn.cli import app
-from charrnn.cli.app import CommandOptions, File, flag, only_one
-from charrnn.cli.console import BLUE, BOLD, CYAN, DIM, YELLOW, Console, Output, count, entries, save
+from charrnn.cli.console import (
+    BLUE,
+    BOLD,
+    CYAN,
+    DIM,
+    YELLOW,
+    Console,
+    Output,
+    count,
+    entries,
+    only_one,
+    save,
+)
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
+from charrnn.cli.shared_options import CommandOptions, flag, model_option
 from charrnn.errors import SettingError
-from charrnn.settings.values import COUNT, Text, setting
+from charrnn.settings.values import COUNT, File, Text, setting
 from charrnn.system.visible import Visible, encodable, visible_line
 
 if TYPE_CHECKING:
@@ -51,18 +60,28 @@ UNITS = 4  # with equations
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    text: str = setting(Text(), "The text to read.", default=MISSING, names=("TEXT",))
-    backward: bool = flag("Also show the gradients of the total loss: back-propagation.")
+    text: str = setting(
+        Text(), "The text to read.", default=MISSING, names=("TEXT",), short="Read this text"
+    )
+    backward: bool = flag(
+        "Also show the gradients of the total loss: back-propagation.",
+        short="Also show the gradients",
+    )
     step: int | None = setting(
-        COUNT, "Show the equations of this step, with numbers of a few units."
+        COUNT,
+        "Show the equations of this step, with numbers of a few units.",
+        short="Show the equations of this step",
     )
     output: Path | None = setting(
         File("FILE.html", ".html"),
         "Write a web page with every value and its equation into this file.",
         names=("-o", "--output"),
+        short="Write a web page to this file",
     )
-    model: Path = app.model_option()
-    force: bool = flag("Replace the file of --output if it exists.")
+    model: Path = model_option()
+    force: bool = flag(
+        "Replace the file of --output if it exists.", short="Replace an existing file"
+    )
 
 
 def run(options: Options, console: Console) -> None:

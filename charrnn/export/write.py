@@ -31,13 +31,16 @@ _named_like_file = partial(setting, panel=FILE, default_in_words="the name of th
 class ExportOptions(Checked):
     """Options of an exported file."""
 
-    title: str | None = _named_like_file(Text(), "Set the title of a page.")
-    prefix: str | None = _named_like_file(Text("NAME"), "Begin all names in a C header with this.")
+    title: str | None = _named_like_file(Text(), short="Set the title of a page")
+    prefix: str | None = _named_like_file(
+        Text("NAME"), "Begin all names in a C header with this.", short="Begin names in C with this"
+    )
     without_counts: bool = setting(
         Flag(),
         "Leave the training text of a model with counts out of a .npz file.",
         panel=FILE,
         default=False,
+        short="Leave the training text out",
     )
     name: str = "charrnn"  # of the exported file, without folder and suffix
 

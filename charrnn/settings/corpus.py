@@ -24,23 +24,36 @@ class Reading(Checked):
     """How bytes become text."""
 
     encoding: str = of_corpus(
-        Text("NAME"), "Decode the text by this encoding, such as latin-1 or utf-16.", "utf-8"
+        Text("NAME"),
+        "Decode the text by this encoding, such as latin-1 or utf-16.",
+        "utf-8",
+        short="Set the encoding of the text",
     )
     normalize: Normalization = of_corpus(
-        OneOf(Normalization), "Normalise Unicode; NFC gives an accented letter one form.", "none"
+        OneOf(Normalization),
+        "Normalise Unicode; NFC gives an accented letter one form.",
+        "none",
+        short="Normalise Unicode",
     )
-    errors: Errors = of_corpus(OneOf(Errors), "Refuse or replace undecodable bytes.", "strict")
+    errors: Errors = of_corpus(
+        OneOf(Errors),
+        "Refuse or replace undecodable bytes.",
+        "strict",
+        short="Refuse or replace bad bytes",
+    )
     column: str | None = of_corpus(
         Text("NAME|N"),
         "Read this column of a CSV or TSV table, whose rows are the examples: its NAME in the first"
         " row, or its number N if no row has names.",
         default_in_words="whole lines",
+        short="Read a column of a table",
     )
     tidy: bool = of_corpus(
         Flag(),
         "Clean the lines of a list: bullets, numbers, quotes and commas go, and comments, a heading"
         " and repeats are dropped.",
         False,
+        short="Clean the lines of a list",
     )
 
     def __post_init__(self) -> None:
@@ -63,9 +76,13 @@ class CorpusConfig(Checked):
         "Treat each line, paragraph or file as one example. auto takes paragraphs if the text has"
         " many short ones, else lines.",
         "auto",
+        short="Choose what one example is",
     )
     holdout: float = of_corpus(  # of the examples, or of the characters of a single one
-        Real(0, 1, without=1), "Hold out this fraction of the corpus, to measure the loss.", 0.1
+        Real(0, 1, without=1),
+        "Hold out this fraction of the corpus, to measure the loss.",
+        0.1,
+        short="Hold out a part of the corpus",
     )
     reading: Reading = field(default_factory=Reading)
     known: str = ""  # characters of the vocabulary that need not be in the corpus

@@ -30,25 +30,32 @@ class SampleConfig(Checked):
         " always takes the likeliest character.",
         1.0,
         names=("-t", "--temp"),
+        short="Set the temperature",
     )
     top_k: int | None = drawing(
-        MANY_CHARACTERS, "Draw only among the K likeliest characters.", default_in_words="all"
+        MANY_CHARACTERS,
+        "Draw only among the K likeliest characters.",
+        default_in_words="all",
+        short="Draw among the K likeliest",
     )
     top_p: float | None = drawing(
         Real(0, 1, without=0),
         "Draw only among the likeliest characters that have this probability together.",
         default_in_words="all",
+        short="Draw among the likeliest share",
     )
     max_characters: int = drawing(
         MANY_CHARACTERS,
         "Cut a sample off after this many characters, the prime not counted.",
         2000,
         names=("--max-chars",),
+        short="Cut samples off at this length",
     )
     seed: int | None = drawing(
         SEED,
         "Set the seed of random numbers. Sample k of a seed is always the same.",
         default_in_words=NEW_EACH_TIME,
+        short="Set the seed of random numbers",
     )
 
 
@@ -57,7 +64,21 @@ class FillConfig(Checked):
     """How the missing characters of a text are filled in."""
 
     count: int = filling(
-        Whole(1, 1 << 12), "Show this many fillings of each text.", 5, names=("-n", "--count")
+        Whole(1, 1 << 12),
+        "Show this many fillings of each text.",
+        5,
+        names=("-n", "--count"),
+        short="Show this many fillings",
     )
-    max_gap: int = filling(Whole(0, 1 << 10), "Fill at most this many characters into a gap.", 8)
-    beam: int = filling(Whole(1, 1 << 20), "Try at most this many beginnings of each length.", 4096)
+    max_gap: int = filling(
+        Whole(0, 1 << 10),
+        "Fill at most this many characters into a gap.",
+        8,
+        short="Limit the characters of a gap",
+    )
+    beam: int = filling(
+        Whole(1, 1 << 20),
+        "Try at most this many beginnings of each length.",
+        4096,
+        short="Limit the beginnings to try",
+    )

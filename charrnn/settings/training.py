@@ -50,81 +50,140 @@ class TrainConfig(Checked):
         OneOf(("tanh", "gru", "lstm", "output")),
         "Choose the recurrent cell; output feeds back only outputs (Deep Learning, figure 10.4).",
         "tanh",
+        short="Choose the recurrent cell",
     )
     teacher_forcing: bool = network(
-        Flag(), "Feed the cell output the correct characters, so steps are independent.", False
+        Flag(),
+        "Feed the cell output the correct characters, so steps are independent.",
+        False,
+        short="Feed back the correct outputs",
     )
     ends: str = network(
         OneOf(("symbol", "halt", "length")),
         "Choose how a text ends. symbol: by an END symbol; halt: by an output that gives the"
         " probability of the end after each character; length: after a length that is drawn first.",
         "symbol",
+        short="Choose how a text ends",
     )
-    clock: bool = network(Flag(), "Feed the network the position in the example.", False)
+    clock: bool = network(
+        Flag(),
+        "Feed the network the position in the example.",
+        False,
+        short="Feed the network the position",
+    )
     init_radius: float = network(
-        Real(0, 1000), "Begin with this spectral radius of W; above 1, gradients can explode.", 1.0
+        Real(0, 1000),
+        "Begin with this spectral radius of W; above 1, gradients can explode.",
+        1.0,
+        short="Set the first spectral radius",
     )
-    hidden: int | None = network(SIZE, "Set the number of units in a layer.")
-    layers: int | None = network(Whole(1, 64), "Set the number of layers.")
-    dropout: float | None = network(SHARE, "Drop up to this fraction of units between layers.")
-    dropconnect: float | None = network(SHARE, "Drop up to this fraction of recurrent weights.")
-    blank: float | None = network(SHARE, "Blank out up to this fraction of input characters.")
+    hidden: int | None = network(
+        SIZE, "Set the number of units in a layer.", short="Set the units of a layer"
+    )
+    layers: int | None = network(Whole(1, 64), short="Set the number of layers")
+    dropout: float | None = network(
+        SHARE,
+        "Drop up to this fraction of units between layers.",
+        short="Drop units between layers",
+    )
+    dropconnect: float | None = network(
+        SHARE, "Drop up to this fraction of recurrent weights.", short="Drop recurrent weights"
+    )
+    blank: float | None = network(
+        SHARE,
+        "Blank out up to this fraction of input characters.",
+        short="Blank out input characters",
+    )
     bptt: int | None = learning(
-        STEPS, "Truncate backpropagation to windows of this many steps; 0: whole examples."
+        STEPS,
+        "Truncate backpropagation to windows of this many steps; 0: whole examples.",
+        short="Set the steps of a window",
     )
     own_inputs: float = learning(
-        Real(0, 1), "Feed the network up to this fraction of its own samples as inputs.", 0.0
+        Real(0, 1),
+        "Feed the network up to this fraction of its own samples as inputs.",
+        0.0,
+        short="Feed the network its own samples",
     )
     free_running: int = learning(
-        STEPS, "In each window, feed the network its own samples for N steps in a row.", 0
+        STEPS,
+        "In each window, feed the network its own samples for N steps in a row.",
+        0,
+        short="Feed own samples in a row",
     )
-    batch: int | None = learning(SIZE, "Train on this many sequences at once.")
-    optimizer: UpdateRule = learning(OneOf(UpdateRule), "Choose the optimiser.", "adam")
+    batch: int | None = learning(
+        SIZE, "Train on this many sequences at once.", short="Set the sequences of a batch"
+    )
+    optimizer: UpdateRule = learning(
+        OneOf(UpdateRule), default="adam", short="Choose the optimiser"
+    )
     lr: float | None = learning(
-        Real(1e-12, 1e6), "Set the learning rate; U1 and V take more in a run of few steps."
+        Real(1e-12, 1e6),
+        "Set the learning rate; U1 and V take more in a run of few steps.",
+        short="Set the learning rate",
     )
-    schedule: Schedule = learning(OneOf(Schedule), "Choose how the learning rate falls.", "cosine")
+    schedule: Schedule = learning(
+        OneOf(Schedule),
+        "Choose how the learning rate falls.",
+        "cosine",
+        short="Choose how the rate falls",
+    )
     warmup: int | None = learning(
         Whole(0, 1 << 40),
         "Raise the learning rate from 0 over this many steps.",
         default_in_words="5% of the steps, at most 200",
+        short="Raise the rate over these steps",
     )
-    clip: float = learning(Real(0, 1e12), "Clip gradients to this norm; 0 turns clipping off.", 1.0)
+    clip: float = learning(
+        Real(0, 1e12),
+        "Clip gradients to this norm; 0 turns clipping off.",
+        1.0,
+        short="Clip gradients to this norm",
+    )
     weight_decay: float | None = learning(
         Real(0, 1e6),
         "Shrink weights by this rate (decoupled weight decay).",
         default_in_words="0.1 with adam, or less for many steps; otherwise 0",
+        short="Shrink weights by this rate",
     )
-    epochs: int | None = learning(COUNT, "Read the corpus this many times.")
+    epochs: int | None = learning(COUNT, short="Read the corpus this many times")
     minutes: float | None = learning(
         Real(1e-3, 1e7),
         "Stop after this many minutes, and choose a network size that suits them.",
         default_in_words="no limit",
+        short="Stop after this many minutes",
     )
     patience: int | None = learning(
         Whole(0, 1 << 40),
         "Stop after this many check-ups without a better held-out loss; 0: a quarter of the run so"
         " far.",
         default_in_words="0, or no limit where epochs or minutes end the run",
+        short="Stop once it learns no more",
     )
     check_every: int | None = learning(
         COUNT,
         "Measure the held-out loss after every N steps (a check-up).",
         default_in_words="up to 40 check-ups in a run",
+        short="Check the loss every N steps",
     )
     seed: int = learning(
-        SEED, "Set the seed of random numbers. The same seed gives the same model file.", 0
+        SEED,
+        "Set the seed of random numbers. The same seed gives the same model file.",
+        0,
+        short="Set the seed of random numbers",
     )
     counts: bool = learning(
         Flag(),
         "Also store n-gram counts, which sample and eval combine with the network for a lower loss."
         " Anyone who gets the model file can read the training text.",
         False,
+        short="Also store n-gram counts",
     )
     cores: int | None = learning(
         CORES,
         "Work with at most this many processes, where several are faster.",
         default_in_words="the number of cores, up to 8",
+        short="Use at most this many processes",
     )
     shards: int | None = setting(CORES, "Compute each batch in so many shards.", names=())
 

@@ -1,6 +1,6 @@
 """Settings, each declared once: the values it may have, its help and its default.
 
-    clip: float = learning(Real(0, 1e12), "Clip gradients to this norm.", 1.0)
+    clip: float = learning(Real(0, 1e12), default=1.0, short="Clip gradients to this norm")
 
 A Checked dataclass checks itself by these fields, and the command line makes its options of them.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from charrnn.errors import SettingError
+from charrnn.system.visible import either
 
 LONGEST_SHOWN: Final = 60  # characters of a value in a message
 LARGEST: Final = 1 << 20  # units, lanes, steps: more is a typing error
@@ -88,8 +89,29 @@ class OneOf(Values):
         return self.choices[self.choices.index(str.__str__(value))]
 
 
+class File(Values):
+    """Paths, with one of these suffixes, if any; "-" is none. ``checked`` checks what was read."""
+
+    kind = Path
+
+    def __init__(self, metavar: str = "PATH", *suffixes: str, names: Sequence[str] = ()) -> None:
+        self.suffixes = suffixes
+        allowed = f"a file name that ends in {either(suffixes)}" if suffixes else "a path"
+        super().__init__(metavar, allowed, names)
+
+    def checked(self, value: Any) -> Path:
+        ensure(not self.suffixes or value.suffix.lower() in self.suffixes)
+        return Path(value)
+
+    def read(self, typed: Any) -> Path:
+        ensure(str(typed) not in ("", "-"))
+        return Path(typed)
+
+
 class Flag(Values):
     """True or False."""
+
+    kind = bool
 
     def __init__(self) -> None:
         super().__init__("", "True or False")
@@ -121,6 +143,7 @@ class Setting:
 
     values: Values
     about: str = ""  # its help
+    short: str = ""  # in at most 32 characters, without a full stop
     panel: str = ""  # of help
     default: Any = None
     default_in_words: str = ""
@@ -134,7 +157,11 @@ class Setting:
 
 
 def setting(values: Values, about: str = "", default: Any = None, **details: Any) -> Any:
-    """Return a field of a dataclass that is a Setting; a default of MISSING makes it required."""
+    """Return a field of a dataclass that is a Setting; a default of MISSING makes it required.
+
+    Where ``short`` says all, it is the whole help, too.
+    """
+    about = about or f"{details['short']}." if details.get("short") else about
     if details.get("repeated") and default is None:
         default = ()
     if isinstance(default, (int, float, str, Path)):

@@ -7,17 +7,20 @@ the start of the error, and a part of the hint. No file changes.
 import json
 import math
 import re
+import signal
 import tempfile
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from charrnn import __version__
-from charrnn.cli import app
-from charrnn.cli import app as options
+from charrnn.cli import app, options
+from charrnn.errors import USAGE
+from charrnn.settings.values import Setting
 from tests.child import CHARRNN, HOME, Result
 from tests.program import NAMES, SIZE, Program
 
@@ -29,35 +32,76 @@ def test_the_version_is_that_of_the_package(program: Program) -> None:
     assert f'version = "{__version__}"' in (HOME / "pyproject.toml").read_text("utf-8")
 
 
-def test_the_program_alone_shows_its_commands_and_one_example(program: Program) -> None:
+def test_the_program_alone_shows_its_commands_and_two_examples(program: Program) -> None:
     alone, short = program.run(), program.run("-h")
     assert (alone.status, alone.err, short.status) == (2, "", 0)
     assert alone.out.strip() == short.out.strip()
     for name, line in app.COMMANDS.items():
-        assert re.search(rf"{name} +{line[:50]}", short.out)
-    assert short.out.count("  charrnn ") == 2
+        assert re.search(rf"{name} +{re.escape(line)}", short.out)
+    assert short.out.count("  # ") == 2
     assert "--install-completion" not in short.out
     assert "--install-completion" in program.run("--help").out
+
+
+def settings_of(name: str) -> dict[str, Setting]:
+    return options.command_settings(import_module(f"charrnn.cli.{name}").Options)
 
 
 @pytest.mark.parametrize("name", app.COMMANDS)
 def test_each_command_has_help_and_examples_that_can_be_typed(program: Program, name: str) -> None:
     command = app.load(name)
-    assert (command.help or "").partition("\n")[0].startswith(app.COMMANDS[name][:20])
-    examples = re.findall(r"^charrnn (\S+) ?(.*)$", command.epilog or "", re.MULTILINE)
+    line, _, about = command.help.partition("\n\n")
+    assert line == app.COMMANDS[name]
+    assert about
+    assert not about.startswith(line)
+    examples = re.findall(r"^charrnn (\S+) ?(.*)$", command.epilog, re.MULTILINE)
     assert name in [example for example, _ in examples]
     for example, words in examples:
         typed = words.partition("|")[0].partition(">")[0].replace('"', "").split()
-        app.load(example).make_context(example, typed)
-    short = program.run(name, "-h", env={"COLUMNS": "80"}).out
-    assert len(short.strip().splitlines()) <= 30
-    whole = program.run(name, "--help").out
-    for option in options.options_of(import_module(f"charrnn.cli.{name}").Options):
-        assert "[" not in option.setting.about + option.setting.default_in_words, "rich's markup"
+        app.load(example).main(typed, standalone_mode=False)  # which reads the options
+    assert 2 <= command.epilog.count("# ") <= 5
+    for setting in settings_of(name).values():
+        assert "[" not in setting.about + setting.default_in_words, "rich's markup"
+    whole = program.run(name, "--help", env={"COLUMNS": "80"}).out
     for parameter in command.params:
-        assert getattr(parameter, "help", None), f"{name}: {parameter.name} is not explained"
+        assert parameter.help, f"{name}: {parameter.name} is not explained"
         assert all(option in whole for option in parameter.opts if option.startswith("-"))
-    assert whole.rstrip().endswith((command.epilog or "").rpartition("\n")[2])
+    assert whole.rstrip().endswith(command.epilog.rpartition("\n")[2])
+
+
+@pytest.mark.parametrize("name", ["", *app.COMMANDS])
+def test_no_screen_shows_a_type_of_python_and_a_short_one_has_34_rows(
+    program: Program, name: str
+) -> None:
+    line = [name] if name else []
+    for option in ("-h", "--help"):
+        shown = program.run(*line, option, env={"COLUMNS": "80"}).out
+        assert not re.search(r"<[a-z]", shown), shown
+        rows = shown.strip().splitlines()
+        assert max(map(len, shown.splitlines())) <= 80 or option == "--help"  # long examples
+        if option == "-h":
+            assert len(rows) <= 34
+            assert shown.count("  # ") == 2
+
+
+@pytest.mark.parametrize("name", app.COMMANDS)
+def test_each_option_has_a_short_help_and_one_row_of_it(program: Program, name: str) -> None:
+    shown = program.run(name, "-h", env={"COLUMNS": "80"}).out
+    rows = [row.strip("│ ") for row in shown.splitlines() if row.startswith("│")]
+    settings = settings_of(name)
+    assert len(rows) == 1 + sum(not setting.panel for setting in settings.values())  # and --help
+    for field, setting in settings.items():
+        assert 0 < len(setting.short) <= 32, f"{field}: {setting.short}"
+        assert setting.short[0].isupper()
+        assert setting.short[-1].isalnum()
+        assert setting.about.endswith((".", "?")), field
+        if not setting.panel:
+            (row,) = [
+                row for row in rows if row.removesuffix(" [required]").endswith(setting.short)
+            ]
+            option = setting.options(field)[-1]
+            assert option in row.split() or option[0] != "-"
+            assert setting.values.metavar in row or option[0] != "-"
 
 
 def test_short_help_has_the_first_panel_two_examples_and_says_how_much_is_hidden(
@@ -85,22 +129,87 @@ def test_help_is_coloured_on_a_terminal_only(program: Program) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("nonsense", "No such command 'nonsense'"),
-        ("train --hiden 3", "No such option: --hiden"),
-        ("train --hiden 3", "--hidden"),
-        ("train --hidden", "requires an argument"),
-        ("train --hidden 0", "'0' is not a whole number from 1 to 1,048,576"),
-        ("train --lr inf", "'inf' is not a number"),
-        ("train --cell tanh,gru", "'charrnn sweep --try' compares several"),
-        ("unfold a b", "unexpected extra argument"),
-        ("train --\x1b[31m", "No such option: --\\x1b[31m"),
+        ("nonsense", "no command nonsense\nTry 'charrnn --help'."),
+        ("trian", "no command trian\nDid you mean train?"),
+        ("\x1b[31m", "no command \\x1b[31m\nTry"),
+        ("", "no command ''\nTry"),
+        ("-- --help", "no command --help\nTry"),
+        ("train --hiden 3", "no option --hiden\nDid you mean --hidden?"),
+        ("train -x", "no option -x\nTry 'charrnn train --help'."),
+        ("train --\x1b[31m", "no option --\\x1b[31m\nTry 'charrnn train --help'."),
+        ("--nonsense", "no option --nonsense\nTry 'charrnn --help'."),
+        ("--json info", "no option --json before the command\nTry 'charrnn info --help'."),
+        ("train --hidden", "option '--hidden' requires an argument\nTry 'charrnn train --help'."),
+        ("info --json=yes", "option '--json' does not take a value\nTry 'charrnn info --help'."),
+        ("train --hidden 0", "--hidden: '0' is not a whole number from 1 to 1,048,576\nTry"),
+        ("train --lr inf", "--lr: 'inf' is not a number from 1e-12 to 1,000,000\nTry"),
+        ("train --cell tanh,gru", "'charrnn sweep --try' compares several\nTry"),
+        ("info -m \x1b[31m -m -", "--model: '-' is not a path\nTry"),
+        ("sweep", "CORPUS is missing\nTry 'charrnn sweep --help'."),
+        ("unfold a b", "got unexpected extra argument"),
     ],
 )
-def test_wrong_usage_is_said_by_typer_with_status_2(program: Program, line: str, said: str) -> None:
+def test_wrong_usage_is_an_error_like_others_with_status_2(
+    program: Program, line: str, said: str
+) -> None:
     done = program.run(*line.split(" "), env={"COLUMNS": "120"})
     assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("charrnn: error: ")
     assert said in done.err
+    assert done.err.count("\n") == 2
     assert "\x1b" not in done.err
+
+
+def test_two_dashes_before_a_command_change_nothing(trained: Program) -> None:
+    plain, dashed = trained.run("info", "--json"), trained.run("--", "info", "--json")
+    assert (dashed.status, dashed.out) == (0, plain.out)
+
+
+def test_the_model_of_the_environment_is_one_path_and_never_wins(trained: Program) -> None:
+    (trained / "model.npz").rename(trained / "a b:c.npz")
+    env = {"CHARRNN_MODEL": "a b:c.npz"}
+    for command in ("info", "sample", "eval"):
+        assert trained.run(command, "-q", env=env).status == 0
+        ended = trained.run(command, "-m", "none.npz", env=env)
+        assert "there is no model none.npz\n" in ended.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_the_options_are_read_is_none_of_typer(
+    program: Program, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    load = app.load
+
+    def interrupted(name: str) -> Any:
+        signal.raise_signal(number)
+        return load(name)
+
+    monkeypatch.setattr(app, "load", interrupted)
+    ended = program.run("info")
+    assert (ended.status, ended.out, ended.err) == (128 + number, "", "")
+
+
+LINES = (
+    "train names.txt - --hidden 3 --lr 0.1 --clock --valid a --valid b --seed 1 -m x.npz",
+    "train",
+    "sample -n 2 -t 0.5 -t 1 -p an --novel -m a.npz -m b.npz --top-p 0.5 --max-chars 9",
+    "eval a b --above 1.5x --encoding utf-16 --tidy -q",
+    "sweep names.txt --try hidden=1,2 --seeds 3-4 -o there --cores 2",
+    "unfold an --step 2 --json",
+)
+
+
+def test_any_version_of_typer_reads_the_same_with_pydantic(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(line: str) -> Any:
+        name, *words = line.split(" ")
+        return app.load(name).main(words, standalone_mode=False)
+
+    plainly = [read(line) for line in LINES]
+    monkeypatch.setattr(app, "without_pydantic", lambda command: command)
+    assert [read(line) for line in LINES] == plainly
+    with pytest.raises(Exception, match="is not a whole number") as refused:
+        read("train --hidden x")
+    assert (refused.value.exit_code, refused.value.param.name) == (USAGE, "hidden")  # type: ignore[attr-defined]
 
 
 def test_the_shell_completes_commands_options_and_names(program: Program) -> None:
@@ -171,7 +280,7 @@ def is_an_answer(ended: Result) -> bool:
     """Whether all went well; what did not was told."""
     assert ended.status in (0, 1, 2), ended
     if ended.status:
-        assert "charrnn: error: " in ended.err or "Error ─" in ended.err, ended.err
+        assert "charrnn: error: " in ended.err, ended.err
     return not ended.status
 
 
@@ -394,9 +503,14 @@ SAMPLE: list[Row] = [
     ),
     (2, f"--top-k {'9' * 5000}", "--top-k: '9999", "--help"),
     (2, "--top-p 0", "--top-p: '0' is not a number from 0 to 1, but not 0", "--help"),
-    (2, f"--seed {2**64}", "is not a whole number from 0 to 18,446,744,073,709,551,615", "--help"),
+    (
+        2,
+        f"--seed {2**64}",
+        f"--seed: '{2**64}' is not a whole number from 0 to 18,446,744,073,709,551,615",
+        "--help",
+    ),
     *(
-        (2, f"--temp={typed}", f"'{typed}' is not a number from 0 to 1,000,000", "--help")
+        (2, f"--temp={typed}", f"--temp: '{typed}' is not a number from 0 to 1,000,000", "--help")
         for typed in ("-1", "0.5,1", "nan", "inf", ",", "1e7", "")
     ),
     (2, "--top-k 0", "--top-k: '0' is not a whole number from 1 to", "--help"),
@@ -421,11 +535,11 @@ REACH: list[Row] = [
 ]
 
 UNFOLD: list[Row] = [
-    (2, "", "Missing argument 'TEXT'", "--help"),
+    (2, "", "TEXT is missing", "--help"),
     (1, "anna -m no.npz", "there is no model no.npz", "Train one, or"),
     (2, "anna --step 6", "--step 6 is beyond the text", "It has 5 steps."),
     (2, "anna --step 0", "--step: '0' is not a whole number", "--help"),
-    (2, "anna -o x.png", "-o or --output: 'x.png' is not a file name that ends in", "--help"),
+    (2, "anna -o x.png", "--output: 'x.png' is not a file name that ends in", "--help"),
     (2, "anna -o x.html --step 1", "--step and --output exclude each other", "Leave one"),
     (2, "anna -o x.html --json", "--output and --json exclude each other", "Leave one"),
     (2, "anna --step 1 --json", "--step and --json exclude each other", "Leave one"),
@@ -437,7 +551,7 @@ INFO: list[Row] = [
     (1, "-m bad.txt", "bad.txt is not a model of charrnn", ""),
     (1, "-m folder", "folder is not a model of charrnn", ""),
     (1, "-m model.npz -m no.npz", "there is no model no.npz", "Train one, or name another"),
-    (2, "names.txt", "unexpected argument: names.txt", "--help"),
+    (2, "names.txt", "got unexpected extra argument", "charrnn info --help"),
     (1, "-m given-name", "there is no model given-name", "Did you mean given-names? Train one"),
     (2, "--plot curve.txt", "--plot: 'curve.txt' is not a file name", "--help"),
 ]
@@ -446,7 +560,7 @@ EMBED: list[Row] = [
     (1, "-", "the text has no examples", "Name a text that is not empty."),
     (1, "- -o x.npy", "the text has no examples", "Name a text"),
     (2, "-o -", "--output: '-' is not a file name that ends in .npy", "--help"),
-    (2, "-o e.txt", "-o or --output: 'e.txt' is not a file name that ends in", "--help"),
+    (2, "-o e.txt", "--output: 'e.txt' is not a file name that ends in", "--help"),
     (1, "no.txt", "no.txt does not exist", CHECK),
     (1, "-o no/x.npy", "no/x.npy cannot be", "name another file"),
     (1, "-m no.npz", "there is no model no.npz", "Train one, or"),

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import os
 import re
 import subprocess
 from contextlib import redirect_stdout
@@ -156,6 +157,18 @@ def test_fault_21_a_reader_who_leaves_ends_it_at_once_and_quietly(
         child.process.stdout.close()
         assert child.process.wait(PATIENCE) == 141
         assert "rror" not in child.err
+
+
+@pytest.mark.parametrize("line", ["", "-h", "train --help"])
+def test_fault_21_help_that_nobody_reads_ends_as_other_output(program: Program, line: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with (
+        os.fdopen(writer, "wb") as nobody,
+        program.going(*line.split(), stdout=nobody) as child,
+    ):
+        ended = child.end()
+    assert (ended.status, ended.err) == (141, "")
 
 
 @full

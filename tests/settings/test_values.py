@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 import charrnn
 from charrnn.cli import app
-from charrnn.cli.app import CommandOptions, File, nested
 from charrnn.cli.console import Console
+from charrnn.cli.shared_options import CommandOptions, nested
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.files import model_file
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.drawing import SampleConfig
 from charrnn.settings.training import NETWORK, Fitted, TrainConfig
-from charrnn.settings.values import OneOf, Real, Values, Whole, setting, settings_of
+from charrnn.settings.values import File, OneOf, Real, Values, Whole, setting, settings_of
 from tests.program import Program
 
 CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading)
@@ -75,7 +75,7 @@ def test_a_field_more_is_an_option_in_the_help(here: Program) -> None:
 def test_its_limit_is_obeyed_by_the_command_and_by_the_library(here: Program) -> None:
     ran = here.run("learn", "--leak", "0.6")
     assert ran.status == 2
-    assert "'--leak': '0.6' is not a number from 0 to 0.5" in ran.err
+    assert "charrnn: error: --leak: '0.6' is not a number from 0 to 0.5\n" in ran.err
     with pytest.raises(SettingError, match=r"leak cannot be 0\.6") as error:
         More(leak=0.6)
     assert error.value.hint == "It may be a number from 0 to 0.5."

@@ -1,0 +1,128 @@
+"""How the options of a command are declared, and the options that several commands have.
+
+Options are a dataclass of settings. A field that is not typed keeps its default. A field made by
+``nested`` holds the typed settings of a configuration, by name: TrainConfig(**options.learning).
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from charrnn.settings.corpus import CorpusConfig, Reading, of_corpus
+from charrnn.settings.drawing import DRAWING
+from charrnn.settings.training import LEARNING, TrainConfig
+from charrnn.settings.values import File, Flag, OneOf, Text, setting, settings_of
+from charrnn.system.packaged import CORPORA, MODELS
+from charrnn.system.visible import either
+
+if TYPE_CHECKING:
+    from charrnn.cli.console import Console
+    from charrnn.text.corpus import Corpus
+
+OUTPUT, WORKERS = "Output", "Workers"  # panels of help
+MODEL = Path("model.npz")
+
+Source = partial(Text, names=CORPORA)  # the name of a text: a file, a corpus of the package, or "-"
+
+
+def flag(about: str = "", **details: Any) -> Any:
+    return setting(Flag(), about, False, **{"panel": OUTPUT, **details})
+
+
+def nested(config: type, *only: str, **changes: Any) -> Any:
+    """Return a field for the settings of a configuration, or for some, with changes to the help."""
+    found = settings_of(config)
+    settings = {name: replace(found[name], **changes) for name in only or found}
+    return field(default_factory=dict, metadata={"nested": settings})
+
+
+def field_of(config: type, name: str, **changes: Any) -> Any:
+    """Return a field for one setting of a configuration; None if it is not typed."""
+    declared = replace(settings_of(config)[name], default=None, **changes)
+    return field(default=None, metadata={"setting": declared})
+
+
+def sources_option(metavar: str, about: str, *, short: str, is_required: bool = False) -> Any:
+    default = MISSING if is_required else ()
+    return setting(Source(), about, default, short=short, names=(metavar,), repeated=True)
+
+
+def model_option(about: str = f"The model: a file, or {either(MODELS)}.", **details: Any) -> Any:
+    usual = {"values": File(names=MODELS), "short": "Use this model", "default": MODEL}
+    details = {**usual, "panel": OUTPUT, "variable": "CHARRNN_MODEL", **details}
+    return setting(about=about, names=("-m", "--model"), **details)
+
+
+def models_option(about: str = "Repeatable, to compare models.", **details: Any) -> Any:
+    details = {"default": (MODEL,), "default_in_words": str(MODEL), "repeated": True, **details}
+    return model_option(f"The model: a file, or {either(MODELS)}. {about}", **details)
+
+
+def use_option() -> Any:
+    return setting(
+        OneOf(("network", "counts", "both")),
+        "Use the network, the n-gram counts of the training text, or a mixture of both.",
+        short="Use network, counts or both",
+        panel=DRAWING,
+        default_in_words="both if the model has counts (train --counts), else network",
+    )
+
+
+def cores_option(**changes: Any) -> Any:
+    return field_of(TrainConfig, "cores", panel=WORKERS, **changes)
+
+
+def scheduler_option() -> Any:
+    about = "Work on a Dask scheduler: its address, such as tcp://HOST:8786, or its file."
+    short = "Work on a Dask scheduler"
+    return setting(Text("ADDRESS|FILE"), about, short=short, panel=WORKERS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandOptions:
+    """The options of each command, which come last in its help."""
+
+    FIRST: ClassVar[str] = ""  # the fields of the options that -h shows; none: all
+    as_json: bool = flag(short="Write JSON", names=("--json",))
+    quiet: bool = flag(short="Show only errors on stderr", names=("-q", "--quiet"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusOptions(CommandOptions):
+    """The options of a command that trains on a corpus."""
+
+    sources: tuple[str, ...] = sources_option(
+        "CORPUS",
+        "Files to train on, - for standard input, or a corpus of the package:"
+        f" {', '.join(CORPORA)}.",
+        short="Train on these files",
+    )
+    valid: tuple[str, ...] = of_corpus(
+        Source("FILE"),
+        "Measure the held-out loss on this file. Repeatable.",
+        short="Measure the loss on this file",
+        default_in_words="a part of CORPUS",
+        repeated=True,
+    )
+    cutting: dict[str, Any] = nested(CorpusConfig)
+    reading: dict[str, Any] = nested(Reading)
+    learning: dict[str, Any] = nested(TrainConfig)
+    start_from: Path | None = setting(
+        File("MODEL", names=MODELS),
+        "Start from the parameters of this model, to fine-tune it or after the corpus has grown:"
+        f" a file, or {either(MODELS)}.",
+        short="Start from another model",
+        panel=LEARNING,
+        names=("--from",),
+    )
+
+    def read(self, known: str, console: Console) -> tuple[Corpus, CorpusConfig]:
+        """Read the corpus; the vocabulary gets the known characters, too."""
+        from charrnn.text.corpus import read_files
+
+        config = CorpusConfig(reading=Reading(**self.reading), known=known, **self.cutting)
+        console.note_if_waiting((*self.sources, *self.valid))
+        return read_files(self.sources, config, self.valid), config
