@@ -1,4 +1,4 @@
-"""Matrix products for a few rows at a time, without the copies of BLAS and NumPy."""
+"""Matrix products for a few rows at a time, without copies of BLAS and NumPy; sums by symbol."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.network.arrays import Array
+from charrnn.network.arrays import Array, Integers
 
 SMALL = 10**6  # multiply-adds up to which OpenBLAS does not copy
 WIDTHS = (64, 48, 32)  # of panels
+FEW_PRODUCTS = 1 << 22  # multiply-adds up to which sums by symbol are a product
 
 
 class Product:
@@ -57,3 +58,30 @@ def in_place() -> Iterator[None]:
         yield
     finally:
         np.setbufsize(size)
+
+
+def sum_by_symbol(d_a: Sequence[Array], x: Integers, out: Array, room: Array) -> None:
+    """Sum d_a(t) x(t)': row k of ``out`` becomes the sum of the rows of d_a where x is k.
+
+    d_a is (R, H) for each gate, out (K, G H), and room (g, R, H) for g gates at a time.
+    """
+    symbols, gates, hidden = len(out), len(d_a), room.shape[-1]
+    by_gate = out.reshape(symbols, gates, hidden).swapaxes(0, 1)
+    if symbols * gates * len(x) * hidden <= FEW_PRODUCTS:
+        one_hot = np.zeros((len(x), symbols), out.dtype)
+        one_hot[np.arange(len(x)), x] = 1
+        for d, sums in zip(d_a, by_gate, strict=True):
+            np.matmul(one_hot.T, d, out=sums)
+        return
+    order = np.argsort(x, kind="stable")
+    counts = np.bincount(x)
+    present, ends = np.flatnonzero(counts), np.cumsum(counts)
+    bounds = np.stack([present, (ends - counts)[present], ends[present]], 1).tolist()
+    ones = np.ones(counts.max(), out.dtype)
+    out.fill(0)
+    for first in range(0, gates, len(room)):  # as many gates at once as there is room for
+        sums = by_gate[first : first + len(room)]
+        for d, rows in zip(d_a[first:], room, strict=False):
+            np.take(d, order, axis=0, out=rows, mode="clip")
+        for symbol, start, end in bounds:
+            np.matmul(ones[: end - start], room[: len(sums), start:end], out=sums[:, symbol])

@@ -29,12 +29,11 @@ from numpy.typing import DTypeLike, NDArray
 from charrnn.network.arrays import Array, Integers
 from charrnn.network.cells import Cell
 from charrnn.network.parameters import Architecture, Parameters, count_features
-from charrnn.network.products import Product, in_place
+from charrnn.network.products import Product, in_place, sum_by_symbol
 from charrnn.network.readout import Readout
 from charrnn.text.vocabulary import END
 
 AT_HAND = 1 << 16  # numbers that fit in the cache of a core
-FEW_PRODUCTS = 1 << 22  # multiply-adds up to which sums by symbol are a product
 GATES_AT_HAND = 1 << 20  # numbers of the gates that are sorted together, if there are several
 
 LaneStates = list[Array]  # (B, H) for each of the architecture's states
@@ -241,10 +240,8 @@ class Unfolded:
         """
         first_lanes, lengths = first_lanes_of(window), self.architecture.head.lengths
         plain, of_plain = p.plain(self._plain), self._of_plain or gradient
-        h, d_h = (
-            self._forward(plain, window, first_lanes, masks),
-            self.layers[-1].d_h[: len(window.x)],
-        )
+        h = self._forward(plain, window, first_lanes, masks)
+        d_h = self.layers[-1].d_h[: len(window.x)]
         is_idle = window.idle
         if lengths is not None:  # the loss of the length takes the place of that of END
             is_idle = window.y == END if is_idle is None else is_idle | (window.y == END)
@@ -373,33 +370,6 @@ def first_lanes_of(window: Window) -> FirstLanes:
         for t, lane in zip(t_of_each.tolist(), lanes.tolist(), strict=True):
             by_step[t].append(lane)
     return by_step
-
-
-def sum_by_symbol(d_a: Sequence[Array], x: Integers, out: Array, room: Array) -> None:
-    """Sum d_a(t) x(t)': row k of ``out`` becomes the sum of the rows of d_a where x is k.
-
-    d_a is (R, H) for each gate, out (K, G H), and room (g, R, H) for g gates at a time.
-    """
-    symbols, gates, hidden = len(out), len(d_a), room.shape[-1]
-    by_gate = out.reshape(symbols, gates, hidden).swapaxes(0, 1)
-    if symbols * gates * len(x) * hidden <= FEW_PRODUCTS:
-        one_hot = np.zeros((len(x), symbols), out.dtype)
-        one_hot[np.arange(len(x)), x] = 1
-        for d, sums in zip(d_a, by_gate, strict=True):
-            np.matmul(one_hot.T, d, out=sums)
-        return
-    order = np.argsort(x, kind="stable")
-    counts = np.bincount(x)
-    present, ends = np.flatnonzero(counts), np.cumsum(counts)
-    bounds = np.stack([present, (ends - counts)[present], ends[present]], 1).tolist()
-    ones = np.ones(counts.max(), out.dtype)
-    out.fill(0)
-    for first in range(0, gates, len(room)):  # as many gates at once as there is room for
-        sums = by_gate[first : first + len(room)]
-        for d, rows in zip(d_a[first:], room, strict=False):
-            np.take(d, order, axis=0, out=rows, mode="clip")
-        for symbol, start, end in bounds:
-            np.matmul(ones[: end - start], room[: len(sums), start:end], out=sums[:, symbol])
 
 
 def rows_of(array: Array) -> Array:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from charrnn.network.products import Product
+from charrnn.network.products import Product, sum_by_symbol
 
 
 @pytest.mark.parametrize("hidden", [5, 16, 48, 80, 256])
@@ -21,3 +21,20 @@ def test_panels_multiply_as_the_whole_matrices_do(hidden: int, gates: int) -> No
     single = Product((), 4, hidden, hidden, np.float64)
     single.hold(matrices[0])
     np.testing.assert_allclose(single(rows), rows @ matrices[0], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("symbols", [7, 300])
+@pytest.mark.parametrize("few", [0, 1 << 22], ids=["in runs", "by a product"])
+@pytest.mark.parametrize("gates", [1, 3])
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+def test_rows_are_summed_by_their_symbol(
+    symbols: int, few: int, gates: int, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("charrnn.network.products.FEW_PRODUCTS", few)
+    rng = np.random.default_rng(0)
+    d_a, x = rng.standard_normal((gates, 50, 5)), rng.integers(0, symbols, 50).astype(np.uint16)
+    found = rng.standard_normal((symbols, gates * 5))
+    sum_by_symbol(list(d_a), x, found, np.empty((at_once, 50, 5)))
+    expected = np.zeros((symbols, gates * 5))
+    np.add.at(expected, x, np.concatenate(d_a, 1))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

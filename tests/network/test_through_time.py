@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from charrnn.network.parameters import Architecture
-from charrnn.network.through_time import Unfolded, sum_by_symbol
+from charrnn.network.through_time import Unfolded
 from tests.networks import (
     LANES,
     STEPS,
@@ -59,20 +59,3 @@ def test_slopes_are_the_same_however_many_steps_are_taken_at_a_time(
     loss_of(p, w, state_of(p), masks_of(p), apart)
     np.testing.assert_array_equal(apart.flat, together.flat)
     assert np.getbufsize() == size  # numpy has its buffer back
-
-
-@pytest.mark.parametrize("symbols", [7, 300])
-@pytest.mark.parametrize("few", [0, 1 << 22], ids=["in runs", "by a product"])
-@pytest.mark.parametrize("gates", [1, 3])
-@pytest.mark.parametrize("at_once", [1, 2, 3])
-def test_rows_are_summed_by_their_symbol(
-    symbols: int, few: int, gates: int, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("charrnn.network.through_time.FEW_PRODUCTS", few)
-    rng = np.random.default_rng(0)
-    d_a, x = rng.standard_normal((gates, 50, 5)), rng.integers(0, symbols, 50).astype(np.uint16)
-    found = rng.standard_normal((symbols, gates * 5))
-    sum_by_symbol(list(d_a), x, found, np.empty((at_once, 50, 5)))
-    expected = np.zeros((symbols, gates * 5))
-    np.add.at(expected, x, np.concatenate(d_a, 1))
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
