@@ -97,7 +97,7 @@ class Program:
         """Assert that a command fails with this error and hint and changes no file."""
         before = self.files()
         ended = self.run(*args, **how)
-        is_refusal(ended, what, hint, status)
+        assert_refusal(ended, what, hint, status)
         assert self.files() == before
         return ended
 
@@ -172,7 +172,7 @@ def contents(file: io.TextIOWrapper) -> bytes:
     return file.buffer.getvalue()
 
 
-def is_refusal(ended: Result, what: str, hint: str, status: int = 1) -> None:
+def assert_refusal(ended: Result, what: str, hint: str, status: int = 1) -> None:
     """Assert that stderr ends with this error, then this hint, each in one line."""
     assert "Traceback" not in ended.err, ended.err
     lines = ended.err.split("\n")
@@ -218,7 +218,7 @@ def metrics_of(program: Program, *options: str | Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def is_tidy(program: Program) -> None:
+def assert_no_temporary_files(program: Program) -> None:
     """Assert that killed runs have left no temporary files."""
     assert not [path.name for path in program.folder.iterdir() if path.name.startswith(".")]
 

@@ -10,7 +10,7 @@ import pytest
 
 from charrnn.files import model_file
 from tests.child import Child, needs_strace, program_with, strace, wait_until
-from tests.program import Program, is_tidy, lines_of
+from tests.program import Program, assert_no_temporary_files, lines_of
 
 pytestmark = pytest.mark.child(True)
 
@@ -83,7 +83,7 @@ def test_fault_18_killed_or_interrupted_at_random_it_ends_in_the_same_bytes(
         step = steps_saved(program)
     program.run(*next_line(program), child=False).says("next ")
     assert files_of(program.folder) == undisturbed
-    is_tidy(program)
+    assert_no_temporary_files(program)
 
 
 MOMENTS = ["write:2", "fsync:1", "rename:1", "rename:3"]
@@ -105,4 +105,4 @@ def test_fault_18_killed_exactly_there_it_ends_in_the_same_bytes(
     assert step
     program.run(*next_line(program), child=False).says("next ")
     assert files_of(program.folder) == undisturbed
-    is_tidy(program)
+    assert_no_temporary_files(program)

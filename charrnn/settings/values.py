@@ -23,7 +23,7 @@ NEW_EACH_TIME: Final = "new each time"
 
 
 class Values:
-    """The values that a setting may have: texts, and in subclasses others."""
+    """The values that a setting may have. Subclasses say which."""
 
     kind: type[Any] = str
 
@@ -42,7 +42,8 @@ class Values:
         return self.kind(typed)
 
 
-Text = Values
+class Text(Values):
+    """Any text."""
 
 
 class Whole(Values):

@@ -318,16 +318,16 @@ def every_command_answers(program: Program) -> None:
         ended = program.run("eval", *scored, "--json")
         if is_an_answer(ended):
             for row in ended.out.splitlines():
-                is_finite(json.loads(row))
+                assert_finite(json.loads(row))
 
 
-def is_finite(row: object) -> None:
+def assert_finite(row: object) -> None:
     """No number in a row of JSON is infinite, or missing because it was."""
     if isinstance(row, dict):
         for name, value in row.items():
             may_be_none = name in ("above", "above_count", "character", "x_oddest")
             assert value is not None or may_be_none, row
-            is_finite(value)
+            assert_finite(value)
     if isinstance(row, float):
         assert math.isfinite(row)
 
@@ -344,7 +344,7 @@ def test_any_prime_is_gone_on_from_or_refused(trained_once: Program, faults: int
         ended = trained_once.run(*line)
         if is_an_answer(ended) and "--json" in flags:
             for row in ended.out.splitlines():
-                is_finite(json.loads(row))
+                assert_finite(json.loads(row))
 
     check()
 

@@ -19,7 +19,7 @@ from charrnn.cli.eval import coloured
 from charrnn.system.visible import Visible
 from tests.child import CHARRNN, PATIENCE
 from tests.networks import independent, saved, speller
-from tests.program import SMALL, Program, is_refusal, is_tidy, seldom
+from tests.program import SMALL, Program, assert_no_temporary_files, assert_refusal, seldom
 
 Capture = pytest.CaptureFixture[str]
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[mK]|\x1b\[A")  # colours, and what a progress bar moves by
@@ -186,7 +186,7 @@ def test_fault_21_a_stdout_that_takes_nothing_is_said(trained: Program, line: st
     assert (ended.status, ended.err.splitlines()[-1]) == (1, FULL)
     if line == "train":  # it is saved all the same
         assert charrnn.load(trained / "new.npz").trained.best is not None
-    is_tidy(trained)
+    assert_no_temporary_files(trained)
 
 
 def test_closed_streams_lead_nowhere(trained: Program) -> None:
@@ -268,7 +268,7 @@ def test_fault_24_a_folder_that_is_gone_matters_only_to_what_is_in_it(trained: P
     script = f'mkdir -p "{gone}" && cd "{gone}" && rmdir "{gone}" && exec "$0" "$@"'
     by = ["/bin/sh", "-c", script, *CHARRNN]
     trained.run("sample", "-m", model, by=by, env=DUMB).says()
-    is_refusal(trained.run("eval", "names.txt", by=by), "model.npz", "Train one, ")
+    assert_refusal(trained.run("eval", "names.txt", by=by), "model.npz", "Train one, ")
 
 
 # 27 and 28: text that would steer a terminal, and text that looks like markup

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.child import children_of, dask_cluster, wait_until
-from tests.program import SMALL, Program, is_refusal
+from tests.program import SMALL, Program, assert_refusal
 
 TRY = ("sweep", "names.txt", *SMALL[2:], "--try", "hidden=2,3")
 ENDLESS = (
@@ -64,7 +64,7 @@ def test_a_failed_run_does_not_stop_the_others(program: Program) -> None:
 
 def test_a_scheduler_that_is_not_there_is_an_error(program: Program) -> None:
     ended = program.run("sweep", "names.txt", "--seeds", "2", "--scheduler", "x")
-    is_refusal(ended, "no Dask scheduler answers at x", "Give its address")
+    assert_refusal(ended, "no Dask scheduler answers at x", "Give its address")
     assert not (program / "sweep").exists()
 
 

@@ -264,7 +264,7 @@ def chosen(config: type) -> st.SearchStrategy[dict[str, Any]]:
     return few.flatmap(lambda names: st.fixed_dictionaries({n: every[n] for n in names}))
 
 
-def is_about(names: set[str], error: SettingError) -> None:
+def assert_about(names: set[str], error: SettingError) -> None:
     assert error.setting in names
 
 
@@ -277,7 +277,7 @@ def test_fault_17_any_settings_are_refused_or_saved_and_loaded(
     try:
         run = charrnn.train(TEXTS, TrainConfig(**small | learning), **asked)
     except SettingError as error:
-        is_about({*learning, *cutting, "nothing held out"}, error)
+        assert_about({*learning, *cutting, "nothing held out"}, error)
         return
     for value in asdict(run.checkpoint.config).values():
         assert type(value) in PLAIN
@@ -304,7 +304,7 @@ def test_fault_17_any_way_to_draw_is_refused_or_drawn(drawing: dict[str, Any]) -
     try:
         config = SampleConfig(**drawing)
     except SettingError as error:
-        is_about({*drawing}, error)
+        assert_about({*drawing}, error)
         return
     for name, value in asdict(config).items():
         assert type(value) in PLAIN

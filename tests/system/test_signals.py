@@ -10,7 +10,7 @@ import pytest
 from charrnn.files import model_file
 from charrnn.system.signals import Stopped, delayed, handled, watched
 from tests.child import answer, children_of, is_running, program_with, wait_until
-from tests.program import SMALL, Program, is_tidy, lines_of, seldom
+from tests.program import SMALL, Program, assert_no_temporary_files, lines_of, seldom
 
 pytestmark = pytest.mark.child(True)
 
@@ -37,7 +37,7 @@ def test_fault_20_a_signal_is_said_saved_and_told_how_to_go_on(
     how = "to resume: charrnn train --resume --metrics metrics.jsonl"
     assert ended.err.endswith(f"saved at step {step:,}; {how}\n")
     assert (ended.json["stopped"], ended.json["steps"]) == ("interrupted", step)
-    is_tidy(program)
+    assert_no_temporary_files(program)
 
 
 # The first step after a save never ends. A process that sleeps in naps notices a signal.
@@ -70,7 +70,7 @@ def test_fault_20_it_is_said_in_the_middle_of_a_step_and_twice_stops_at_once(
     assert "Traceback" not in ended.err
     assert "saved at step" not in ended.err
     assert (program / "model.npz").read_bytes() == before
-    is_tidy(program)
+    assert_no_temporary_files(program)
 
 
 @pytest.mark.parametrize("number", MARK, ids=lambda number: number.name)
@@ -86,7 +86,7 @@ def test_fault_20_before_training_a_signal_ends_it_cleanly(
         ended = child.end()
     assert (ended.status, ended.err) == (STATUS[number], "")
     assert not (program / "model.npz").exists()
-    is_tidy(program)
+    assert_no_temporary_files(program)
 
 
 def test_fault_20_a_signal_while_processes_start_ends_them(program: Program) -> None:
@@ -140,7 +140,7 @@ def test_fault_23_a_second_run_into_the_same_file_is_refused(program: Program) -
         program.run("sample", child=False).says()
         child.send(signal.SIGINT)
         assert child.end().status == 130
-    is_tidy(program)
+    assert_no_temporary_files(program)
 
 
 def test_outside_of_training_a_signal_ends_it_cleanly(trained: Program) -> None:
