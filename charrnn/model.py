@@ -121,7 +121,7 @@ class Model:
 
     @cached_property
     def counts(self) -> Ngrams | None:
-        """The n-gram counts of the training text, if the model keeps it."""
+        """The counts of the training text, if the model keeps it."""
         counted = self.trained.counted
         return None if counted is None else Ngrams(counted, self.vocabulary.symbols)
 

@@ -63,7 +63,7 @@ def run(options: Options, console: Console) -> None:
     check_output(path, "FILE", options.model, force=options.force)
     export_to(path, model.trained, about, force=options.force)
     if model.trained.counted is not None and suffix != ".npz":
-        console.note(f"{path} holds the network without the n-gram counts")
+        console.note(f"{path} holds the network without the counts")
     elif model.trained.counted is not None and not about.without_counts:
         console.note(f"{path} holds the training text; --without-counts leaves it out")
     size = path.stat().st_size

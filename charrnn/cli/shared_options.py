@@ -64,7 +64,7 @@ def models_option(about: str = "Repeatable, to compare models.", **details: Any)
 def use_option() -> Any:
     return setting(
         OneOf(("network", "counts", "both")),
-        "Use the network, the n-gram counts of the training text, or a mixture of both.",
+        "Use the network, the counts of the training text, or a mixture of both.",
         short="Use network, counts or both",
         panel=DRAWING,
         default_in_words="both if the model has counts (train --counts), else network",

@@ -174,10 +174,10 @@ class TrainConfig(Checked):
     )
     counts: bool = learning(
         Flag(),
-        "Also store n-gram counts, which sample and eval combine with the network for a lower loss."
-        " Anyone who gets the model file can read the training text.",
+        "Also store counts of the text, which sample and eval combine with the network for a lower"
+        " loss. Anyone who gets the model file can read the training text.",
         False,
-        short="Also store n-gram counts",
+        short="Also store counts of the text",
     )
     cores: int | None = learning(
         CORES,

@@ -160,7 +160,7 @@ def test_the_command_writes_each_kind(trained: Program) -> None:
 
 def test_a_model_with_counts_writes_its_network_and_says_so(program: Program) -> None:
     program.train("names.txt", "--counts")
-    program.run("export", "page.html").says("without the n-gram counts")
+    program.run("export", "page.html").says("without the counts")
     program.run("export", "small.npz").says("--without-counts leaves it out")
     program.run("export", "tiny.npz", "--without-counts")
     both, network = (charrnn.load(program / name) for name in ("small.npz", "tiny.npz"))
