@@ -139,11 +139,8 @@ class Folder:
 
     def missing(self, trials: Iterable[Trial]) -> list[Trial]:
         """Return the runs without a row or a model, but for those that would diverge again."""
-        done = {
-            name
-            for name, row in self.rows.items()
-            if row["stopped"] == "diverged" or self.model(name).exists()
-        }
+        diverged = {name for name, row in self.rows.items() if row["stopped"] == "diverged"}
+        done = diverged | {name for name in self.rows if self.model(name).exists()}
         return [trial for trial in trials if trial.name not in done]
 
     def check(self, material: Material, trials: Iterable[Trial]) -> None:

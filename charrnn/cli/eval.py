@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nlargest
@@ -124,7 +124,7 @@ def run(options: Options, console: Console) -> None:
     groups = groups_to_score(model, corpus, options, console)
     rows.write_head()
     split = None if corpus is None or options.sources else len(corpus.held_out.ids) // 2
-    scored = score(groups, predictors, split, rows)
+    scored = score(groups, split, predictors, rows)
     if scored and (options.as_json or rows.count or not (options.above and console.quiet)):
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
         facts |= {"above": options.above, "above_count": rows.count} if options.above else {}
@@ -154,10 +154,7 @@ def groups_to_score(
 
 
 def score(
-    groups: Iterable[list[Example]],
-    predictors: Mapping[str, Predictor],
-    split: int | None,
-    rows: Rows,
+    groups: Iterable[list[Example]], split: int | None, predictors: dict[str, Predictor], rows: Rows
 ) -> dict[str, ScoredTexts]:
     """Score the groups and add them to the rows. If these are not shown, return all by model."""
     from charrnn.prediction.losses import Score, in_bits
@@ -176,7 +173,7 @@ def score(
             total += total_score(scored[0])
             if not rows.are_shown:
                 results.append(scored)
-    rows.write_top()
+    console.out.write_lines(line for _, line in rows.top_rows)
     if rows.are_shown and total.ends:
         size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
         console.note(f"{in_bits(total.nats_per_character)} bits per character, over {size}")
@@ -255,9 +252,6 @@ class Rows:
                 self.top_rows = nlargest(self.options.top, self.top_rows + rows, itemgetter(0))
             elif self.options.per_example:
                 self.output.write_lines(line for _, line in rows)
-
-    def write_top(self) -> None:
-        self.output.write_lines(line for _, line in self.top_rows)
 
     def _rows(self, examples: list[Example], scored: ScoredTexts) -> Iterator[Row]:
         from charrnn.prediction.scoring import score_per_text

@@ -76,8 +76,7 @@ class Training:
         best = self.checkpoint.state.best
         if best is None or not self.checkpoint.corpus.held_out_characters:
             return None
-        exact = self.scores.get("network")
-        return best.nats_per_character if exact is None else exact.nats_per_character
+        return self.scores.get("network", best).nats_per_character
 
     @property
     def seconds_left(self) -> float:
@@ -140,8 +139,8 @@ class Progress:
         self._has_head = False
         rate = "{rate_fmt}, " if console.err.window >= WIDE_WINDOW else ""
         layout = f"{{percentage:3.0f}}%|{{bar}}| {{desc}}{rate}{TIME_LEFT}"
-        how: dict[str, Any] = {"unit": " characters", "unit_scale": True, "bar_format": layout}
-        self._bar = console.bar(initial=training.checkpoint.state.characters, miniters=0, **how)
+        how = {"initial": training.checkpoint.state.characters, "miniters": 0, "unit_scale": True}
+        self._bar = console.bar(unit=" characters", bar_format=layout, **how)
         self.close = self._bar.close
 
     def show(self, event: Event) -> None:

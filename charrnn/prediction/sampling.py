@@ -196,9 +196,8 @@ class Sampler:
         state = [h.copy() for h in self._state]
         lane: Integers = np.zeros(len(streams), np.intp)
         if self._lengths is not None:
-            state, lane, length_nats = self._lengths.draw_states(
-                uniform(streams, LENGTH_STEP, 1)[0]
-            )
+            (of_lengths,) = uniform(streams, LENGTH_STEP, 1)
+            state, lane, length_nats = self._lengths.draw_states(of_lengths)
         rows, lane = in_order(lane)
         x: Integers = np.full(len(state[0]), self.prime_ids[-1])
         limit, excluded = self.config.max_characters, self.excluded
