@@ -254,8 +254,7 @@ def compare(rows: list[Row], best: list[Row]) -> tuple[float, float]:
 def counting_rows(baseline: Baseline, seeds: Iterable[int]) -> list[Row]:
     """Return the loss of counting as a row for each seed, to be ranked among the others."""
     best = {"step": None, "nats_per_character": baseline.nats_per_character}
-    blocks = [] if baseline.nats is None else blocks_of(baseline.nats)
-    row = {"name": COUNTING, "best": best, "held_out_blocks": blocks}
+    row = {"name": COUNTING, "best": best, "held_out_blocks": blocks_of(baseline.nats)}
     return [{**row, "seed": seed, "model": None, "seconds": 0.0} for seed in seeds]
 
 

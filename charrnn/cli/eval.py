@@ -334,7 +334,7 @@ def records_of(
     whole: dict[str, ScoredTexts], corpus: Corpus | None, options: Options
 ) -> list[dict[str, Any]]:
     """Return the figures of each predictor, and how it differs from the first model."""
-    from charrnn.prediction.losses import Mean, difference_from, difference_of, json_of, tally
+    from charrnn.prediction.losses import Mean, difference_from, difference_of, tally
     from charrnn.prediction.scoring import total_score
     from charrnn.text.counts import baselines
 
@@ -346,16 +346,16 @@ def records_of(
         nats = scored.nats
         record = {"model": name, "examples": len(scored.texts), **total_score(scored).figures()}
         if scored is not reference:
-            record |= json_of(difference_of(ids, nats, reference.nats))
+            record |= difference_of(ids, nats, reference.nats).figures()
         if len(scored.nats_by_use) > 1:
             record["by_use"] = {
-                use: tally(ids, costs).loss() | json_of(difference_of(ids, nats, costs))
+                use: tally(ids, costs).loss() | difference_of(ids, nats, costs).figures()
                 for use, costs in scored.nats_by_use.items()
             }
         if counting:
             record["baselines"] = {
                 baseline.name: Mean(baseline.nats_per_character, 1).per_character()
-                | json_of(difference_from(baseline, ids, nats))
+                | difference_from(baseline, ids, nats).figures()
                 for baseline in counting
             }
         records.append(record)

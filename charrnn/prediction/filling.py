@@ -24,6 +24,7 @@ from charrnn.errors import SettingError
 from charrnn.network.arrays import Array64, log_softmax
 from charrnn.network.step import StepState
 from charrnn.prediction.predictor import Predictor
+from charrnn.prediction.scoring import add_novelty
 from charrnn.settings.drawing import FillConfig as FillConfig
 from charrnn.system.visible import encodable
 from charrnn.text.vocabulary import END, UNKNOWN, Vocabulary
@@ -147,9 +148,8 @@ def likeliest(log_p: Array64, count: int) -> tuple[Symbols, Array64]:
 
 def log_p_of_next(predictor: Predictor, pattern: Pattern, x: Symbols, state: StepState) -> Array64:
     """Read x (B,) and return log P of the next symbol, (B, E)."""
-    vocabulary = predictor.vocabulary
-    o = predictor.step(pattern.read_as[x], state)
-    log_p = log_softmax(o) + math.log1p(-vocabulary.novelty)
-    novelty = math.log(vocabulary.novelty) if vocabulary.novelty else -math.inf
-    unseen = np.logaddexp(log_p[:, UNKNOWN], novelty) - vocabulary.unseen_nats  # (B,)
-    return np.concatenate([log_p, np.repeat(unseen[:, None], len(pattern.unseen), 1)], 1)
+    nats = -log_softmax(predictor.step(pattern.read_as[x], state))  # (B, K)
+    symbols = np.broadcast_to(np.arange(nats.shape[1]), nats.shape)
+    add_novelty(predictor.vocabulary, symbols, nats, certain_ends=False)
+    log_p: Array64 = -nats.take(pattern.read_as, 1)
+    return log_p

@@ -242,7 +242,7 @@ class Baseline:
 
     name: str  # "uniform", "unigram", "markov-1" .. "markov-6": characters of context
     nats_per_character: float
-    nats: Floats | None = field(default=None, compare=False, repr=False)  # of an excerpt
+    nats: Floats = field(compare=False, repr=False)  # of an excerpt
 
 
 def baselines(
