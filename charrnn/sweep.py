@@ -200,7 +200,7 @@ def rank(rows: Iterable[Row]) -> list[Row]:
         name = row["name"].partition("seed=")[0].rstrip(",") or "defaults"
         groups.setdefault(name, []).extend([row] if row["best"] else [])
     losses = {name: mean(map(loss_of, g)) if g else math.inf for name, g in groups.items()}
-    names = sorted(groups, key=lambda name: losses[name])
+    names = sorted(groups, key=losses.__getitem__)
     best = next(name for name in names if name != COUNTING)
     ranking = []
     for name in names:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,8 +93,5 @@ def lines_of(texts: Sequence[str]) -> Iterator[str]:
     from charrnn.text.reading import lines_of_input
 
     for text in texts:
-        if text == "-":
-            for lines in lines_of_input(Reading(errors="replace")):
-                yield from lines
-        else:
-            yield text
+        groups = lines_of_input(Reading(errors="replace")) if text == "-" else [[text]]
+        yield from chain.from_iterable(groups)

@@ -146,10 +146,8 @@ class Sampler:
             self.prime_nats = float(read_prime(self.predictor, self.prime_ids, self._state)[0])
 
     def stream(self, number: int = 0) -> Iterator[str]:
-        """Yield the characters of one sample as they are drawn, and "" if its END is drawn."""
-        shown = "", "\N{REPLACEMENT CHARACTER}", *self.vocabulary.characters  # by symbol
-        for _, symbols, _ in self._draw([number], [0]):
-            yield shown[symbols[0]]
+        """Return the characters of one sample as they are drawn, and "" if its END is drawn."""
+        return (self.vocabulary.decode(y) for _, y, _ in self._draw([number], [0]))
 
     def samples(
         self,
