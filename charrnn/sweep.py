@@ -27,6 +27,7 @@ from charrnn.files.model_contents import Checkpoint, CorpusRecord
 from charrnn.files.model_file import locked, save
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
+from charrnn.prediction.losses import CLEAR_ERRORS
 from charrnn.runs import begin_run, configure, fit_and_score
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.values import option_of
@@ -39,7 +40,6 @@ from charrnn.training.loop import Done, train
 SCHEMA, OLD_SCHEMA = "charrnn.sweep.run/3", "charrnn.sweep.run/2"
 ROWS_FILE = "sweep.jsonl"
 BLOCKS = 30  # of the held-out text, whose losses are compared
-CLEAR = 2.0  # standard errors
 COUNTING = "counting"
 
 Row = dict[str, Any]
@@ -206,7 +206,7 @@ def rank(rows: Iterable[Row]) -> list[Row]:
     for name in names:
         group = sorted(groups[name], key=loss_of)
         difference, error = compare(group, groups[best])
-        is_worse = difference != 0 and not difference <= CLEAR * error  # not, if NaN
+        is_worse = difference != 0 and not difference <= CLEAR_ERRORS * error  # not, if NaN
         ranked = {"name": name, "nats_per_character": losses[name], "difference": difference}
         ranked |= {"standard_error": error, "clearly_worse": is_worse, "run_count": len(group)}
         ranked["seconds"] = mean(row["seconds"] for row in group) if group else math.nan

@@ -69,7 +69,7 @@ def run(options: Options, console: Console) -> None:
             console.json("fill", filled.figures())
             continue
         lines = [Visible("")] if number > 1 else []
-        console.out.write_lines([*lines, *shown(filled, console.out)])
+        console.out.write_lines([*lines, *rows_of(filled, console.out)])
         if filled.left_out >= LEAST:
             share = f"{100 * filled.left_out:.3g}%"
             console.note(f"not tried: fillings with at most {share} of the probability (--beam)")
@@ -77,7 +77,7 @@ def run(options: Options, console: Console) -> None:
         raise CorpusError("standard input has no text", "Write one text a line.")
 
 
-def shown(filled: Filled, output: Output) -> Iterator[Visible]:
+def rows_of(filled: Filled, output: Output) -> Iterator[Visible]:
     """Yield a line for each filling; on a terminal, below the text."""
     if output.is_terminal:
         yield output.paint(visible_line(filled.text), CYAN)

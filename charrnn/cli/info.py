@@ -133,7 +133,6 @@ def training(model: Model) -> Iterator[Row]:
 
 
 def can_be_resumed(model: Model) -> tuple[bool, str]:
-    """Return whether the training can be resumed, and why."""
     from charrnn.files.texts import rebuild_corpus
 
     if model.trained.slim:

@@ -114,7 +114,6 @@ def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]
 
 
 def marks(bands: Iterable[int], output: Output) -> Visible:
-    """Return a mark for each unit."""
     shown = PLAIN if output.is_dumb else LEVELS
     return Visible("".join(output.paint(Visible(shown[band]), UNIT_STYLES[band]) for band in bands))
 

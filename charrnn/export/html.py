@@ -77,7 +77,6 @@ def module(trained: Trained) -> bytes:
 
 
 def export(trained: Trained, title: str) -> bytes:
-    """Return a page."""
     corpus = trained.corpus
     is_short = corpus.examples_are in ("lines", "texts")
     are_names = is_short and corpus.characters < LONG_NAME * max(1, corpus.examples)
@@ -126,7 +125,6 @@ def fill_page(template: str, css: str, scripts: Sequence[str], values: Mapping[s
 
 
 def asset(name: str) -> str:
-    """Return the text of a file in assets."""
     return files("charrnn.export").joinpath("assets", name).read_text("utf-8")
 
 

@@ -96,7 +96,6 @@ class Pattern:
         return state
 
     def after(self, state: int, symbol: int) -> int:
-        """Return the state after a symbol."""
         return self.skip((state & self.accepted_at[symbol]) << 1)
 
     def accepts(self, state: int) -> NDArray[np.bool_]:
