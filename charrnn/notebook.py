@@ -24,9 +24,8 @@ def heat_map(text: str, nats: Sequence[float]) -> str:
     """Return the coloured text and its sums for a notebook; the last of the nats is END's."""
     from charrnn.export.html import LIGHT, band_of
 
-    shown = [
-        (c.replace("\n", "↵\n"), cost) for c, cost in zip(text[:NOTEBOOK_LIMIT], nats, strict=False)
-    ]
+    beginning = zip(text[:NOTEBOOK_LIMIT], nats, strict=False)
+    shown = [(character.replace("\n", "↵\n"), cost) for character, cost in beginning]
     cut = f" The first {NOTEBOOK_LIMIT:,} are shown."
     if len(text) <= NOTEBOOK_LIMIT:
         shown, cut = [*shown, ("■\n", nats[-1])], ""

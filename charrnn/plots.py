@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # The colours of Okabe and Ito, which colour-blind people can distinguish.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+NOT_INSTALLED: Final = "matplotlib is not installed", "pip install matplotlib"
 INCHES: Final = (7.0, 4.2)  # of a figure
 
 
@@ -31,32 +32,19 @@ def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None)
     """
     if not models:
         raise SettingError("no model was given to plot", "Give one or more: plot(model, other).")
-    for model in models:
-        if not model.trained.history:
-            hint = "Train it until its first check-up; a slim model has none."
-            raise CharrnnError("a model has no learning curve", hint)
+    if not all(model.trained.history for model in models):
+        hint = "Train it until its first check-up; a slim model has none."
+        raise CharrnnError("a model has no learning curve", hint)
     if ax is None:
         try:
             from matplotlib import pyplot as plt
         except ImportError:
-            raise CharrnnError("matplotlib is not installed", "pip install matplotlib") from None
+            raise CharrnnError(*NOT_INSTALLED) from None
         ax = plt.subplots(figsize=INCHES, layout="constrained")[1]  # which notebooks show at once
-    shown: list[float] = []  # the losses that have to be visible: not the high start of training
+    shown: list[float] = []
     for number, (model, name) in enumerate(zip(models, names or names_of(models), strict=True)):
-        history, lead = model.trained.history, f"{name}, " if len(models) > 1 else ""
-        steps, colour = [row["step"] for row in history], COLOURS[number % len(COLOURS)]
-        held_out = [row["held_out"] for row in history if "held_out" in row]
-        learning = [row["train"] for row in history]
-        if len(held_out) < len(history) or len(models) == 1:
-            ax.plot(steps, learning, ":", color=colour, lw=1.2, label=f"{lead}training")
-            shown.append(learning[-1])
-        if len(held_out) == len(history):
-            ax.plot(steps, held_out, color=colour, lw=1.8, label=f"{lead}held out")
-            shown += held_out
-            if model.trained.best is not None:
-                ax.plot(*([part] for part in model.trained.best), "o", color=colour, ms=5)
-        else:
-            shown += learning
+        lead = f"{name}, " if len(models) > 1 else ""
+        shown += draw_curves(model.trained, COLOURS[number % len(COLOURS)], lead, ax)
     baselines = models[0].trained.corpus.baselines
     if baselines and len({model.trained.corpus.fingerprint for model in models}) == 1:
         best = min(baselines, key=lambda name: baselines[name])
@@ -71,6 +59,25 @@ def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)
     return ax
+
+
+def draw_curves(trained: Trained, colour: str, lead: str, ax: Axes) -> list[float]:
+    """Draw the losses of a model. Return those that have to be visible: not the high start.
+
+    A ``lead`` begins the names of curves if there are several models.
+    """
+    steps = [row["step"] for row in trained.history]
+    learning = [row["train"] for row in trained.history]
+    held_out = [row["held_out"] for row in trained.history if "held_out" in row]
+    is_known = len(held_out) == len(steps)
+    if not (is_known and lead):
+        ax.plot(steps, learning, ":", color=colour, lw=1.2, label=f"{lead}training")
+    if not is_known:
+        return learning
+    ax.plot(steps, held_out, color=colour, lw=1.8, label=f"{lead}held out")
+    if trained.best is not None:
+        ax.plot(*([part] for part in trained.best), "o", color=colour, ms=5)
+    return held_out if lead else [learning[-1], *held_out]
 
 
 def names_of(models: Sequence[HasTrained]) -> list[str]:
@@ -88,7 +95,7 @@ def figure(kind: str, model: HasTrained) -> bytes:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
-        raise CharrnnError("matplotlib is not installed", "pip install matplotlib") from None
+        raise CharrnnError(*NOT_INSTALLED) from None
     file = io.BytesIO()
     with rc_context({"svg.fonttype": "none"}):
         drawn = Figure(figsize=INCHES, layout="constrained")

@@ -27,6 +27,7 @@ from charrnn.files.model_contents import Checkpoint, CorpusRecord
 from charrnn.files.model_file import locked, save
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
+from charrnn.prediction.losses import CLEAR_ERRORS
 from charrnn.runs import begin_run, configure, fit_and_score
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.values import option_of
@@ -39,7 +40,6 @@ from charrnn.training.loop import Done, train
 SCHEMA, OLD_SCHEMA = "charrnn.sweep.run/3", "charrnn.sweep.run/2"
 ROWS_FILE = "sweep.jsonl"
 BLOCKS = 30  # of the held-out text, whose losses are compared
-CLEAR = 2.0  # standard errors
 COUNTING = "counting"
 
 Row = dict[str, Any]
@@ -139,11 +139,8 @@ class Folder:
 
     def missing(self, trials: Iterable[Trial]) -> list[Trial]:
         """Return the runs without a row or a model, but for those that would diverge again."""
-        done = {
-            name
-            for name, row in self.rows.items()
-            if row["stopped"] == "diverged" or self.model(name).exists()
-        }
+        diverged = {name for name, row in self.rows.items() if row["stopped"] == "diverged"}
+        done = diverged | {name for name in self.rows if self.model(name).exists()}
         return [trial for trial in trials if trial.name not in done]
 
     def check(self, material: Material, trials: Iterable[Trial]) -> None:
@@ -203,13 +200,13 @@ def rank(rows: Iterable[Row]) -> list[Row]:
         name = row["name"].partition("seed=")[0].rstrip(",") or "defaults"
         groups.setdefault(name, []).extend([row] if row["best"] else [])
     losses = {name: mean(map(loss_of, g)) if g else math.inf for name, g in groups.items()}
-    names = sorted(groups, key=lambda name: losses[name])
+    names = sorted(groups, key=losses.__getitem__)
     best = next(name for name in names if name != COUNTING)
     ranking = []
     for name in names:
         group = sorted(groups[name], key=loss_of)
         difference, error = compare(group, groups[best])
-        is_worse = difference != 0 and not difference <= CLEAR * error  # not, if NaN
+        is_worse = difference != 0 and not difference <= CLEAR_ERRORS * error  # not, if NaN
         ranked = {"name": name, "nats_per_character": losses[name], "difference": difference}
         ranked |= {"standard_error": error, "clearly_worse": is_worse, "run_count": len(group)}
         ranked["seconds"] = mean(row["seconds"] for row in group) if group else math.nan
@@ -257,8 +254,7 @@ def compare(rows: list[Row], best: list[Row]) -> tuple[float, float]:
 def counting_rows(baseline: Baseline, seeds: Iterable[int]) -> list[Row]:
     """Return the loss of counting as a row for each seed, to be ranked among the others."""
     best = {"step": None, "nats_per_character": baseline.nats_per_character}
-    blocks = [] if baseline.nats is None else blocks_of(baseline.nats)
-    row = {"name": COUNTING, "best": best, "held_out_blocks": blocks}
+    row = {"name": COUNTING, "best": best, "held_out_blocks": blocks_of(baseline.nats)}
     return [{**row, "seed": seed, "model": None, "seconds": 0.0} for seed in seeds]
 
 

@@ -50,8 +50,7 @@ if TYPE_CHECKING:
 
     from charrnn.files.texts import Example
     from charrnn.model import Model
-    from charrnn.prediction.losses import Score
-    from charrnn.prediction.predictor import Use
+    from charrnn.prediction.predictor import Predictor, Use
     from charrnn.prediction.scoring import Group, ScoredTexts
     from charrnn.text.corpus import Corpus
 
@@ -122,10 +121,7 @@ def run(options: Options, console: Console) -> None:
     check(options)
     from charrnn.files.texts import rebuild_corpus
     from charrnn.model import load
-    from charrnn.prediction.losses import Score, in_bits
     from charrnn.prediction.predictor import combine
-    from charrnn.prediction.scoring import join_groups, score_group, total_score
-    from charrnn.spread.workers import open_executor
 
     began = time.monotonic()
     models = {str(path): load(path) for path in options.models}
@@ -133,48 +129,20 @@ def run(options: Options, console: Console) -> None:
     predictors = {name: model.predictor(options.use) for name, model in models.items()}
     if len(models) > 1:
         predictors = {"mixture": combine([*predictors.values()]), **predictors}
-    used = [*predictors.values()]
+    use = next(iter(predictors.values())).use
     is_comparable = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
-    oddest = model.trained.oddest.get(used[0].use) if is_comparable else None
-    rows = Rows(oddest, options, console.out)
+    rows = Rows(model.trained.oddest.get(use) if is_comparable else None, options, console)
     needs_corpus = options.baselines or not options.sources
     corpus = rebuild_corpus(model.corpus, model.vocabulary) if needs_corpus else None
-    middle = None if corpus is None or options.sources else len(corpus.held_out.ids) // 2
     groups = groups_to_score(model, corpus, options, console)
-    cores = min(len(groups), cores_for(options.cores)) if isinstance(groups, list) else 1
     rows.write_head()
-
-    is_by_model = not (rows.are_shown or options.per_char)  # all models
-    work = partial(score_group, ranking=options.per_char)
-    total = Score()
-    results: list[list[ScoredTexts]] = []
-    groups, copies = tee(groups)
-    with open_executor(used if is_by_model else used[:1], cores, options.scheduler) as executor:
-        for examples, scored in zip(groups, executor(work, texts_of(copies, middle)), strict=True):
-            total += total_score(scored[0])
-            rows.add(examples, scored[0])
-            if options.per_char:
-                write_characters(scored[0], options, console)
-            if is_by_model:
-                results.append(scored)
-    console.out.write_lines(line for _, line in rows.top_rows)
-
-    if results and (options.as_json or rows.count or not (options.above and console.quiet)):
+    split = None if corpus is None or options.sources else len(corpus.held_out.ids) // 2
+    scored = score(groups, split, predictors, rows)
+    if scored and (options.as_json or rows.count or not (options.above and console.quiet)):
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
         facts |= {"above": options.above, "above_count": rows.count} if options.above else {}
-        whole = {
-            name: join_groups([scored[i] for scored in results])
-            for i, name in enumerate(predictors)
-        }
-        records = records_of(whole, corpus, options)
+        records = records_of(scored, corpus, options)
         show_records([record | facts for record in records], options, console)
-    elif total.ends and not is_by_model:
-        size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
-        console.note(f"{in_bits(total.nats_per_character)} bits per character, over {size}")
-    elif is_by_model and not (results or options.above):
-        piped = "standard input is empty; --held-out scores the held-out text"
-        what = piped if options.sources == ("-",) else f"{', '.join(options.sources)} is empty"
-        raise CorpusError(what, "Name a text with a visible character.")
     if options.above and rows.count:
         console.note(f"{count(rows.count, 'example')} above {options.above}")
         raise SystemExit(ABOVE)
@@ -196,6 +164,38 @@ def groups_to_score(
         files = iter([held_out_examples(corpus)])
     groups = (group for examples in files for group in groups_of(examples, attrgetter("text")))
     return groups if is_live else list(groups)
+
+
+def score(
+    groups: Iterable[list[Example]], split: int | None, predictors: dict[str, Predictor], rows: Rows
+) -> dict[str, ScoredTexts]:
+    """Score the groups and add them to the rows. If these are not shown, return all by model."""
+    from charrnn.prediction.losses import Score, in_bits
+    from charrnn.prediction.scoring import join_groups, score_group, total_score
+    from charrnn.spread.workers import open_executor
+
+    options, console, total = rows.options, rows.console, Score()
+    used = [*predictors.values()][: 1 if rows.are_shown else None]
+    cores = min(len(groups), cores_for(options.cores)) if isinstance(groups, list) else 1
+    results: list[list[ScoredTexts]] = []
+    groups, copies = tee(groups)
+    with open_executor(used, cores, options.scheduler) as executor:
+        work = executor(partial(score_group, ranking=options.per_char), texts_of(copies, split))
+        for examples, scored in zip(groups, work, strict=True):
+            rows.add(examples, scored[0])
+            total += total_score(scored[0])
+            if not rows.are_shown:
+                results.append(scored)
+    console.out.write_lines(line for _, line in rows.top_rows)
+    if rows.are_shown and total.ends:
+        size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
+        console.note(f"{in_bits(total.nats_per_character)} bits per character, over {size}")
+    if not (total.ends or rows.are_shown or options.above):
+        piped = "standard input is empty; --held-out scores the held-out text"
+        what = piped if options.sources == ("-",) else f"{', '.join(options.sources)} is empty"
+        raise CorpusError(what, "Name a text with a visible character.")
+    by_model = map(join_groups, zip(*results, strict=True))
+    return dict(zip(predictors, by_model, strict=False))  # none without results
 
 
 def check(options: Options) -> None:
@@ -237,76 +237,66 @@ def texts_of(groups: Iterable[list[Example]], split: int | None) -> Iterator[Gro
 
 
 class Rows:
-    """A row for each example above the limit: shown as it comes, or the oddest at the end."""
+    """A row for each character, or for each example above the limit: as it comes, or the oddest."""
 
-    def __init__(self, oddest: float | None, options: Options, output: Output) -> None:
+    def __init__(self, oddest: float | None, options: Options, console: Console) -> None:
         self.oddest, self.limit = oddest, limit_of(options.above, oddest)
-        self.options, self.output = options, output
+        self.options, self.console, self.output = options, console, console.out
         names = max(map(len, options.sources)) if len(options.sources) > 1 else 0
         self.place_width = 8 + min(16, names)  # columns for a line, and for its file if several
-        self.are_shown = options.per_example or options.top is not None
+        self.are_of_examples = options.per_example or options.top is not None
+        self.are_shown = self.are_of_examples or options.per_char
         self.count = 0
         self.top_rows: list[Row] = []
 
     def write_head(self) -> None:
-        if self.are_shown and self.output.is_terminal and not self.options.as_json:
+        if self.are_of_examples and self.output.is_terminal and not self.options.as_json:
             head = f"{'line':>{self.place_width}}  bits/char  x oddest  text"
             self.output.write_lines([self.output.paint(Visible(head), CYAN)])
 
     def add(self, examples: list[Example], scored: ScoredTexts) -> None:
-        """Count the examples above the limit, and write or keep their rows."""
+        """Write the characters, or count the examples above the limit and write or keep them."""
+        if self.options.per_char:
+            write_characters(scored, self.options, self.output)
+        elif self.are_shown or self.options.above:
+            rows = list(self._rows(examples, scored))
+            self.count += len(rows)
+            if self.options.top:
+                self.top_rows = nlargest(self.options.top, self.top_rows + rows, itemgetter(0))
+            elif self.options.per_example:
+                self.output.write_lines(line for _, line in rows)
+
+    def _rows(self, examples: list[Example], scored: ScoredTexts) -> Iterator[Row]:
         from charrnn.prediction.scoring import score_per_text
 
-        if not self.are_shown and not self.options.above:
-            return
-        rows: list[Row] = []
         by_use = {use: scored.totals(nats).tolist() for use, nats in scored.nats_by_use.items()}
         for i, (example, score) in enumerate(zip(examples, score_per_text(scored), strict=True)):
             loss = score.nats_per_character
             if loss <= self.limit:
                 continue
+            x_oddest = loss / self.oddest if self.oddest else None
             if self.options.as_json:
-                row = self._row(example, score)
+                file = {"file": example.file} if len(self.options.sources) > 1 else {}
+                row: dict[str, Any] = {"number": example.number, "text": example.text, **file}
+                row |= {"characters": score.characters, "unknown": score.unknown}
+                row |= {"nats": score.nats, **score.per_character(), "x_oddest": x_oddest}
                 if len(by_use) > 1:
                     row["by_use"] = {use: {"nats": nats[i]} for use, nats in by_use.items()}
-                line = json_line("eval.example", row)
+                yield loss, json_line("eval.example", row)
             else:
-                line = self._line(example, score, scored, i)
-            rows.append((loss, line))
-        self.count += len(rows)
-        if self.options.top:
-            rows = [*self.top_rows, *rows]
-            self.top_rows = nlargest(self.options.top, rows, key=itemgetter(0))
-        elif self.options.per_example:
-            self.output.write_lines(line for _, line in rows)
+                yield loss, self._line(example, loss, x_oddest, scored.nats[scored.of_text(i)])
 
-    def _x_oddest(self, score: Score) -> float | None:
-        return score.nats_per_character / self.oddest if self.oddest else None
-
-    def _row(self, example: Example, score: Score) -> dict[str, Any]:
-        return {
-            "number": example.number,
-            "text": example.text,
-            **({"file": example.file} if len(self.options.sources) > 1 else {}),
-            "characters": score.characters,
-            "unknown": score.unknown,
-            "nats": score.nats,
-            **score.per_character(),
-            "x_oddest": self._x_oddest(score),
-        }
-
-    def _line(self, example: Example, score: Score, scored: ScoredTexts, i: int) -> Visible:
+    def _line(self, example: Example, loss: float, x_oddest: float | None, nats: Any) -> Visible:
         from charrnn.prediction.losses import in_bits
 
-        width, x_oddest = self.place_width, self._x_oddest(score)
+        width = self.place_width
         place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
         text = example.text.replace("\n", "\\n")
         if self.output.is_terminal:
-            nats = scored.nats[scored.of_text(i)]
             text = excerpt(example.text, nats, self.output.window - width - 24)
-        bits = in_bits(score.nats_per_character)
         times = "-" if x_oddest is None else f"{x_oddest:.2f}"
-        return Visible(f"{visible_line(place)[-width:]:>{width}}  {bits:>9}  {times:>8}  {text}")
+        shown = f"{in_bits(loss):>9}  {times:>8}  {text}"
+        return Visible(f"{visible_line(place)[-width:]:>{width}}  {shown}")
 
 
 def excerpt(text: str, nats: Any, room: int) -> Visible:
@@ -323,12 +313,12 @@ def excerpt(text: str, nats: Any, room: int) -> Visible:
     return Visible(lead + shown[: room - len(lead + tail)] + tail)
 
 
-def write_characters(scored: ScoredTexts, options: Options, console: Console) -> None:
+def write_characters(scored: ScoredTexts, options: Options, output: Output) -> None:
     """Write coloured text, or a row for each character with its nats and rank."""
     characters = [character for text in scored.texts for character in (*text, None)]  # None: END
     nats = scored.nats.tolist()
-    if console.out.takes_colour and not options.as_json:
-        console.out.rich.print(coloured(characters, nats), end="", soft_wrap=True)
+    if output.takes_colour and not options.as_json:
+        output.rich.print(coloured(characters, nats), end="", soft_wrap=True)
         return
     assert scored.ranks is not None
     lines: list[Visible] = []
@@ -336,7 +326,7 @@ def write_characters(scored: ScoredTexts, options: Options, console: Console) ->
         row = {"character": character, "nats": cost, "rank": rank}
         line = Visible(f"{visible_line(character or 'END')}\t{cost:.3f}\t{rank}")
         lines.append(json_line("eval.character", row) if options.as_json else line)
-    console.out.write_lines(lines)
+    output.write_lines(lines)
 
 
 def coloured(characters: Sequence[str | None], nats: list[float]) -> RichText:
@@ -357,7 +347,7 @@ def records_of(
     whole: dict[str, ScoredTexts], corpus: Corpus | None, options: Options
 ) -> list[dict[str, Any]]:
     """Return the figures of each predictor, and how it differs from the first model."""
-    from charrnn.prediction.losses import Mean, difference_from, difference_of, json_of, tally
+    from charrnn.prediction.losses import Mean, difference_from, difference_of, tally
     from charrnn.prediction.scoring import total_score
     from charrnn.text.counts import baselines
 
@@ -369,20 +359,33 @@ def records_of(
         nats = scored.nats
         record = {"model": name, "examples": len(scored.texts), **total_score(scored).figures()}
         if scored is not reference:
-            record |= json_of(difference_of(ids, nats, reference.nats))
+            record |= difference_of(ids, nats, reference.nats).figures()
         if len(scored.nats_by_use) > 1:
             record["by_use"] = {
-                use: tally(ids, costs).loss() | json_of(difference_of(ids, nats, costs))
+                use: tally(ids, costs).loss() | difference_of(ids, nats, costs).figures()
                 for use, costs in scored.nats_by_use.items()
             }
         if counting:
             record["baselines"] = {
                 baseline.name: Mean(baseline.nats_per_character, 1).per_character()
-                | json_of(difference_from(baseline, ids, nats))
+                | difference_from(baseline, ids, nats).figures()
                 for baseline in counting
             }
         records.append(record)
     return records
+
+
+def rows_of(records: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the names and figures of the rows of a table."""
+    first, rows = records[0], [(record["model"], record) for record in records]
+    if len(records) == 1:
+        rows += [("without ends", first["without_end"])]
+        rows += [("per byte", {"bits_per_character": first["bits_per_byte"]})]
+        rows += [(f"  {use}", figures) for use, figures in first.get("by_use", {}).items()]
+    for name, figures in first.get("baselines", {}).items():
+        hidden = {} if len(records) == 1 else {"difference": None}  # it is not from the first model
+        rows.append((f"  {name}", figures | hidden))
+    return rows
 
 
 def show_records(records: list[dict[str, Any]], options: Options, console: Console) -> None:
@@ -393,14 +396,7 @@ def show_records(records: list[dict[str, Any]], options: Options, console: Conso
         for record in records:
             console.json("eval", record)
         return
-    first, rows = records[0], [(record["model"], record) for record in records]
-    if len(records) == 1:
-        rows += [("without ends", first["without_end"])]
-        rows += [("per byte", {"bits_per_character": first["bits_per_byte"]})]
-        rows += [(f"  {use}", figures) for use, figures in first.get("by_use", {}).items()]
-    for name, figures in first.get("baselines", {}).items():
-        hidden = {} if len(records) == 1 else {"difference": None}  # it is not from the first model
-        rows.append((f"  {name}", figures | hidden))
+    first, rows = records[0], rows_of(records)
     is_compared = any("difference" in figures for _, figures in rows)
     width = max(len(visible_line(name)) for name, _ in rows)
     unknown = f", {first['unknown']:,} of them not in the vocabulary" if first["unknown"] else ""
@@ -414,8 +410,8 @@ def show_records(records: list[dict[str, Any]], options: Options, console: Conso
             apart = Difference(difference, figures["standard_error"])
             line += f" {BITS * difference:+10.3f} {BITS * apart.standard_error:9.3f}"
             line += " (=)" if apart.may_be_chance else ""
-        is_part = name.startswith(" ")
-        lines.append(Visible(line) if is_part else console.out.paint(Visible(line), BOLD))
+        shown = Visible(line)
+        lines.append(shown if name.startswith(" ") else console.out.paint(shown, BOLD))
     console.out.write_lines(lines)
     if is_compared:
         names = ("the row", options.models[0]) if len(records) > 1 else ("the model", "the row")

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from charrnn.cli.console import BOLD, CYAN, Console
+from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.sample import as_read
 from charrnn.cli.shared_options import CommandOptions, model_option, nested
 from charrnn.errors import CorpusError
@@ -28,6 +29,9 @@ from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import FillConfig
 from charrnn.settings.values import Text, setting
 from charrnn.system.visible import Visible, visible_line
+
+if TYPE_CHECKING:
+    from charrnn.prediction.filling import Filled
 
 LEAST = 1e-6  # of the probability: less is not worth a note
 
@@ -48,30 +52,22 @@ class Options(CommandOptions):
 
 def run(options: Options, console: Console) -> None:
     from charrnn.model import load
-    from charrnn.prediction.filling import BLANK, GAP, figures_of, fill
+    from charrnn.prediction.filling import BLANK, GAP, fill
 
     console.note_if_waiting(options.texts)
     model = load(options.model)
     predictor, config = model.predictor(), FillConfig(**options.filling)
-    output, number = console.out, 0
+    number = 0
     for number, line in enumerate(lines_of(options.texts), 1):
         text = as_read(line, model, console, but=BLANK + GAP)
         if "-" not in options.texts and not {BLANK, GAP} & set(text):
             console.note(f"there is no {BLANK} or {GAP} to fill in: {text}")
         filled = fill(predictor, text, config)
         if options.as_json:
-            console.json("fill", figures_of(filled))
+            console.json("fill", filled.figures())
             continue
         lines = [Visible("")] if number > 1 else []
-        if output.is_terminal:
-            lines.append(output.paint(visible_line(text), CYAN))
-        for place, filling in enumerate(filled.fillings):
-            shown = Visible(filling.text.replace("\n", "\\n"))
-            if output.is_terminal:
-                shown = visible_line(filling.text)
-            shown = output.paint(shown, BOLD) if place == 0 else shown
-            lines.append(Visible(f"{filling.probability:<8.2g}{shown}"))
-        output.write_lines(lines)
+        console.out.write_lines([*lines, *rows_of(filled, console.out)])
         if filled.left_out >= LEAST:
             share = f"{100 * filled.left_out:.3g}%"
             console.note(f"not tried: fillings with at most {share} of the probability (--beam)")
@@ -79,13 +75,21 @@ def run(options: Options, console: Console) -> None:
         raise CorpusError("standard input has no text", "Write one text a line.")
 
 
+def rows_of(filled: Filled, output: Output) -> Iterator[Visible]:
+    """Yield a line for each filling; on a terminal, below the text."""
+    if output.is_terminal:
+        yield output.paint(visible_line(filled.text), CYAN)
+    for place, filling in enumerate(filled.fillings):
+        text = Visible(filling.text.replace("\n", "\\n"))
+        text = visible_line(filling.text) if output.is_terminal else text
+        text = output.paint(text, BOLD) if place == 0 else text
+        yield Visible(f"{filling.probability:<8.2g}{text}")
+
+
 def lines_of(texts: Sequence[str]) -> Iterator[str]:
     """Yield the texts; for "-", each line of standard input as soon as it comes."""
     from charrnn.text.reading import lines_of_input
 
     for text in texts:
-        if text == "-":
-            for lines in lines_of_input(Reading(errors="replace")):
-                yield from lines
-        else:
-            yield text
+        groups = lines_of_input(Reading(errors="replace")) if text == "-" else [[text]]
+        yield from chain.from_iterable(groups)

@@ -81,21 +81,18 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
     yield "network", network, {"parameters": parameters, "hidden": c.hidden, "layers": c.layers}
     symbols, characters = vocabulary.symbols, list(vocabulary.characters)
     yield "vocabulary", f"{symbols:,} symbols: end, unknown, and", {"symbols": symbols}
-    names = "  ".join(
-        NAMES.get(symbol) or visible_line(symbol) for symbol in characters[:SHOWN_SYMBOLS]
-    )
+    names = [NAMES.get(symbol) or visible_line(symbol) for symbol in characters[:SHOWN_SYMBOLS]]
     if len(characters) > SHOWN_SYMBOLS:
-        names += f"  and {len(characters) - SHOWN_SYMBOLS:,} more"
-    yield "", names, {"vocabulary": characters, "novelty": vocabulary.novelty}
-    facts = asdict(corpus)
-    baselines, _ = facts.pop("baselines"), facts.pop("known")
-    del facts["reading"], facts["holdout"]  # among the settings
-    facts["symbols"] = symbols
+        names.append(f"and {len(characters) - SHOWN_SYMBOLS:,} more")
+    yield "", "  ".join(names), {"vocabulary": characters, "novelty": vocabulary.novelty}
+    facts = asdict(corpus) | {"symbols": symbols}
+    for elsewhere in ("baselines", "known", "reading", "holdout"):
+        del facts[elsewhere]
     yield "corpus", ", ".join(corpus.sources) or "texts passed from Python", {"corpus": facts}
     examples = count(corpus.examples, corpus.examples_are.removesuffix("s"))
     held_out = f"{corpus.held_out_examples:,} more are held out"
     words = f"{examples}, {corpus.characters:,} characters; {held_out}"
-    yield "", words, {"baselines": losses_of_baselines(baselines)}
+    yield "", words, {"baselines": losses_of_baselines(corpus.baselines)}
 
 
 def training(model: Model) -> Iterator[Row]:
@@ -134,7 +131,6 @@ def training(model: Model) -> Iterator[Row]:
 
 
 def can_be_resumed(model: Model) -> tuple[bool, str]:
-    """Return whether the training can be resumed, and why."""
     from charrnn.files.texts import rebuild_corpus
 
     if model.trained.slim:

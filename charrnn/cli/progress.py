@@ -23,7 +23,6 @@ from charrnn.prediction.losses import (
     Mean,
     Score,
     difference_from,
-    json_of,
     losses_of_baselines,
     tally,
 )
@@ -52,7 +51,7 @@ class Training:
     baselines: list[Baseline] = field(default_factory=list)  # none if nothing is held out
     stopped: Ending = "interrupted"
     scores: dict[str, Score] = field(default_factory=dict)  # on all held-out text, by use
-    differences: dict[str, Difference | None] = field(default_factory=dict)  # from counting
+    differences: dict[str, Difference] = field(default_factory=dict)  # from counting
     seconds: float = 0.0  # of this part of the run
     characters: int = 0
     status: int = 0  # the exit status for a signal that came
@@ -76,8 +75,7 @@ class Training:
         best = self.checkpoint.state.best
         if best is None or not self.checkpoint.corpus.held_out_characters:
             return None
-        exact = self.scores.get("network")
-        return best.nats_per_character if exact is None else exact.nats_per_character
+        return self.scores.get("network", best).nats_per_character
 
     @property
     def seconds_left(self) -> float:
@@ -123,7 +121,7 @@ class Training:
             "seconds": self.seconds,
             "characters_per_second": self.characters / self.seconds if self.seconds else 0.0,
             "best": {"step": None if state.best is None else state.best.step, **best},
-            "by_use": {name: score.loss() | json_of(apart[name]) for name, score in scores},
+            "by_use": {name: score.loss() | apart[name].figures() for name, score in scores},
             "stopped": self.stopped,
         }
 
@@ -140,8 +138,8 @@ class Progress:
         self._has_head = False
         rate = "{rate_fmt}, " if console.err.window >= WIDE_WINDOW else ""
         layout = f"{{percentage:3.0f}}%|{{bar}}| {{desc}}{rate}{TIME_LEFT}"
-        how: dict[str, Any] = {"unit": " characters", "unit_scale": True, "bar_format": layout}
-        self._bar = console.bar(initial=training.checkpoint.state.characters, miniters=0, **how)
+        how = {"initial": training.checkpoint.state.characters, "miniters": 0, "unit_scale": True}
+        self._bar = console.bar(unit=" characters", bar_format=layout, **how)
         self.close = self._bar.close
 
     def show(self, event: Event) -> None:

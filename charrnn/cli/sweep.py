@@ -15,7 +15,6 @@ charrnn sweep dinosaurs --try cell=tanh,gru --resume --scheduler cluster.json
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -33,7 +32,8 @@ from charrnn.system.cores import cores_for
 from charrnn.system.visible import Visible, did_you_mean, visible_line
 
 if TYPE_CHECKING:
-    from charrnn.sweep import Material, Row
+    from charrnn.spread.workers import Executor
+    from charrnn.sweep import Folder, Material, Row, Trial
 
 FLAGS = {"yes": True, "no": False}
 MOST_SEEDS = 1 << 16
@@ -163,21 +163,15 @@ def run(options: Options, console: Console) -> None:
             names = [trial.name for trial in trials]
             console.json("sweep.plan", {"folder": str(path), "runs": names, "at_once": at_once})
         return
-    baselines = list(compute_baselines(corpus, material.record))
+    baselines = compute_baselines(corpus, material.record)
+    counting = min(baselines, key=lambda baseline: baseline.nats_per_character)
     with (
         open_executor(material, at_once, options.scheduler) as executor,
         open_folder(path, resume=options.resume) as folder,
     ):
         folder.check(material, trials)
-        missing = folder.missing(trials)
-        try:
-            show_runs(folder.run(executor, material, missing), len(missing), console)
-        except (Exception, KeyboardInterrupt):
-            again = shlex.join(["-o", str(path), "--resume"])
-            console.note(f"runs done: {len(folder.rows):,}; to resume, add {again}")
-            raise
+        make_runs(folder, executor, material, folder.missing(trials), console)
         rows = [folder.rows[trial.name] for trial in trials]
-    counting = min(baselines, key=lambda baseline: baseline.nats_per_character)
     show_ranking(rank([*rows, *counting_rows(counting, seeds)]), path, options, console)
     failed = [f"{row['name']}: {row['error']}" for row in rows if row["error"] is not None]
     if failed:
@@ -202,16 +196,23 @@ def read_material(options: Options, console: Console) -> Material:
     return Material(corpus, record_of(corpus, cutting), cutting, typed, options.learning, model)
 
 
-def show_runs(rows: Iterable[Row], total: int, console: Console) -> None:
-    """Show a line for each run as it ends, and a bar over all runs."""
+def make_runs(
+    folder: Folder, executor: Executor, material: Material, trials: list[Trial], console: Console
+) -> None:
+    """Make these runs, and show a line for each as it ends, and a bar over all."""
     from charrnn.sweep import loss_of
 
     what = "{percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt} runs, " + TIME_LEFT
-    with console.bar(total=total, bar_format=what) as bar:
-        for row in rows:
-            loss = f"{loss_of(row):8.3f}" if row["best"] else "  failed"
-            console.note(f"{loss}  {clock(row['seconds']):>8}  {row['name']}")
-            bar.update()
+    try:
+        with console.bar(total=len(trials), bar_format=what) as bar:
+            for row in folder.run(executor, material, trials):
+                loss = f"{loss_of(row):8.3f}" if row["best"] else "  failed"
+                console.note(f"{loss}  {clock(row['seconds']):>8}  {row['name']}")
+                bar.update()
+    except (Exception, KeyboardInterrupt):
+        again = shlex.join(["-o", str(folder.path), "--resume"])
+        console.note(f"runs done: {len(folder.rows):,}; to resume, add {again}")
+        raise
 
 
 def show_ranking(ranking: list[Row], path: Path, options: Options, console: Console) -> None:

@@ -133,17 +133,13 @@ def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]
 
 
 def marks(bands: Iterable[int], output: Output) -> Visible:
-    """Return a mark for each unit."""
     shown = PLAIN if output.is_dumb else LEVELS
     return Visible("".join(output.paint(Visible(shown[band]), UNIT_STYLES[band]) for band in bands))
 
 
 def equations(unfolding: Unfolding, t: int, output: Output) -> Iterator[Visible]:
     """Yield the equations of a step, each with the numbers of some units."""
-    reads, target = (
-        named(unfolding.time_steps[t]["reads"]),
-        named(unfolding.time_steps[t]["target"]),
-    )
+    reads, target = (named(unfolding.time_steps[t][name]) for name in ("reads", "target"))
     hidden = unfolding.layers[0].values["h"].shape[1]
     units: dict[int, str] = {i: f"unit {i + 1}" for i in range(min(UNITS, hidden))}
     symbols: dict[int, str] = {k: named(unfolding.symbols[k]) for k in unfolding.chances(t)}

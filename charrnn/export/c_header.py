@@ -7,9 +7,9 @@ numbers, each as the shortest decimal that rounds to the same float.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -93,18 +93,12 @@ def arrays(p: Parameters, characters: str, prefix: str) -> str:
     codes = [str(ord(character)) for character in characters] or ["0"]
     definitions = [definition("uint32_t", f"{prefix}_codes", codes)]
     for name, array in p.items():
-        numbers = map(c_float, array.ravel())
+        numbers = [f"{np.float32(number)}f" for number in array.ravel()]
         definitions.append(definition("float", f"{prefix}_{name}", numbers))
     return "\n".join(definitions)
 
 
-def c_float(number: np.floating[Any]) -> str:
-    """Return the shortest constant of C for a number of 32 bits."""
-    return f"{np.float32(number)}f"
-
-
-def definition(kind: str, name: str, values: Iterable[str]) -> str:
-    numbers = list(values)
+def definition(kind: str, name: str, numbers: Sequence[str]) -> str:
     text = ",".join(numbers) + ","
     lines = re.sub(rf"(.{{1,{LINE_WIDTH}}},)", r"\1\n", text)[:-2]  # each as full as possible
     return f"static const {kind} {name}[{len(numbers)}] = {{\n{lines}}};"

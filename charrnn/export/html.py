@@ -72,36 +72,31 @@ def band_names() -> list[str]:
 
 def module(trained: Trained) -> bytes:
     """Return a JavaScript module for a page of one's own: the engine of the page, and numbers."""
-    facts = plain_json(facts_of(trained))
-    numbers = in_base64(encode(trained.model.parameters))
+    facts, numbers = plain_json(facts_of(trained)), encode(trained.model.parameters)
     return MODULE.format(engine=asset("engine.js"), facts=facts, numbers=numbers).encode()
 
 
 def export(trained: Trained, title: str) -> bytes:
-    """Return a page."""
     corpus = trained.corpus
     is_short = corpus.examples_are in ("lines", "texts")
     are_names = is_short and corpus.characters < LONG_NAME * max(1, corpus.examples)
-    scripts = [f"\n{asset('engine.js')}", f"\n{asset('page.js')}"]
-    style = fill(asset("page.css"), colours_in_css())
+    engine, page = f"\n{asset('engine.js')}", f"\n{asset('page.js')}"
     # A class of characters for a regular expression of JavaScript with the flag u.
     steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in CONTROLS)
     facts = facts_of(trained)
     facts |= {"isShort": is_short, "bounds": BOUNDS, "steering": f"[{steering}]"}
     values = {
-        "policy": policy(scripts, style),
         "title": escape(visible(title)),
         "kind": "names" if are_names else "texts",
-        "style": style,
         "count": str(SHOWN_AT_FIRST if is_short else 1),
         "legend": legend(dict(zip(BAND_CLASSES, band_names(), strict=True))),
         "about": about(trained),
         "facts": plain_json(facts),
-        "numbers": in_base64(encode(trained.model.parameters)),
-        "engine": scripts[0],
-        "page": scripts[1],
+        "numbers": encode(trained.model.parameters),
+        "engine": engine,
+        "page": page,
     }
-    return fill(asset("page.html"), values).encode()
+    return fill_page(asset("page.html"), asset("page.css"), [engine, page], values)
 
 
 def unfolded(unfolding: Unfolding) -> bytes:
@@ -111,22 +106,25 @@ def unfolded(unfolding: Unfolding) -> bytes:
         parse_float=lambda number: float(f"{float(number):.4g}"),  # four digits
         parse_constant=str,
     )
-    style = fill(asset("page.css") + asset("unfold.css"), colours_in_css())
     script, text = f"\n{asset('unfold.js')}", escape(visible(unfolding.text))
     values = {
-        "policy": policy([script], style),
         "title": f"{text}: the unfolded network",
         "text": text,
-        "style": style,
         "legend": legend(STATES),
         "facts": plain_json(facts),
         "script": script,
     }
-    return fill(asset("page.html").partition("<header>")[0] + asset("unfold.html"), values).encode()
+    template = asset("page.html").partition("<header>")[0] + asset("unfold.html")
+    return fill_page(template, asset("page.css") + asset("unfold.css"), [script], values)
+
+
+def fill_page(template: str, css: str, scripts: Sequence[str], values: Mapping[str, str]) -> bytes:
+    """Return a page with its style, and with the policy that allows this and the scripts."""
+    style = fill(css, colours_in_css())
+    return fill(template, {"policy": policy(scripts, style), "style": style, **values}).encode()
 
 
 def asset(name: str) -> str:
-    """Return the text of a file in assets."""
     return files("charrnn.export").joinpath("assets", name).read_text("utf-8")
 
 
@@ -207,7 +205,7 @@ def plain_json(value: object) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def encode(p: Parameters) -> bytes:
-    """Return all parameters as bytes, little-endian: matrices in 16-bit floats, vectors in 32."""
+def encode(p: Parameters) -> str:
+    """Return all parameters in base64, little-endian: matrices in 16-bit floats, vectors in 32."""
     kinds = {1: "<f4", 2: "<f2"}  # by the number of axes
-    return b"".join(array.astype(kinds[array.ndim]).tobytes() for array in p.values())
+    return in_base64(b"".join(array.astype(kinds[array.ndim]).tobytes() for array in p.values()))

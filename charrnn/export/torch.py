@@ -68,14 +68,12 @@ def metadata(trained: Trained) -> dict[str, str]:
 def safetensors(arrays: Mapping[str, Array], facts: Mapping[str, str]) -> bytes:
     """Return the file that holds these arrays: the size of its header, the header, the numbers."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt", **facts}}
-    numbers: list[bytes] = []
-    at = 0
+    numbers = bytearray()
     for name, array in arrays.items():
-        data = array.astype("<f4").tobytes()
-        places = [at, at + len(data)]
+        start = len(numbers)
+        numbers += array.astype("<f4").tobytes()
+        places = [start, len(numbers)]
         header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": places}
-        numbers.append(data)
-        at += len(data)
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text + b"".join(numbers)
+    return len(text).to_bytes(8, "little") + text + numbers

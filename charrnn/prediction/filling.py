@@ -24,6 +24,7 @@ from charrnn.errors import SettingError
 from charrnn.network.arrays import Array64, log_softmax
 from charrnn.network.step import StepState
 from charrnn.prediction.predictor import Predictor
+from charrnn.prediction.scoring import add_novelty
 from charrnn.settings.drawing import FillConfig as FillConfig
 from charrnn.system.visible import encodable
 from charrnn.text.vocabulary import END, UNKNOWN, Vocabulary
@@ -50,14 +51,11 @@ class Filled:
     fillings: list[Filling]
     left_out: float  # the share of all fillings that was not tried, at most
 
-
-def figures_of(filled: Filled) -> dict[str, object]:
-    """Return the fillings and their figures by name, as JSON has them."""
-    fillings = [
-        {"text": encodable(filling.text), "probability": filling.probability}
-        for filling in filled.fillings
-    ]
-    return {"text": encodable(filled.text), "fillings": fillings, "left_out": filled.left_out}
+    def figures(self) -> dict[str, object]:
+        """Return the fillings and their figures by name, as JSON has them."""
+        pairs = [(encodable(filling.text), filling.probability) for filling in self.fillings]
+        fillings = [{"text": text, "probability": probability} for text, probability in pairs]
+        return {"text": encodable(self.text), "fillings": fillings, "left_out": self.left_out}
 
 
 class Pattern:
@@ -98,7 +96,6 @@ class Pattern:
         return state
 
     def after(self, state: int, symbol: int) -> int:
-        """Return the state after a symbol."""
         return self.skip((state & self.accepted_at[symbol]) << 1)
 
     def accepts(self, state: int) -> NDArray[np.bool_]:
@@ -150,9 +147,8 @@ def likeliest(log_p: Array64, count: int) -> tuple[Symbols, Array64]:
 
 def log_p_of_next(predictor: Predictor, pattern: Pattern, x: Symbols, state: StepState) -> Array64:
     """Read x (B,) and return log P of the next symbol, (B, E)."""
-    vocabulary = predictor.vocabulary
-    o = predictor.step(pattern.read_as[x], state)
-    log_p = log_softmax(o) + math.log1p(-vocabulary.novelty)
-    novelty = math.log(vocabulary.novelty) if vocabulary.novelty else -math.inf
-    unseen = np.logaddexp(log_p[:, UNKNOWN], novelty) - vocabulary.unseen_nats  # (B,)
-    return np.concatenate([log_p, np.repeat(unseen[:, None], len(pattern.unseen), 1)], 1)
+    nats = -log_softmax(predictor.step(pattern.read_as[x], state))  # (B, K)
+    symbols = np.broadcast_to(np.arange(nats.shape[1]), nats.shape)
+    add_novelty(predictor.vocabulary, symbols, nats, certain_ends=False)
+    log_p: Array64 = -nats.take(pattern.read_as, 1)
+    return log_p

@@ -136,12 +136,9 @@ class Difference(NamedTuple):
         is_clear = abs(self.nats_per_character) > CLEAR_ERRORS * self.standard_error
         return not is_clear  # NaN is not clear
 
-
-def json_of(difference: Difference | None) -> dict[str, float]:
-    """Return a difference for JSON; nothing for None."""
-    if difference is None:
-        return {}
-    return {"difference": difference[0], "standard_error": difference[1]}
+    def figures(self) -> dict[str, float]:
+        """Return both figures by name, as JSON has them."""
+        return {"difference": self.nats_per_character, "standard_error": self.standard_error}
 
 
 def losses_of_baselines(nats: Mapping[str, float]) -> dict[str, dict[str, float]]:
@@ -169,10 +166,8 @@ def difference_of(
     return Difference(d, math.sqrt(m / (m - 1) * float(residuals @ residuals)) / float(n.sum()))
 
 
-def difference_from(baseline: Baseline, ids: Ids, nats: NDArray[np.float64]) -> Difference | None:
-    """Return how the loss of a predictor of a text differs from that of a baseline, if known."""
-    if baseline.nats is None:
-        return None
+def difference_from(baseline: Baseline, ids: Ids, nats: NDArray[np.float64]) -> Difference:
+    """Return how the loss of a predictor of a text differs from that of a baseline."""
     places, is_counted = excerpt_of(ids, SCORED)
     at = places[is_counted]
     return difference_of(ids[at], nats[at], baseline.nats)

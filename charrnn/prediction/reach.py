@@ -80,10 +80,9 @@ def window_before(ids: Integers, ends: Integers, time_steps: int) -> Window:
 
     Before the text stand ENDs, and each begins an example.
     """
-    places = ends + np.arange(1 - time_steps, 1)[:, None]  # (T, B)  of the targets
-    read = np.append(END, ids).astype(np.intp)
-    x, y = read[places.clip(0)], ids[places.clip(0)].astype(np.intp)
-    clock, to_come = read_before(ids)[places.clip(0)], still_to_come(ids)[places.clip(0)]
+    places = (ends + np.arange(1 - time_steps, 1)[:, None]).clip(0)  # (T, B)  of the targets
+    x, y = (read[places].astype(np.intp) for read in (np.append(END, ids), ids))
+    clock, to_come = read_before(ids)[places], still_to_come(ids)[places]
     return Window(x, y, x == END, clock=clock, to_come=to_come)
 
 

@@ -146,10 +146,8 @@ class Sampler:
             self.prime_nats = float(read_prime(self.predictor, self.prime_ids, self._state)[0])
 
     def stream(self, number: int = 0) -> Iterator[str]:
-        """Yield the characters of one sample as they are drawn, and "" if its END is drawn."""
-        shown = "", "\N{REPLACEMENT CHARACTER}", *self.vocabulary.characters  # by symbol
-        for _, symbols, _ in self._draw([number], [0]):
-            yield shown[symbols[0]]
+        """Return the characters of one sample as they are drawn, and "" if its END is drawn."""
+        return (self.vocabulary.decode(y) for _, y, _ in self._draw([number], [0]))
 
     def samples(
         self,
@@ -196,9 +194,8 @@ class Sampler:
         state = [h.copy() for h in self._state]
         lane: Integers = np.zeros(len(streams), np.intp)
         if self._lengths is not None:
-            state, lane, length_nats = self._lengths.draw_states(
-                uniform(streams, LENGTH_STEP, 1)[0]
-            )
+            (of_lengths,) = uniform(streams, LENGTH_STEP, 1)
+            state, lane, length_nats = self._lengths.draw_states(of_lengths)
         rows, lane = in_order(lane)
         x: Integers = np.full(len(state[0]), self.prime_ids[-1])
         limit, excluded = self.config.max_characters, self.excluded

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -47,7 +48,6 @@ class ScoredTexts:
 
     texts: Sequence[str]
     ids: Ids  # (S,)
-    first: Places  # (n,)  where each text begins
     nats_by_use: dict[Use, Array64]  # (S,)
     use: Use  # of the model
     ranks: Ranks | None  # (S,)  1: no symbol was likelier
@@ -57,14 +57,18 @@ class ScoredTexts:
         """The nats of the model as it is used, (S,)."""
         return self.nats_by_use[self.use]
 
+    @cached_property
+    def stops(self) -> Places:
+        """The place after each text, (n,)."""
+        return np.flatnonzero(self.ids == END) + 1
+
     def totals(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the sum of values of symbols (S,) over each text, (n,)."""
-        return np.add.reduceat(values, self.first)
+        return np.add.reduceat(values, np.append(0, self.stops)[:-1])
 
     def of_text(self, i: int) -> slice:
         """Return the symbols of a text, with its END."""
-        stop = self.first[i + 1] if i + 1 < len(self.first) else len(self.ids)
-        return slice(int(self.first[i]), int(stop))
+        return slice(self.stops[i - 1] if i else 0, self.stops[i])
 
 
 def groups_of(texts: Iterable[T], text_of: Callable[[T], str] = str) -> Iterator[list[T]]:
@@ -83,14 +87,11 @@ def groups_of(texts: Iterable[T], text_of: Callable[[T], str] = str) -> Iterator
 
 def join_groups(groups: Sequence[ScoredTexts]) -> ScoredTexts:
     """Return the scores of several groups as those of one."""
-    sizes = [len(group.ids) for group in groups]
-    starts = np.cumsum([0, *sizes[:-1]])
-    first = np.concatenate([group.first + at for group, at in zip(groups, starts, strict=True)])
     texts = [text for group in groups for text in group.texts]
     ids = np.concatenate([group.ids for group in groups])
     uses = groups[0].nats_by_use
     nats = {use: np.concatenate([group.nats_by_use[use] for group in groups]) for use in uses}
-    return ScoredTexts(texts, ids, first, nats, groups[0].use, None)
+    return ScoredTexts(texts, ids, nats, groups[0].use, None)
 
 
 def score_texts(
@@ -105,14 +106,11 @@ def score_group(
 ) -> list[ScoredTexts]:
     """Score some texts, each from its beginning to its END, by predictors with one vocabulary."""
     texts, split = group
-    vocabulary = predictors[0].vocabulary
-    sizes = np.array([len(text) + 1 for text in texts], np.int64)
-    stops = np.cumsum(sizes)
-    ids = vocabulary.encode_codes(join_examples(texts))
+    ids = predictors[0].vocabulary.encode_codes(join_examples(texts))
     results: list[ScoredTexts] = []
     for predictor in predictors:
         nats, ranks = score_ids(predictor, ids, ranking=ranking, split=split)
-        results.append(ScoredTexts(texts, ids, stops - sizes, nats, predictor.use, ranks))
+        results.append(ScoredTexts(texts, ids, nats, predictor.use, ranks))
     return results
 
 
@@ -145,8 +143,8 @@ def score_ids(
                 ranks[at] = 1 + np.count_nonzero(is_above, axis=1)
             nats[use][at] = np.log(np.exp(o, out=o).sum(1)) - at_y  # (10.14)
     add_lengths(predictor, ids, nats, ranks)
+    is_certain = predictor.head.lengths is not None
     for of_use in nats.values():
-        is_certain = predictor.head.lengths is not None
         add_novelty(predictor.vocabulary, ids, of_use, certain_ends=is_certain)
     if ranks is not None:
         ranks[ids == UNKNOWN] = predictor.vocabulary.symbols

@@ -121,11 +121,10 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
     layers = [layer_at(index, stored, p, unfolded, window) for index in range(architecture.layers)]
     gradient = add_gradients(layers, stored, p, unfolded, window)
     output, loss = output_and_loss(stored, p, layers[-1].values["h"], window.y[:, 0], nats)
-    h = np.hstack([layer.values["h"] for layer in layers])
-    d_h = np.hstack([layer.values["dL/dh"] for layer in layers])
     columns = {"reads": [None, *text], "target": [*text, None], "nats": nats.tolist()}
-    columns["norm_h"] = np.linalg.norm(h, axis=1).tolist()
-    columns["norm_dh"] = np.linalg.norm(d_h, axis=1).tolist()
+    for name, value in (("norm_h", "h"), ("norm_dh", "dL/dh")):
+        of_layers = np.hstack([layer.values[value] for layer in layers])
+        columns[name] = np.linalg.norm(of_layers, axis=1).tolist()
     columns |= {name: getattr(window, name)[:, 0].tolist() for name in architecture.inputs}
     time_steps = [{name: column[t] for name, column in columns.items()} for t in range(len(ids))]
     if not backward:
@@ -195,10 +194,8 @@ def layer_at(
         ux = stored["U1"][x]
         wh += p["U1"][x] - ux  # of a network that reads the true y(t-1)
         for name in stored.architecture.inputs:
-            ux = (
-                ux
-                + count_features(name, getattr(window, name), np.float64)[:, 0] @ p[f"U1.{name}"].T
-            )
+            features = count_features(name, getattr(window, name), np.float64)[:, 0]  # (T, F)
+            ux = ux + features @ p[f"U1.{name}"].T
     terms = {"W": wh, "U": ux, "b": b}  # by the letter that begins the name of a term
     for gate, name in enumerate(list(equations)[: cell.gates]):
         for term in NAME.findall(equations[name]):

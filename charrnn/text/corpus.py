@@ -133,9 +133,8 @@ def corpus_of(
         raise CorpusError("the corpus is empty", "Give it a text with at least one character.")
     content = b"".join(text.encode("utf-8", "surrogatepass") + TEXT_ENDS for text in listed)
     fingerprint = hashlib.sha256(content).hexdigest()
-    return encoded(
-        *hold_out(join_examples(listed), config.holdout), config.known, "texts", fingerprint
-    )
+    train, held_out = hold_out(join_examples(listed), config.holdout)
+    return encoded(train, held_out, config.known, "texts", fingerprint)
 
 
 def files_in(texts: Texts) -> tuple[str, ...]:
@@ -205,10 +204,8 @@ class Warned:
 
 def find_warnings(corpus: Corpus) -> list[Warned]:
     """Return the reasons why scores on this corpus may be unreliable."""
-    train, held_out = corpus.train, corpus.held_out
-    learned, unseen = (
-        texts_of(corpus.vocabulary.codes[part.ids[:LOOKED_THROUGH]]) for part in (train, held_out)
-    )
+    train, held_out, codes = corpus.train, corpus.held_out, corpus.vocabulary.codes
+    learned, unseen = (texts_of(codes[part.ids[:LOOKED_THROUGH]]) for part in (train, held_out))
     warned = []
     if len(train) < 2 and corpus.examples_are != "files":  # one does not show how examples end
         warned.append(Warned("few examples", len(train), len(train) + len(held_out)))

@@ -103,9 +103,8 @@ class Ngrams:
         lost = discounts(counts)[np.minimum(counts, 3)]
         total = np.bincount(parents, counts, contexts)
         freed = np.bincount(parents, lost, contexts)
-        backoff: Floats = np.divide(
-            freed, total, out=np.ones(contexts), where=total > 0
-        )  # 1: nothing follows
+        backoff: Floats = np.ones(contexts)  # 1: nothing follows
+        np.divide(freed, total, out=backoff, where=total > 0)
         share = counts - lost
         np.divide(share, total[parents], out=share, where=counts > 0)
         return share, backoff
@@ -243,7 +242,7 @@ class Baseline:
 
     name: str  # "uniform", "unigram", "markov-1" .. "markov-6": characters of context
     nats_per_character: float
-    nats: Floats | None = field(default=None, compare=False, repr=False)  # of an excerpt
+    nats: Floats = field(compare=False, repr=False)  # of an excerpt
 
 
 def baselines(
@@ -259,9 +258,8 @@ def baselines(
     uniform = np.full(len(text), log(vocabulary.symbols))
     names = ["uniform", "unigram", *(f"markov-{n}" for n in range(1, ALONE))]
     by_order = [(nats + naming)[is_counted] for nats in [uniform, *ngrams.nats_by_order(text)]]
-    return [
-        Baseline(name, float(nats.mean()), nats) for name, nats in zip(names, by_order, strict=True)
-    ]
+    named = zip(names, by_order, strict=True)
+    return [Baseline(name, float(nats.mean()), nats) for name, nats in named]
 
 
 def sample_of(ids: Ids, most: int = COUNTED) -> Ids:

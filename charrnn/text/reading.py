@@ -20,7 +20,7 @@ from charrnn.settings.corpus import Reading
 from charrnn.system.packaged import CORPORA, path_of
 from charrnn.system.visible import did_you_mean
 from charrnn.text.tables import column_of
-from charrnn.text.tidy import Tidied, clean, clean_lines
+from charrnn.text.tidy import Tidied, clean
 
 UNPACKERS: Final[dict[str, Callable[[], Any]]] = {  # by the suffix of a file
     ".gz": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
@@ -37,7 +37,7 @@ def name_of(source: str) -> str:
 def text_of(source: str, reading: Reading, tidied: Tidied | None = None) -> str:
     """Return the text of a file, or of standard input for "-", with a newline after each line.
 
-    If the reading is tidy, lines are cleaned; with ``tidied``, some are also dropped.
+    If the reading is tidy, lines are cleaned, and some dropped: ``tidied`` has seen those before.
     """
     name, data = name_of(source), bytes_of(source)
     try:
@@ -54,7 +54,7 @@ def text_of(source: str, reading: Reading, tidied: Tidied | None = None) -> str:
     if reading.normalize != "none":
         text = unicodedata.normalize(reading.normalize, text)
     if reading.tidy:
-        text = clean_lines(text) if tidied is None else tidied.tidy(text)
+        text = (tidied or Tidied()).tidy(text)
     return text
 
 

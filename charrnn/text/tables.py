@@ -55,15 +55,12 @@ def table_in(firsts: Sequence[str], lines: Sequence[str]) -> tuple[str, int, str
 
     ``firsts`` are lines of which one is the first line of its file.
     """
-    fields = [
-        field.strip(" \"'")
-        for line in firsts
-        for field in re.split(f"[{''.join(COLUMN_SEPARATORS)}]", line)
-    ]
-    headings = [field for field in fields if field.casefold() in HEADINGS]
-    heading = min(headings, key=lambda field: field.casefold() == "id", default="")
     if len(lines) < ENOUGH_LINES:
         return None
+    separators = f"[{''.join(COLUMN_SEPARATORS)}]"
+    fields = [field.strip(" \"'") for field in re.split(separators, "\t".join(firsts))]
+    headings = [field for field in fields if field.casefold() in HEADINGS]
+    heading = min(headings, key=lambda field: field.casefold() == "id", default="")
     for separator, word in COLUMN_SEPARATORS.items():
         inner = Counter(line.strip(f"{separator} ").count(separator) for line in lines)
         often, count = inner.most_common(1)[0]
