@@ -85,23 +85,49 @@ def replaced(path: PathName) -> Iterator[IO[bytes]]:
 
     The caller holds the lock. A file that a killed save has left is replaced, too.
     """
-    with target_of(path) as target:
-        temporary = target.with_name(f".{target.name}.tmp")
+    with target_of(path) as target, written(target, old=target) as file:
+        yield file
+
+
+@contextmanager
+def written(target: Path, old: Path) -> Iterator[IO[bytes]]:
+    """Yield a new file that gets its name at the end, and the mode of an old one if that exists.
+
+    While it is written, it can be read by those who can read the old one, or by its owner alone.
+    """
+    temporary = target.with_name(f".{target.name}.tmp")
+    temporary.unlink(missing_ok=True)
+    try:
+        with open(temporary, "xb", opener=for_its_owner) as file:
+            with suppress(OSError):  # there is no old file, or the filesystem has no modes
+                shutil.copymode(old, temporary)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if not old.exists():
+            with suppress(OSError):
+                temporary.chmod(mode_of_new_files())
+        os.replace(temporary, target)
+    finally:
         temporary.unlink(missing_ok=True)
+    with suppress(OSError):  # not every folder can be opened, and none on Windows
+        folder = os.open(target.parent, os.O_RDONLY)
         try:
-            with open(temporary, "xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            with suppress(OSError):  # a first save has no old file
-                shutil.copymode(target, temporary)
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-        if os.name != "nt":  # Windows opens no folder
-            folder = os.open(target.parent, os.O_RDONLY)
             os.fsync(folder)  # or a power cut could bring the old file back
+        finally:
             os.close(folder)
+
+
+def for_its_owner(path: str, flags: int) -> int:
+    """Open a new file that nobody else can read."""
+    return os.open(path, flags, 0o600)
+
+
+def mode_of_new_files() -> int:
+    """Return the mode that this process gives to new files."""
+    mask = os.umask(0o077)  # to read it is to set it
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def check_writable(path: PathName) -> None:

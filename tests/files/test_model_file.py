@@ -27,7 +27,7 @@ from charrnn.export import write as export
 from charrnn.files import model_file
 from charrnn.files.json_lines import LineFile
 from charrnn.prediction.predictor import EVEN
-from tests.child import NOTHING, PYTHON, going
+from tests.child import NOTHING, PYTHON, finished, going
 from tests.program import SMALL, Program
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
@@ -256,6 +256,69 @@ def test_a_save_outlasts_a_power_cut_and_leaves_the_rights_of_the_file(
     charrnn.resume(stored, TEXTS).save(stored)
     assert disk_calls == ["fsync", "replace", "fsync"]  # the file, its name, the folder
     assert stat.S_IMODE(stored.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, 0o640), (0o600, 0o600), (0o664, 0o664)])
+def test_fault_31_a_file_is_never_more_readable_than_the_old_one(
+    tmp_path: Path, before: int | None, after: int
+) -> None:
+    path, usual = tmp_path / "m.npz", os.umask(0o027)
+    if before is not None:
+        path.touch()
+        path.chmod(before)
+    try:
+        with model_file.replaced(path) as file:
+            file.write(b"a text")
+            file.flush()
+            [temporary] = tmp_path.glob("*.tmp")
+            assert stat.S_IMODE(temporary.stat().st_mode) == (before or 0o600)
+        assert stat.S_IMODE(path.stat().st_mode) == after
+        assert os.umask(usual) == 0o027
+    finally:
+        os.umask(usual)
+
+
+def test_fault_31_a_killed_save_leaves_nothing_that_others_can_read(tmp_path: Path) -> None:
+    """The file is made for its owner alone: who opens it while it is empty reads on."""
+    code = (
+        "import os; from charrnn.files.model_file import replaced as new\nwith new('m.npz') as f:\n"
+    )
+    code += " f.write(b'a text')\n f.flush()\n os.kill(os.getpid(), 9)"
+    assert finished([*PYTHON, "-c", code], tmp_path, NOTHING, None).status == -9
+    assert stat.S_IMODE((tmp_path / ".m.npz.tmp").stat().st_mode) == 0o600
+    with (
+        mock.patch.object(os, "open", wraps=os.open) as opened,
+        model_file.replaced(tmp_path / "m.npz"),
+    ):
+        assert opened.call_args.args[2] == 0o600
+
+
+def test_fault_42_a_folder_that_cannot_be_opened_is_no_error(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = os.open
+
+    def refuse(path: Any, *how: Any) -> int:
+        if os.path.isdir(path):  # root may open it, whatever its mode is
+            raise PermissionError(13, "Permission denied")
+        return usual(path, *how)
+
+    monkeypatch.setattr(os, "open", refuse)
+    charrnn.resume(stored, TEXTS).save(stored)
+    assert os.listdir(stored.parent) == [stored.name]
+
+
+def test_fault_42_a_folder_that_cannot_be_synced_is_no_error(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = os.fsync
+    monkeypatch.setattr(
+        os,
+        "fsync",
+        lambda file: full(file) if stat.S_ISDIR(os.fstat(file).st_mode) else usual(file),
+    )
+    charrnn.resume(stored, TEXTS).save(stored)
+    assert os.listdir(stored.parent) == [stored.name]
 
 
 def test_fault_19_a_line_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
