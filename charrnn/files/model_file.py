@@ -151,11 +151,14 @@ def keep_old(path: PathName) -> str | None:
                 try:
                     os.link(target, old)
                 except OSError:  # the filesystem has no links
-                    shutil.copyfile(target, old)
+                    with written(old, old=target) as copy, open(target, "rb") as model:
+                        shutil.copyfileobj(model, copy)
                 break
             if os.path.exists(old) and old.samefile(target):  # a run was killed before it saved
                 break
-        return os.path.join(os.path.dirname(path), old.name)
+        folder = os.path.dirname(path)
+        is_there = os.path.realpath(folder) == str(old.parent)  # not, if a link leads elsewhere
+        return os.path.join(folder, old.name) if is_there else str(old)
 
 
 @contextmanager

@@ -229,7 +229,7 @@ def test_no_save_from_python_replaces_the_corpus_unless_forced(tmp_path: Path) -
     assert charrnn.load(corpus).sample(2, seed=1) == model.sample(2, seed=1)
 
 
-def full(_: object) -> None:
+def full(*_: object) -> None:
     raise OSError(28, "No space left on device")
 
 
@@ -406,3 +406,32 @@ def test_an_old_model_gets_the_next_free_name(
             stored.parent / "m.2.npz"
         )  # of a run that was killed
     assert model_file.keep_old(stored.parent / "other.npz") is None
+
+
+def test_fault_44_a_full_disk_without_links_leaves_no_torn_model(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_some(source: Any, copy: Any) -> None:
+        copy.write(source.read(100))
+        full(copy)
+
+    stored.chmod(0o600)
+    monkeypatch.setattr(os, "link", full)
+    with mock.patch("shutil.copyfileobj", write_some), pytest.raises(SaveError, match="No space"):
+        model_file.keep_old(stored)
+    assert os.listdir(stored.parent) == [stored.name]
+    old = model_file.keep_old(stored)
+    assert old == str(stored.parent / "m.1.npz")
+    assert stat.S_IMODE(os.stat(old).st_mode) == 0o600
+
+
+def test_fault_44_through_a_link_it_names_the_file_beside_the_target(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (stored.parent / "links").mkdir()
+    monkeypatch.chdir(stored.parent / "links")
+    Path("m.npz").symlink_to(stored)
+    Path("m.1.npz").write_text("of somebody else")
+    assert model_file.keep_old("m.npz") == str(stored.parent / "m.1.npz")
+    assert model_file.keep_old("../m.npz") == os.path.join("..", "m.1.npz")
+    assert Path("../m.1.npz").read_bytes() == stored.read_bytes()
