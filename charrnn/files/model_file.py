@@ -73,10 +73,17 @@ def target_of(path: PathName) -> Iterator[Path]:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
             raise OSError(errno.EINVAL, "it is not a regular file")
+        if target.exists() and not is_writable(target):
+            raise OSError(errno.EACCES, "it is read-only")
         yield target
     except OSError as error:
         what = f"{os.fspath(path)} cannot be saved: {error.strerror or error}"
         raise SaveError(what, remedy(error)) from error
+
+
+def is_writable(file: Path) -> bool:
+    """Return whether a file may be written. Root needs a mode with that right, too."""
+    return bool(file.stat().st_mode & 0o222) and os.access(file, os.W_OK)
 
 
 @contextmanager

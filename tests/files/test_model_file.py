@@ -293,6 +293,23 @@ def test_fault_31_a_killed_save_leaves_nothing_that_others_can_read(tmp_path: Pa
         assert opened.call_args.args[2] == 0o600
 
 
+def test_fault_45_a_file_without_the_right_to_write_is_not_replaced(trained: Program) -> None:
+    model = charrnn.load("model.npz")
+    trained.write("model.html", "")
+    for name in ("model.npz", "model.html"):
+        (trained / name).chmod(0o444)
+    what = "model.npz cannot be saved: it is read-only"
+    for line in (("names.txt",), ("names.txt", "--force"), ("--resume", "--epochs", "9")):
+        trained.refuses("train", *line, what=what, hint="Name another file.")
+    what = "model.html cannot be saved: it is read-only"
+    trained.refuses("export", "model.html", "--force", what=what, hint="Name another file.")
+    before = trained.files()
+    for save in (model.save, model.export):
+        with pytest.raises(SaveError, match="it is read-only"):
+            save("model.npz", force=True)
+    assert trained.files() == before
+
+
 def test_fault_42_a_folder_that_cannot_be_opened_is_no_error(
     stored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
