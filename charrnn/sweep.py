@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, remedy
 from charrnn.files.json_lines import LineFile, parse_line
 from charrnn.files.model_contents import Checkpoint, CorpusRecord
-from charrnn.files.model_file import locked, save
+from charrnn.files.model_file import Note, locked, save
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
 from charrnn.runs import begin_run, configure, fit_and_score
@@ -164,7 +164,7 @@ class Folder:
 
 
 @contextmanager
-def open_folder(path: Path, *, resume: bool) -> Iterator[Folder]:
+def open_folder(path: Path, *, resume: bool, note: Note = lambda _: None) -> Iterator[Folder]:
     """Make or open a folder, lock it, and read its rows; cut off a torn last line."""
     rows_file = path / ROWS_FILE
     if resume and not rows_file.exists():
@@ -172,7 +172,7 @@ def open_folder(path: Path, *, resume: bool) -> Iterator[Folder]:
     if not resume and os.path.lexists(rows_file):
         raise SaveError(f"{path} holds a sweep", "Resume it, or name another folder.")
     path.mkdir(parents=True, exist_ok=True)
-    with locked(rows_file), closing(LineFile(rows_file)) as file:
+    with locked(rows_file, note), closing(LineFile(rows_file)) as file:
         file.drop_torn_line()
         folder = Folder(path, file, {})
         for number, line in enumerate(file.lines(), 1):

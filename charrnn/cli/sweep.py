@@ -152,7 +152,7 @@ def run(options: Options, console: Console) -> None:
     baselines = list(compute_baselines(corpus, material.record))
     with (
         open_executor(material, at_once, options.scheduler) as executor,
-        open_folder(path, resume=options.resume) as folder,
+        open_folder(path, resume=options.resume, note=console.note) as folder,
     ):
         folder.check(material, trials)
         missing = folder.missing(trials)

@@ -102,7 +102,7 @@ def run(options: Options, console: Console) -> None:
         show_dry_run(open_run(options, console), options, console)
         return
     may_replace = options.resume or options.force
-    with locked_model(options.model, force=may_replace):
+    with locked_model(options.model, force=may_replace, note=console.note):
         training = open_run(options, console)
         runs.start(training.run)
         show_plan(training, options, console)  # while the processes of the run start

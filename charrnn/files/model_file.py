@@ -21,7 +21,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass, replace
 from difflib import get_close_matches
@@ -53,12 +53,14 @@ except ImportError:  # Windows: two runs into one file are not noticed
     fcntl = None  # type: ignore[assignment]
 
 PathName = str | os.PathLike[str]
+Note = Callable[[str], object]
 Arrays = dict[str, NDArray[Any]]
 Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 FORMAT: Final = 7
 JSON_MEMBER: Final = "charrnn.json"
 ZIP_HEADER: Final = 30  # bytes before the name of the first member
+NO_LINK_NO_WAIT: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 LARGEST_NUMBER: Final = 1 << 62  # no number of the facts is larger
 TOO_LARGE: Final = 1e20  # a parameter that no training leads to; its square is finite
 
@@ -169,12 +171,17 @@ def keep_old(path: PathName) -> str | None:
 
 
 @contextmanager
-def locked(path: PathName) -> Iterator[None]:
-    """Keep all other runs out of this block for the same file, or raise SaveError."""
+def locked(path: PathName, note: Note = lambda _: None) -> Iterator[None]:
+    """Keep all other runs out of this block for the same file, or raise SaveError.
+
+    ``note`` is called with a line if the filesystem has no locks.
+    """
     with target_of(path) as target:
         lock = target.with_name(f".{target.name}.lock")
-        file = open(lock, "ab")  # noqa: SIM115
-        is_alone = try_lock(file, lock)
+        if os.path.lexists(lock) and not stat.S_ISREG(lock.lstat().st_mode):
+            raise OSError(errno.EINVAL, f"{lock.name} beside it is not a regular file")
+        file = open(lock, "ab", opener=following_no_link)  # noqa: SIM115
+        is_alone = try_lock(file, lock, note)
     with file:
         if not is_alone:
             what = f"{os.fspath(path)} is being written by another run"
@@ -187,15 +194,23 @@ def locked(path: PathName) -> Iterator[None]:
                 os.unlink(lock)
 
 
-def try_lock(file: IO[bytes], lock: Path) -> bool:
-    """Lock an open file. Return whether that was possible, and the file still has its name."""
+def following_no_link(path: str, flags: int) -> int:
+    """Open a file, but nothing that a link leads to, and without waiting at a pipe."""
+    return os.open(path, flags | NO_LINK_NO_WAIT, 0o666)
+
+
+def try_lock(file: IO[bytes], lock: Path, note: Note) -> bool:
+    """Lock an open file. Return False if another run has it, or has just removed it."""
     try:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The last run may have removed the file after it was opened and before it was locked.
-        return os.path.samestat(os.fstat(file.fileno()), os.stat(lock))
-    except (BlockingIOError, FileNotFoundError):
+    except BlockingIOError:
         return False
+    except OSError as error:  # of some cluster filesystems
+        note(f"{lock.parent} has no locks ({error.strerror}): let no other run write this file")
+    with suppress(FileNotFoundError):  # it was removed after it was opened and before it was locked
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(lock))
+    return False
 
 
 # Facts and arrays
@@ -431,9 +446,9 @@ def write(path: PathName, trained: Trained, arrays: Arrays) -> None:
 
 
 @contextmanager
-def locked_model(path: PathName, *, force: bool) -> Iterator[None]:
+def locked_model(path: PathName, *, force: bool, note: Note = lambda _: None) -> Iterator[None]:
     """Lock a model file. Raise SaveError for another file in its place, unless forced."""
-    with locked(path):
+    with locked(path, note):
         if not force and os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
             what = f"{os.fspath(path)} already exists, and charrnn has not written it"
             raise errors.SaveError(what, "Name another file, or add [force] to replace it.")

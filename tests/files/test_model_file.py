@@ -3,6 +3,7 @@
 Faults 18, 19 and 23: a file is whole or not written, locked, and replaced only if it is ours.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -28,7 +29,7 @@ from charrnn.files import model_file
 from charrnn.files.json_lines import LineFile
 from charrnn.prediction.predictor import EVEN
 from tests.child import NOTHING, PYTHON, finished, going
-from tests.program import SMALL, Program
+from tests.program import SMALL, Program, is_tidy
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
 SIZES: dict[str, Any] = {
@@ -308,6 +309,39 @@ def test_fault_45_a_file_without_the_right_to_write_is_not_replaced(trained: Pro
         with pytest.raises(SaveError, match="it is read-only"):
             save("model.npz", force=True)
     assert trained.files() == before
+
+
+@pytest.mark.parametrize("kind", ["link", "nowhere", "pipe", "folder"])
+def test_fault_32_a_lock_is_a_regular_file_or_refused(stored: Path, kind: str) -> None:
+    lock, other = stored.with_name(".m.npz.lock"), stored.with_name("other")
+    if kind == "pipe":
+        os.mkfifo(lock)  # to open it would wait for ever
+    elif kind == "folder":
+        lock.mkdir()
+    else:
+        lock.symlink_to(other)
+    if kind == "link":
+        other.write_text("of somebody else")
+    with pytest.raises(SaveError, match=r"\.m\.npz\.lock beside it is not a regular file"):
+        charrnn.resume(stored, TEXTS).save(stored)
+    assert os.path.lexists(lock)
+    assert other.exists() == (kind == "link")
+    with pytest.raises(OSError, match=r"Too many levels|No such device|directory"):
+        model_file.following_no_link(os.fspath(lock), os.O_WRONLY)  # a link came meanwhile
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK])
+def test_fault_43_without_locks_it_goes_on_with_a_note(program: Program, number: int) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    sweep = ("--try", "hidden=2", "--layers", "1", "--epochs", "1")
+    with mock.patch.object(fcntl, "flock", refuse):
+        for ran in (program.train("names.txt"), program.run("sweep", "names.txt", *sweep)):
+            ran.says(f" has no locks ({os.strerror(number)}): let no other run write this file")
+        charrnn.load("model.npz").export("model.html")
+    is_tidy(program)
+    assert charrnn.load("model.npz").trained.counters.step
 
 
 def test_fault_42_a_folder_that_cannot_be_opened_is_no_error(
