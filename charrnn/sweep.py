@@ -31,6 +31,7 @@ from charrnn.runs import begin_run, configure, fit_and_score
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.values import option_of
 from charrnn.spread.workers import Executor
+from charrnn.system.packaged import check_name
 from charrnn.text.corpus import Corpus
 from charrnn.text.counts import Baseline
 from charrnn.training.automatic_settings import check_agreement
@@ -166,6 +167,7 @@ class Folder:
 @contextmanager
 def open_folder(path: Path, *, resume: bool, note: Note = lambda _: None) -> Iterator[Folder]:
     """Make or open a folder, lock it, and read its rows; cut off a torn last line."""
+    check_name(path)
     rows_file = path / ROWS_FILE
     if resume and not rows_file.exists():
         raise ResumeError(f"{path} holds no sweep to resume", "Begin one first.")

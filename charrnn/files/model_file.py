@@ -41,7 +41,7 @@ from charrnn.files.model_contents import Checkpoint, Trained
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
 from charrnn.prediction.predictor import EVEN
 from charrnn.settings.training import Fitted
-from charrnn.system.packaged import MODELS, model_at
+from charrnn.system.packaged import MODELS, check_name, model_at
 from charrnn.system.visible import did_you_mean, either
 from charrnn.text.vocabulary import Vocabulary
 from charrnn.training.optimizer import MOMENTS
@@ -71,6 +71,7 @@ TOO_LARGE: Final = 1e20  # a parameter that no training leads to; its square is 
 @contextmanager
 def target_of(path: PathName) -> Iterator[Path]:
     """Yield the file that a path leads to; an OSError of the block becomes a SaveError."""
+    check_name(path)
     try:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():

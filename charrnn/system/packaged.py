@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from charrnn.errors import SettingError
+
 CORPORA: Final = ("dinosaurs", "given-names", "given-names-latin", "reber", "verses")
 MODELS: Final = ("dinosaurs", "given-names", "latin", "reber", "verses")
 HOMES: Final = list(Path(__file__).parents)[1:3]  # of data, installed or in a checkout
@@ -21,6 +23,14 @@ def model_at(path: str | os.PathLike[str]) -> str:
     """Return the path of a model that comes with the program; any other path stays as it is."""
     name = os.fspath(path)
     return _packaged(name, MODELS, f"models/{name}.npz")
+
+
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Raise SettingError for a file to write, if its name would stand for one of the package."""
+    name = os.path.basename(path)
+    if name in (*CORPORA, *MODELS):
+        what = f"{os.fspath(path)} cannot be written: the package has a corpus or a model {name}"
+        raise SettingError(what, f"Name another file, such as my-{name}.")
 
 
 def _packaged(name: str, known: Sequence[str], file: str) -> str:

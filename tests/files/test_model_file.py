@@ -28,6 +28,7 @@ from charrnn.export import write as export
 from charrnn.files import model_file
 from charrnn.files.json_lines import LineFile
 from charrnn.prediction.predictor import EVEN
+from charrnn.system.packaged import CORPORA, MODELS
 from tests.child import NOTHING, PYTHON, finished, going
 from tests.program import SMALL, Program, is_tidy
 
@@ -292,6 +293,28 @@ def test_fault_31_a_killed_save_leaves_nothing_that_others_can_read(tmp_path: Pa
         model_file.replaced(tmp_path / "m.npz"),
     ):
         assert opened.call_args.args[2] == 0o600
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("train", "names.txt", *SMALL, "-m", "dinosaurs"),
+        ("train", "names.txt", *SMALL, "-m", "model/latin", "--dry-run"),
+        ("train", "names.txt", *SMALL, "--force", "--metrics", "reber"),
+        ("sweep", "names.txt", *SMALL, "--seeds", "2", "-o", "verses"),
+    ],
+)
+def test_fault_48_names_of_the_package_are_refused_for_files_to_write(
+    trained: Program, line: tuple[str, ...]
+) -> None:
+    name = next(word for word in line if os.path.basename(word) in (*CORPORA, *MODELS))
+    what = f"{name} cannot be written: the package has a corpus or a model"
+    hint = f"Name another file, such as my-{os.path.basename(name)}."
+    trained.refuses(*line, what=what, hint=hint, status=2)
+    model = charrnn.load("model.npz")
+    for write in (model.save, model_file.check_writable):
+        with pytest.raises(errors.SettingError, match="latin cannot be written"):
+            write("latin")
 
 
 def test_fault_45_a_file_without_the_right_to_write_is_not_replaced(trained: Program) -> None:
