@@ -101,12 +101,13 @@ def test_a_slim_model_draws_and_scores_the_same_in_a_part_of_the_room(
             charrnn.resume(tmp_path / "slim.npz", TEXTS)
 
 
-def test_a_slim_file_names_no_folder(tmp_path: Path) -> None:
+def test_a_slim_file_names_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "names.txt").write_text("\n".join(TEXTS))
     model = charrnn.fit(tmp_path / "names.txt", CONFIG)
     assert model.corpus.sources == (str(tmp_path / "names.txt"),)
     model.export(tmp_path / "slim.npz")
-    assert charrnn.load(tmp_path / "slim.npz").corpus.sources == ("names.txt",)
+    monkeypatch.chdir(tmp_path)
+    assert charrnn.load("slim.npz").corpus.sources == ("names.txt",)
     assert str(tmp_path).encode() not in (tmp_path / "slim.npz").read_bytes()
 
 
@@ -127,6 +128,17 @@ def test_a_path_is_read_as_the_command_line_reads_it(program: Program) -> None:
     assert model.corpus.examples_are == "paragraphs"
     there = charrnn.load(program / "model.npz")
     np.testing.assert_array_equal(model.parameters.flat, there.parameters.flat)
+
+
+def test_fault_47_a_run_that_learned_from_a_list_has_a_file_once_that_is_given(
+    program: Program,
+) -> None:
+    program.write("texts.txt", "\n".join(TEXTS) + "\n")
+    charrnn.fit(TEXTS, CONFIG).save("model.npz")
+    program.refuses("eval", what="trained on texts from Python", hint="name a text")
+    program.run("train", "texts.txt", "--resume", "--epochs", "4").says()
+    assert program.run("eval", "--json").status == 0
+    program.run("train", "--resume", "--epochs", "5").says()
 
 
 def test_runs_of_python_and_of_the_command_line_resume_each_other(program: Program) -> None:

@@ -125,7 +125,7 @@ def run(options: Options, console: Console) -> None:
     oddest = model.trained.oddest.get(used[0].use) if is_comparable else None
     rows = Rows(oddest, options, console.out)
     needs_corpus = options.baselines or not options.sources
-    corpus = rebuild_corpus(model.corpus, model.vocabulary) if needs_corpus else None
+    corpus = rebuild_corpus(model.corpus) if needs_corpus else None
     middle = None if corpus is None or options.sources else len(corpus.held_out.ids) // 2
     groups = groups_to_score(model, corpus, options, console)
     cores = min(len(groups), cores_for(options.cores)) if isinstance(groups, list) else 1

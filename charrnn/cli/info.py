@@ -1,7 +1,8 @@
 """Show the contents of a model file.
 
 It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
-each check-up. It also checks whether the training can be resumed: this needs the unchanged corpus.
+each check-up. It also says whether the file has the state of the training; to resume that needs the
+unchanged corpus, too.
 
 # contents, quality, and whether the training can be resumed
 charrnn info
@@ -26,7 +27,7 @@ from rich.filesize import decimal
 from charrnn.cli import app
 from charrnn.cli.app import OUTPUT, CommandOptions, File, flag
 from charrnn.cli.console import Console, Output, count, entries, option_for, save
-from charrnn.errors import CorpusError, in_words
+from charrnn.errors import in_words
 from charrnn.settings.values import setting
 from charrnn.system.packaged import model_at
 from charrnn.system.visible import Visible, visible_line
@@ -90,8 +91,9 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
         names += f"  and {len(characters) - SHOWN_SYMBOLS:,} more"
     yield "", names, {"vocabulary": characters, "novelty": vocabulary.novelty}
     facts = asdict(corpus)
-    baselines, _ = facts.pop("baselines"), facts.pop("known")
-    del facts["reading"], facts["holdout"]  # among the settings
+    baselines = facts.pop("baselines")
+    for name in ("known", "files", "reading", "holdout"):  # the last two are among the settings
+        del facts[name]
     facts["symbols"] = symbols
     yield "corpus", ", ".join(corpus.sources) or "texts passed from Python", {"corpus": facts}
     examples = count(corpus.examples, corpus.examples_are.removesuffix("s"))
@@ -137,17 +139,11 @@ def training(model: Model) -> Iterator[Row]:
 
 def can_be_resumed(model: Model) -> tuple[bool, str]:
     """Return whether the training can be resumed, and why."""
-    from charrnn.files.texts import rebuild_corpus
-
     if model.trained.slim:
         return False, "the file has no training state (charrnn export)"
-    try:
-        rebuild_corpus(model.corpus, model.vocabulary)
-    except CorpusError as error:
-        return False, error.what
     ended = model.trained.ended
     hint = "" if ended in (None, "interrupted") else f"; it ended by --{ended}: give a larger one"
-    return True, f"the corpus is there, unchanged{hint}"
+    return True, f"the file has the training state{hint}"
 
 
 def learning_curve(history: list[dict[str, float]], output: Output) -> Iterator[Visible]:

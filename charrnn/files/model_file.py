@@ -352,8 +352,7 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
         raise ValueError("the text for counts has unknown symbols")
     best = np.concatenate([arrays[name].reshape(-1) for name in architecture.shapes], dtype="f4")
     model = LanguageModel(Parameters(architecture, best), vocabulary)
-    if not is_slim:
-        values["corpus"] = values["corpus"].beside(file)
+    values["corpus"] = values["corpus"].moved(os.path.dirname(file), os.curdir)
     return Trained(model=model, config=config, counted=counted, **values), arrays
 
 
@@ -402,7 +401,7 @@ def save(path: PathName, run: Checkpoint) -> None:
     arrays |= {f"{run.config.optimizer}.{name}": m for name, m in state.moments.items()}
     names = p.architecture.state_names
     arrays |= {f"lane.{name}": h for name, h in zip(names, state.carried, strict=True)}
-    record = run.corpus.seen_from(os.path.dirname(os.path.abspath(path)))
+    record = run.corpus.moved(os.curdir, os.path.dirname(os.path.abspath(path)))
     write(path, replace(run.trained, corpus=record), arrays)
 
 

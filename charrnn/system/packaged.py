@@ -16,13 +16,18 @@ HOMES: Final = list(Path(__file__).parents)[1:3]  # of data, installed or in a c
 
 def path_of(source: str) -> str:
     """Return the path of a corpus that comes with the program; any other name stays as it is."""
-    return _packaged(source, CORPORA, f"data/{source}.txt")
+    return source if os.path.lexists(source) else corpus_at(source)  # a file comes first
+
+
+def corpus_at(name: str) -> str:
+    """Return the path of a corpus of the program, whatever files there are; or the name."""
+    return _packaged(name, CORPORA, f"data/{name}.txt")
 
 
 def model_at(path: str | os.PathLike[str]) -> str:
     """Return the path of a model that comes with the program; any other path stays as it is."""
     name = os.fspath(path)
-    return _packaged(name, MODELS, f"models/{name}.npz")
+    return name if os.path.lexists(name) else _packaged(name, MODELS, f"models/{name}.npz")
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
@@ -34,6 +39,6 @@ def check_name(path: str | os.PathLike[str]) -> None:
 
 
 def _packaged(name: str, known: Sequence[str], file: str) -> str:
-    if name in known and not os.path.lexists(name):  # a file of that name comes first
+    if name in known:
         return next((str(home / file) for home in HOMES if (home / file).is_file()), name)
     return name

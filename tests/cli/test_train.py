@@ -358,8 +358,10 @@ def test_fault_16_a_resumed_run_is_the_same_run(program: Program) -> None:
     os.rename(program / "names.txt", program / "moved.txt")
     assert program.run("train", "moved.txt", "--resume", "--epochs", "4").status == 0
     program.write("moved.txt", "other\nnames\n" * 9)
-    what = "model.npz was trained on moved.txt (SHA-256"
-    refused = program.refuses("train", "--resume", what=what, hint="Give the same text")
+    hint = "Type the texts: charrnn train CORPUS --resume."
+    program.refuses("train", "--resume", what="moved.txt has changed", hint=hint)
+    again, what = ("train", "moved.txt", "--resume"), "model.npz was trained on moved.txt (SHA-256"
+    refused = program.refuses(*again, what=what, hint="Give the same text")
     assert "not on moved.txt (SHA-256" in refused.err
 
 

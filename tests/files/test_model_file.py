@@ -5,15 +5,12 @@ Faults 18, 19 and 23: a file is whole or not written, locked, and replaced only 
 
 import errno
 import fcntl
-import json
 import os
 import random
 import resource
 import stat
 import tracemalloc
-import zipfile
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -30,6 +27,7 @@ from charrnn.files.json_lines import LineFile
 from charrnn.prediction.predictor import EVEN
 from charrnn.system.packaged import CORPORA, MODELS
 from tests.child import NOTHING, PYTHON, finished, going
+from tests.networks import Facts, forge
 from tests.program import SMALL, Program, is_tidy
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
@@ -46,7 +44,6 @@ CELLS = [
     ("gru", {"ends": "halt", "optimizer": "rmsprop", "dropout": 0.3}),
     ("lstm", {"clock": True, "ends": "length", "optimizer": "sgd", "dropconnect": 0.2}),
 ]
-Facts = dict[str, Any]
 
 
 @pytest.fixture
@@ -57,24 +54,6 @@ def saved(tmp_path: Path) -> Path:
         next(run)
     run.save(tmp_path / "m.npz")
     return tmp_path / "m.npz"
-
-
-def forge(path: Path, change: Callable[[Facts, dict[str, Any]], Any], **how: Any) -> None:
-    """Change the facts and the arrays of a file, with valid checksums."""
-    with zipfile.ZipFile(path) as archive:
-        document = json.loads(archive.read("charrnn.json"))
-        arrays = {
-            name: np.load(BytesIO(archive.read(name)))
-            for name in archive.namelist()
-            if name.endswith(".npy")
-        }
-    change(document, arrays)
-    with zipfile.ZipFile(path, "w", **how) as archive:
-        archive.writestr("charrnn.json", json.dumps(document))
-        for name, array in arrays.items():
-            content = BytesIO()
-            np.save(content, array)
-            archive.writestr(name, content.getvalue())
 
 
 def same(a: charrnn.Model, b: charrnn.Model) -> bool:
