@@ -101,7 +101,7 @@ def slim(trained: Trained, *, without_counts: bool = False) -> Trained:
         if array.ndim == 2:
             array[...] = array.astype("float16")
     rounded = replace(trained.model, parameters=p)
-    slim = replace(trained, model=rounded, history=[], slim=True)
+    slim = replace(trained, model=rounded, history=[], slim=True, exact=False)
     if without_counts:
         slim = replace(slim, counted=None, config=replace(slim.config, counts=False))
     return slim

@@ -136,6 +136,7 @@ class Trained(Facts):
     best: tuple[int, float] | None = None  # the step of the best check-up, nats per character
     history: list[Row] = field(default_factory=list)  # a row a check-up
     slim: bool = False  # whether its file holds no run
+    exact: bool = False  # whether that file has its matrices in 32 bits
 
     @property
     def ended(self) -> Ending | None:

@@ -2,7 +2,7 @@
 
 ``U1`` to ``c`` are the best parameters, ``last`` and ``average`` the current ones in one row,
 ``adam.m`` and so on the moments, ``lane.1`` and so on the states, ``counted`` the text for n-gram
-counts. A slim file holds the best parameters alone, with matrices of 16-bit floats.
+counts. A slim file holds the best parameters alone; an exported one has matrices of 16-bit floats.
 
 The file is what ``numpy.savez`` would write, with charrnn.json as its first member. A load
 unpickles nothing, and compares sizes and headers with the settings and the file before it
@@ -245,10 +245,12 @@ def is_of_kind(kind: Any, value: Any) -> bool:
     return type(value) is kind and (kind is not int or 0 <= value <= LARGEST_NUMBER)
 
 
-def layout(config: Fitted, architecture: Architecture, counted: int | None, slim: bool) -> Layout:
+def layout(
+    config: Fitted, architecture: Architecture, counted: int | None, slim: bool, exact: bool
+) -> Layout:
     """Return shape and type of each array in a file with these facts."""
     single = np.dtype("<f4")
-    matrix = np.dtype("<f2") if slim else single
+    matrix = np.dtype("<f2") if slim and not exact else single
     arrays: Layout = {
         name: (shape, matrix if len(shape) == 2 else single)
         for name, shape in architecture.shapes.items()
@@ -345,7 +347,7 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
         raise ValueError("a mixture has six weights, or six for each half of the held-out text")
     architecture = architecture_of(config, vocabulary.symbols)
     is_slim = values.get("slim", False)
-    shapes = layout(config, architecture, counted_size, is_slim)
+    shapes = layout(config, architecture, counted_size, is_slim, values.get("exact", False))
     arrays = {name: read_array(archive, name, *shapes[name]) for name in shapes}
     counted = arrays.pop("counted", None)
     if counted is not None and int(counted.max(initial=0)) > vocabulary.symbols:
@@ -401,22 +403,60 @@ def save(path: PathName, run: Checkpoint) -> None:
     arrays |= {f"{run.config.optimizer}.{name}": m for name, m in state.moments.items()}
     names = p.architecture.state_names
     arrays |= {f"lane.{name}": h for name, h in zip(names, state.carried, strict=True)}
-    record = run.corpus.moved(os.curdir, os.path.dirname(os.path.abspath(path)))
-    write(path, replace(run.trained, corpus=record), arrays)
+    write_beside(path, run.trained, arrays)
+
+
+def write_beside(path: PathName, trained: Trained, arrays: Arrays) -> None:
+    """Write a file with the names of the corpus as seen from the folder of the file."""
+    record = trained.corpus.moved(os.curdir, os.path.dirname(os.path.abspath(path)))
+    write(path, replace(trained, corpus=record), arrays)
 
 
 def save_slim(path: PathName, trained: Trained) -> None:
-    """Write the model without its run, and without the folders of its corpus."""
-    counters = replace(trained.counters, window=0, nats=0.0, targets=0)
+    """Write the model rounded to 16 bits, without its run and the folders of its corpus."""
     record = trained.corpus.renamed(os.path.basename)
-    write(path, replace(trained, counters=counters, corpus=record, history=[], slim=True), {})
+    write(path, replace(without_run(trained), corpus=record, history=[], exact=False), {})
+
+
+def without_run(trained: Trained) -> Trained:
+    """Return the model as a file without its run has it."""
+    counters = replace(trained.counters, window=0, nats=0.0, targets=0)
+    return replace(trained, counters=counters, slim=True, exact=True)
+
+
+def save_loaded(path: PathName, trained: Trained, origin: str | None) -> None:
+    """Copy the file that a model was loaded from, if both have not changed, and its run.
+
+    Otherwise write the model in full precision without a run, but never over a file with a run.
+    """
+    stored, arrays = without_run(trained), Arrays()
+    if origin is not None:
+        with suppress(errors.ModelFileError):
+            there, run = read(origin)
+            if are_same(there, trained):
+                stored, arrays = there, run
+    if stored.slim and os.path.exists(path):
+        with suppress(errors.ModelFileError):
+            if not load_trained(path).slim:
+                what = f"{os.fspath(path)} holds a run that can be resumed, this model none"
+                raise SaveError(what, "Name another file, or remove that one.")
+    write_beside(path, stored, arrays)
+
+
+def are_same(a: Trained, b: Trained) -> bool:
+    """Return whether two models have the same facts and numbers, wherever their corpus lies."""
+    texts = (text_of_facts(replace(one, corpus=a.corpus), 0) for one in (a, b))
+    pairs = (a.model.parameters.flat, b.model.parameters.flat), (a.counted, b.counted)
+    are_equal = all(np.array_equal(*pair) for pair in pairs)
+    return are_equal and a.corpus.digest == b.corpus.digest and len(set(texts)) == 1
 
 
 def text_of_facts(trained: Trained, counted_size: int | None) -> str:
     """Return the facts of a file as JSON, without cores: any number writes the same bytes."""
     settings = asdict(trained.config)
     del settings["cores"]
-    facts = vars(trained) | {"settings": settings, "counted": counted_size}
+    exact = trained.exact or None  # left out if False
+    facts = vars(trained) | {"settings": settings, "counted": counted_size, "exact": exact}
     del facts["model"], facts["config"]
     for name in ("corpus", "counters"):
         facts[name] = asdict(facts[name])
@@ -430,7 +470,8 @@ def write(path: PathName, trained: Trained, arrays: Arrays) -> None:
     model, counted = trained.model, trained.counted
     counted_size = None if counted is None else len(counted)
     by_name = {**arrays, **model.parameters, "counted": counted}
-    types = layout(trained.config, model.architecture, counted_size, trained.slim)
+    kind = trained.slim, trained.exact
+    types = layout(trained.config, model.architecture, counted_size, *kind)
     with np.errstate(over="ignore"):  # infinity in 16 bits is found below
         stored = {name: np.asarray(by_name[name], types[name][1], "C") for name in sorted(types)}
     for name, array in stored.items():
