@@ -346,19 +346,33 @@ class Saver:
         self.path, self.checkpoint = os.fspath(path), checkpoint
         self.metrics = None
         if metrics is not None:
-            self.metrics = Metrics(metrics, checkpoint, is_resumed=is_saved)
+            self.metrics = Metrics(metrics, checkpoint, self.path, is_resumed=is_saved)
         self.saved_step = checkpoint.state.step if is_saved else None
         self._renames_old, self._tell, self._alarm = renames_old, tell, alarm
         self._due = time.monotonic() + SAVE_INTERVAL
+        self._metrics_due = 0.0  # when lines are written, at the earliest
 
     def close(self) -> None:
         if self.metrics is not None:
+            self._metrics_due = 0.0
+            self.write_metrics("lines are missing")
             self.metrics.close()
+
+    def write_metrics(self, consequence: str = "training continues") -> None:
+        """Write the lines of metrics that wait. If that fails, repeat it later."""
+        if self.metrics is None or time.monotonic() < self._metrics_due:
+            return
+        try:
+            self.metrics.write()
+        except CharrnnError as error:
+            self._alarm(f"{error.what}; {consequence}")
+            self._metrics_due = time.monotonic() + RETRY_INTERVAL
 
     def record(self, event: Event) -> None:
         """Add the event to the metrics, and save if it is time. A failed save is repeated later."""
         if self.metrics is not None:
             self.metrics.add(event)
+            self.write_metrics()
         if time.monotonic() < self._due:
             return
         try:
