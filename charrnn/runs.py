@@ -22,6 +22,7 @@ from typing import Any
 
 from charrnn.errors import (
     CharrnnError,
+    CorpusError,
     DivergedError,
     ResumeError,
     SaveError,
@@ -32,6 +33,7 @@ from charrnn.files.model_contents import Checkpoint, CorpusRecord, copy_best, re
 from charrnn.files.model_file import keep_old, locked_model
 from charrnn.files.model_file import load as load_run
 from charrnn.files.model_file import save as save_run
+from charrnn.files.texts import read_again
 from charrnn.model import Model
 from charrnn.network.arrays import Array64
 from charrnn.network.parameters import LanguageModel
@@ -43,9 +45,8 @@ from charrnn.prediction.scoring import score_ids
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import AUTOMATIC, LIMITS, Fitted, TrainConfig
 from charrnn.system.cores import cores_for
-from charrnn.system.packaged import path_of
 from charrnn.system.signals import delayed
-from charrnn.text.corpus import Corpus, Texts, corpus_of
+from charrnn.text.corpus import Corpus, Texts, corpus_of, files_in
 from charrnn.text.counts import Baseline, Ngrams, baselines, sample_of
 from charrnn.training.automatic_settings import (
     check_agreement,
@@ -238,12 +239,13 @@ def resume(
     """
 
     def read(checkpoint: Checkpoint) -> Corpus:
-        record = checkpoint.corpus
-        if texts is None and (not record.sources or "-" in record.names):
-            kind = "standard input" if record.sources else "texts from Python"
-            raise ResumeError(f"{path} was trained on {kind}", "Give the same texts again.")
-        again: Texts = [Path(name) for name in record.sources] if texts is None else texts
-        return corpus_of(again, record.config, record.valid)
+        record, files = checkpoint.corpus, () if texts is None else files_in(texts)
+        if texts is not None and not files:
+            return corpus_of(texts, record.config)
+        try:
+            return read_again(record, files, hint="Give the same texts again.")
+        except CorpusError as error:
+            raise ResumeError(error.what, error.hint_pattern) from error
 
     raised = {} if epochs is None else {"epochs": TrainConfig(epochs=epochs).epochs}
     return Run(*reopen(path, read, raised))
@@ -263,9 +265,8 @@ def reopen(
     check_agreement(path, cut, {name: typed[name] for name in cut if name in typed}, LEAVE_OUT)
     corpus = read(checkpoint)
     check_corpus(path, record, corpus)
-    are_there = all(os.path.exists(path_of(file)) for file in record.names)
-    if corpus.sources and not are_there:  # else the model file is the same after a resume
-        checkpoint.corpus = replace(record, sources=corpus.sources, valid=corpus.valid)
+    if corpus.sources and corpus.files.keys() >= {*corpus.sources, *corpus.valid}:
+        checkpoint.corpus = record.with_files_of(corpus)  # which can be read again
     checkpoint.config = raise_limits(path, checkpoint.config, corpus, typed)
     return corpus, checkpoint
 
@@ -345,19 +346,33 @@ class Saver:
         self.path, self.checkpoint = os.fspath(path), checkpoint
         self.metrics = None
         if metrics is not None:
-            self.metrics = Metrics(metrics, checkpoint, is_resumed=is_saved)
+            self.metrics = Metrics(metrics, checkpoint, self.path, is_resumed=is_saved)
         self.saved_step = checkpoint.state.step if is_saved else None
         self._renames_old, self._tell, self._alarm = renames_old, tell, alarm
         self._due = time.monotonic() + SAVE_INTERVAL
+        self._metrics_due = 0.0  # when lines are written, at the earliest
 
     def close(self) -> None:
         if self.metrics is not None:
+            self._metrics_due = 0.0
+            self.write_metrics("lines are missing")
             self.metrics.close()
+
+    def write_metrics(self, consequence: str = "training continues") -> None:
+        """Write the lines of metrics that wait. If that fails, repeat it later."""
+        if self.metrics is None or time.monotonic() < self._metrics_due:
+            return
+        try:
+            self.metrics.write()
+        except CharrnnError as error:
+            self._alarm(f"{error.what}; {consequence}")
+            self._metrics_due = time.monotonic() + RETRY_INTERVAL
 
     def record(self, event: Event) -> None:
         """Add the event to the metrics, and save if it is time. A failed save is repeated later."""
         if self.metrics is not None:
             self.metrics.add(event)
+            self.write_metrics()
         if time.monotonic() < self._due:
             return
         try:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, remedy
 from charrnn.files.json_lines import LineFile, parse_line
 from charrnn.files.model_contents import Checkpoint, CorpusRecord
-from charrnn.files.model_file import locked, save
+from charrnn.files.model_file import Note, locked, save
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction.losses import CLEAR_ERRORS
@@ -32,6 +32,7 @@ from charrnn.runs import begin_run, configure, fit_and_score
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.values import option_of
 from charrnn.spread.workers import Executor
+from charrnn.system.packaged import check_name
 from charrnn.text.corpus import Corpus
 from charrnn.text.counts import Baseline
 from charrnn.training.automatic_settings import check_agreement
@@ -161,15 +162,16 @@ class Folder:
 
 
 @contextmanager
-def open_folder(path: Path, *, resume: bool) -> Iterator[Folder]:
+def open_folder(path: Path, *, resume: bool, note: Note = lambda _: None) -> Iterator[Folder]:
     """Make or open a folder, lock it, and read its rows; cut off a torn last line."""
+    check_name(path)
     rows_file = path / ROWS_FILE
     if resume and not rows_file.exists():
         raise ResumeError(f"{path} holds no sweep to resume", "Begin one first.")
     if not resume and os.path.lexists(rows_file):
         raise SaveError(f"{path} holds a sweep", "Resume it, or name another folder.")
     path.mkdir(parents=True, exist_ok=True)
-    with locked(rows_file), closing(LineFile(rows_file)) as file:
+    with locked(rows_file, note), closing(LineFile(rows_file)) as file:
         file.drop_torn_line()
         folder = Folder(path, file, {})
         for number, line in enumerate(file.lines(), 1):

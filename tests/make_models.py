@@ -17,6 +17,7 @@ import charrnn
 from charrnn.settings.corpus import Reading
 from charrnn.system.cores import ONE_THREAD
 from charrnn.system.packaged import MODELS, path_of
+from charrnn.text.corpus import read_files
 from charrnn.text.reading import text_of
 
 FOLDER = Path(charrnn.__file__).parent / "models"
@@ -71,7 +72,7 @@ def trained(name: str) -> charrnn.Model:
         corpus = Path(folder, "latin.txt")
         corpus.write_text("\n".join(latin_lines(*map(lines_of, LATIN))) + "\n", encoding="utf-8")
         model = fitted(name, corpus)
-    record = replace(model.corpus, sources=LATIN)
+    record = model.corpus.with_files_of(read_files(LATIN))
     return charrnn.Model(replace(model.trained, corpus=record))
 
 

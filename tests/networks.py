@@ -1,8 +1,11 @@
 """Networks for tests: by hand, with known output and probabilities; and with random weights."""
 
+import json
 import math
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from io import BytesIO
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ from charrnn.text.vocabulary import Ids, Vocabulary
 END = ""  # as a key among characters
 UNKNOWN = "?"
 
+Facts = dict[str, Any]
 Odds = Mapping[str, float]  # the probability of each character, of END and of UNKNOWN
 COIN = {"a": 0.3, "b": 0.3, END: 0.4}
 
@@ -92,6 +96,24 @@ def saved(speaker: LanguageModel, path: Path, examples_are: str = "lines", **cor
     checkpoint.state.average[...] = p.flat
     run.save(path)
     return path
+
+
+def forge(path: Path, change: Callable[[Facts, dict[str, Any]], Any], **how: Any) -> None:
+    """Change the facts and the arrays of a file, with valid checksums."""
+    with zipfile.ZipFile(path) as archive:
+        document = json.loads(archive.read("charrnn.json"))
+        arrays = {
+            name: np.load(BytesIO(archive.read(name)))
+            for name in archive.namelist()
+            if name.endswith(".npy")
+        }
+    change(document, arrays)
+    with zipfile.ZipFile(path, "w", **how) as archive:
+        archive.writestr("charrnn.json", json.dumps(document))
+        for name, array in arrays.items():
+            content = BytesIO()
+            np.save(content, array)
+            archive.writestr(name, content.getvalue())
 
 
 # With random weights

@@ -2,17 +2,19 @@
 
 import copy
 import math
+import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import charrnn
-from charrnn.errors import ResumeError, SettingError
+from charrnn.errors import ResumeError, SaveError, SettingError
+from charrnn.system.packaged import model_at
 from tests.program import Program
 
 TEXTS = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna"] * 4
@@ -101,12 +103,58 @@ def test_a_slim_model_draws_and_scores_the_same_in_a_part_of_the_room(
             charrnn.resume(tmp_path / "slim.npz", TEXTS)
 
 
-def test_a_slim_file_names_no_folder(tmp_path: Path) -> None:
+def test_fault_63_a_model_that_was_loaded_is_copied_with_its_run(trained: Program) -> None:
+    (trained / "below").mkdir()
+    charrnn.load("model.npz").save("again.npz")
+    assert Path("again.npz").read_bytes() == Path("model.npz").read_bytes()
+    model = charrnn.load("model.npz")
+    os.chdir("below")
+    model.save("b.npz")
+    assert charrnn.load("b.npz").corpus.sources == (os.path.join("..", "names.txt"),)
+    assert list(charrnn.resume("b.npz", epochs=2))
+    charrnn.load("dinosaurs").save("c.npz")
+    assert Path("c.npz").read_bytes() == Path(model_at("dinosaurs")).read_bytes()
+
+
+def test_fault_63_any_other_model_is_saved_in_full_precision_without_a_run(
+    trained: Program,
+) -> None:
+    loaded = charrnn.load("model.npz")
+    other = charrnn.load("model.npz")
+    other.parameters.flat[0] += 1e-6
+    copied = loaded.trained.model.parameters.copy()
+    renewed = replace(loaded.trained, model=replace(loaded.language_model, parameters=copied))
+    run = charrnn.train(TEXTS, CONFIG)
+    next(run)
+    for number, model in enumerate((other, run.model, charrnn.Model(renewed))):
+        path = Path(f"{number}.npz")
+        model.save(path)
+        again = charrnn.load(path)
+        np.testing.assert_array_equal(again.parameters.flat, model.parameters.flat)
+        assert again.score(TEXTS).nats == model.score(TEXTS).nats
+        with pytest.raises(ResumeError, match="is slim"):
+            charrnn.resume(path, TEXTS)
+        before = path.read_bytes()
+        again.save(path)
+        assert path.read_bytes() == before
+        again.export("small.npz", force=True)
+        assert Path("small.npz").stat().st_size < len(before)
+        with pytest.raises(SaveError, match="holds a run that can be resumed, this model none"):
+            again.save("model.npz")
+    assert charrnn.load("0.npz").corpus.sources == ("names.txt",)
+    assert charrnn.load("0.npz").score(TEXTS).nats != loaded.score(TEXTS).nats
+    Path("model.npz").unlink()
+    loaded.save("gone.npz")  # its run is gone with the file
+    assert charrnn.load("gone.npz").score(TEXTS).nats == loaded.score(TEXTS).nats
+
+
+def test_a_slim_file_names_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "names.txt").write_text("\n".join(TEXTS))
     model = charrnn.fit(tmp_path / "names.txt", CONFIG)
     assert model.corpus.sources == (str(tmp_path / "names.txt"),)
     model.export(tmp_path / "slim.npz")
-    assert charrnn.load(tmp_path / "slim.npz").corpus.sources == ("names.txt",)
+    monkeypatch.chdir(tmp_path)
+    assert charrnn.load("slim.npz").corpus.sources == ("names.txt",)
     assert str(tmp_path).encode() not in (tmp_path / "slim.npz").read_bytes()
 
 
@@ -127,6 +175,17 @@ def test_a_path_is_read_as_the_command_line_reads_it(program: Program) -> None:
     assert model.corpus.examples_are == "paragraphs"
     there = charrnn.load(program / "model.npz")
     np.testing.assert_array_equal(model.parameters.flat, there.parameters.flat)
+
+
+def test_fault_47_a_run_that_learned_from_a_list_has_a_file_once_that_is_given(
+    program: Program,
+) -> None:
+    program.write("texts.txt", "\n".join(TEXTS) + "\n")
+    charrnn.fit(TEXTS, CONFIG).save("model.npz")
+    program.refuses("eval", what="trained on texts from Python", hint="name a text")
+    program.run("train", "texts.txt", "--resume", "--epochs", "4").says()
+    assert program.run("eval", "--json").status == 0
+    program.run("train", "--resume", "--epochs", "5").says()
 
 
 def test_runs_of_python_and_of_the_command_line_resume_each_other(program: Program) -> None:

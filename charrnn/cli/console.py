@@ -31,7 +31,7 @@ from charrnn.errors import (
     SaveError,
     SettingError,
 )
-from charrnn.system.packaged import model_at
+from charrnn.system.packaged import check_name, model_at
 from charrnn.system.signals import handled
 from charrnn.system.visible import (
     Visible,
@@ -213,7 +213,8 @@ def save(path: Path, content: bytes, option: str, model: Path, *, force: bool) -
 
 
 def check_not_input(path: Path, option: str, *inputs: Path | str) -> None:
-    """Raise SettingError if a file that is written would replace an input."""
+    """Raise SettingError if a file to write would replace an input, or one of the package."""
+    check_name(path)
     files = [*inputs, *map(model_at, inputs)]
     if os.path.realpath(path) in map(os.path.realpath, files):
         raise SettingError(f"{option} would overwrite {path}", "Name another file.")

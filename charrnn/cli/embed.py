@@ -18,6 +18,7 @@ echo Tyrannosaurus | charrnn embed - | jq -c .vector
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os.path import abspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,9 @@ def run(options: Options, console: Console) -> None:
 
     path, model = options.output, load(options.model)
     if path is not None:
-        names = (*options.sources, *model.corpus.names)
+        # of the names in a model, only this one is looked up
+        learned = [name for name in model.corpus.names if abspath(name) == abspath(path)]
+        names = (*options.sources, *learned)
         check_output(path, "--output", options.model, *names, force=options.force)
     console.note_if_waiting(options.sources)
     texts = texts_to_read(model, options.sources, options.examples)
@@ -79,7 +82,7 @@ def texts_to_read(model: Model, sources: tuple[str, ...], examples: Any = None) 
     from charrnn.files.texts import held_out_examples, rebuild_corpus, texts_like
 
     if not sources:
-        corpus = rebuild_corpus(model.corpus, model.vocabulary)
+        corpus = rebuild_corpus(model.corpus)
         return [example.text for example in held_out_examples(corpus)]
     texts = texts_like(model.corpus, sources, examples)
     if not texts:

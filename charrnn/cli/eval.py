@@ -133,7 +133,7 @@ def run(options: Options, console: Console) -> None:
     is_comparable = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
     rows = Rows(model.trained.oddest.get(use) if is_comparable else None, options, console)
     needs_corpus = options.baselines or not options.sources
-    corpus = rebuild_corpus(model.corpus, model.vocabulary) if needs_corpus else None
+    corpus = rebuild_corpus(model.corpus) if needs_corpus else None
     groups = groups_to_score(model, corpus, options, console)
     rows.write_head()
     split = None if corpus is None or options.sources else len(corpus.held_out.ids) // 2

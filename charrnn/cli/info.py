@@ -1,5 +1,6 @@
 """It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
-each check-up. It also checks whether the training can be resumed: this needs the unchanged corpus.
+each check-up. It also says whether the file has the state of the training; to resume that needs the
+unchanged corpus, too.
 
 # contents, quality, and whether the training can be resumed
 charrnn info
@@ -23,7 +24,7 @@ from rich.filesize import decimal
 
 from charrnn.cli.console import Console, Output, count, entries, option_for, save
 from charrnn.cli.shared_options import OUTPUT, CommandOptions, flag, model_option
-from charrnn.errors import CorpusError, in_words
+from charrnn.errors import in_words
 from charrnn.settings.values import File, setting
 from charrnn.system.packaged import model_at
 from charrnn.system.visible import Visible, visible_line
@@ -86,7 +87,7 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
         names.append(f"and {len(characters) - SHOWN_SYMBOLS:,} more")
     yield "", "  ".join(names), {"vocabulary": characters, "novelty": vocabulary.novelty}
     facts = asdict(corpus) | {"symbols": symbols}
-    for elsewhere in ("baselines", "known", "reading", "holdout"):
+    for elsewhere in ("baselines", "known", "files", "reading", "holdout"):
         del facts[elsewhere]
     yield "corpus", ", ".join(corpus.sources) or "texts passed from Python", {"corpus": facts}
     examples = count(corpus.examples, corpus.examples_are.removesuffix("s"))
@@ -131,17 +132,11 @@ def training(model: Model) -> Iterator[Row]:
 
 
 def can_be_resumed(model: Model) -> tuple[bool, str]:
-    from charrnn.files.texts import rebuild_corpus
-
     if model.trained.slim:
         return False, "the file has no training state (charrnn export)"
-    try:
-        rebuild_corpus(model.corpus, model.vocabulary)
-    except CorpusError as error:
-        return False, error.what
     ended = model.trained.ended
     hint = "" if ended in (None, "interrupted") else f"; it ended by --{ended}: give a larger one"
-    return True, f"the corpus is there, unchanged{hint}"
+    return True, f"the file has the training state{hint}"
 
 
 def learning_curve(history: list[dict[str, float]], output: Output) -> Iterator[Visible]:

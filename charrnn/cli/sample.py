@@ -40,7 +40,6 @@ from charrnn.errors import CharrnnError
 from charrnn.settings.drawing import SampleConfig
 from charrnn.settings.values import COUNT, TEMPERATURE, Text, Whole, setting
 from charrnn.system.cores import cores_for
-from charrnn.system.packaged import path_of
 
 if TYPE_CHECKING:
     from charrnn.model import Model
@@ -213,10 +212,10 @@ def note_copies(samples: Sequence[Sample], models: Sequence[Model], console: Con
     texts: set[str] = set()
     try:
         for model in models:
-            if sum(map(os.path.getsize, map(path_of, model.corpus.sources))) > SMALL_CORPUS:
+            if sum(size for size, _ in model.corpus.files.values()) > SMALL_CORPUS:
                 return
             texts.update(training_texts(model.trained)[0])
-    except (CharrnnError, OSError):
+    except CharrnnError:
         return
     copies = sum(sample.text in texts for sample in samples)
     if len(samples) > 1:

@@ -167,7 +167,7 @@ def run(options: Options, console: Console) -> None:
     counting = min(baselines, key=lambda baseline: baseline.nats_per_character)
     with (
         open_executor(material, at_once, options.scheduler) as executor,
-        open_folder(path, resume=options.resume) as folder,
+        open_folder(path, resume=options.resume, note=console.note) as folder,
     ):
         folder.check(material, trials)
         make_runs(folder, executor, material, folder.missing(trials), console)

@@ -21,7 +21,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -47,6 +47,8 @@ from charrnn.system.cores import available
 from charrnn.system.packaged import CORPORA
 from charrnn.system.signals import watched
 from charrnn.system.visible import Visible
+
+Files = Mapping[str, tuple[int, str]]  # by name, size and hash of each
 
 if TYPE_CHECKING:
     from charrnn.cli.progress import Training
@@ -115,7 +117,7 @@ def run(options: Options, console: Console) -> None:
         show_dry_run(open_run(options, console), options, console)
         return
     may_replace = options.resume or options.force
-    with locked_model(options.model, force=may_replace):
+    with locked_model(options.model, force=may_replace, note=console.note):
         training = open_run(options, console)
         runs.start(training.run)
         show_plan(training, options, console)  # while the processes of the run start
@@ -210,9 +212,9 @@ def new_training(options: Options, console: Console) -> Training:
     wanted = runs.configure(options.learning, model)
     known = "" if model is None else model.vocabulary.characters
     corpus, cutting = options.read(known, console)
-    old_sources = () if start is None else start.corpus.sources
+    old_files = {} if start is None else start.corpus.files
     config = fit_settings(wanted, corpus, model)  # to measure the speed that ``begin_run`` needs
-    warnings, speed = show_corpus(corpus, config, old_sources, options, console)
+    warnings, speed = show_corpus(corpus, config, old_files, options, console)
     run = runs.Run(corpus, runs.begin_run(corpus, cutting, wanted, model, speed))
     return Training(run, warnings, speed)
 
@@ -224,23 +226,23 @@ def resume_run(options: Options, console: Console) -> Training:
 
     typed = {**options.learning, **options.cutting, **options.reading}
     corpus, checkpoint = reopen(options.model, partial(read_again, options, console), typed)
-    warnings, speed = show_corpus(corpus, checkpoint.config, (), options, console)
+    warnings, speed = show_corpus(corpus, checkpoint.config, {}, options, console)
     return Training(Run(corpus, checkpoint), warnings, speed)
 
 
 def show_corpus(
-    corpus: Corpus, config: Fitted, old_sources: Iterable[str], options: Options, console: Console
+    corpus: Corpus, config: Fitted, old_files: Files, options: Options, console: Console
 ) -> tuple[list[Warned], float]:
     """Show the corpus, check the memory, and return warnings and characters a second.
 
-    ``old_sources`` are the files of --from. The speed is 0 if nobody asks for it.
+    ``old_files`` are those of --from. The speed is 0 if nobody asks for it.
     """
     from charrnn.runs import characters_per_second
     from charrnn.text.corpus import find_warnings
     from charrnn.training.plan import check_memory, memory_bytes
 
     warned = find_warnings(corpus)
-    say(corpus_entries(corpus, warned, old_sources, options), options, console)
+    say(corpus_entries(corpus, warned, old_files, options), options, console)
     check_memory(memory_bytes(config, corpus), available())
     if console.quiet and config.minutes is None and not options.dry_run:
         return warned, 0.0  # the trial takes a quarter of a second
@@ -249,12 +251,11 @@ def show_corpus(
 
 def read_again(options: Options, console: Console, checkpoint: Checkpoint) -> Corpus:
     """Return the corpus of a run in a file, whose texts may have other names now."""
-    from charrnn.text.corpus import read_files
+    from charrnn.files.texts import read_again as read
 
-    record = checkpoint.corpus
-    sources, valid = options.sources or record.sources, options.valid or record.valid
-    console.note_if_waiting((*sources, *valid))
-    return read_files(sources, record.config, valid)
+    console.note_if_waiting((*options.sources, *options.valid))
+    hint = "Type the texts: charrnn train CORPUS --resume."
+    return read(checkpoint.corpus, options.sources, options.valid, hint)
 
 
 def say(rows: Iterable[Entry], options: Options, console: Console) -> None:
@@ -265,9 +266,9 @@ def say(rows: Iterable[Entry], options: Options, console: Console) -> None:
 
 
 def corpus_entries(
-    corpus: Corpus, warned: list[Warned], old_sources: Iterable[str], options: Options
+    corpus: Corpus, warned: list[Warned], old_files: Files, options: Options
 ) -> Iterator[Entry]:
-    """Yield a line about the corpus, and warnings; ``old_sources`` are the files of --from."""
+    """Yield a line about the corpus, and warnings; ``old_files`` are those of --from."""
     train, held_out, example = corpus.train, corpus.held_out, corpus.examples_are.removesuffix("s")
     names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
     size = f"{count(len(train), example)}, {count(train.characters, 'character')}"
@@ -281,8 +282,7 @@ def corpus_entries(
     for warning in warned:
         words = WARNING_TEXTS.get(warning.kind, TABLE)
         lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))
-    read_before = set(map(os.path.realpath, old_sources))
-    if not corpus.valid and any(os.path.realpath(name) in read_before for name in corpus.sources):
+    if not corpus.valid and set(corpus.files.values()) & set(old_files.values()):
         lines.append(f"{options.start_from} may know what is held out: add --valid FILE")
     shown = lines if options.dry_run else lines[:MOST_WARNINGS]
     yield from (("  !", line) for line in shown)

@@ -104,7 +104,11 @@ def slim(trained: Trained, *, without_counts: bool = False) -> Trained:
         if array.ndim == 2:
             array[...] = array.astype("float16")
     rounded = replace(trained.model, parameters=p)
-    slim = replace(trained, model=rounded, history=[], slim=True)
+    slim = replace(trained, model=rounded, history=[], slim=True, exact=False)
     if without_counts:
-        slim = replace(slim, counted=None, config=replace(slim.config, counts=False))
+        from charrnn.prediction.predictor import EVEN
+
+        oddest = {use: nats for use, nats in slim.oddest.items() if use == "network"}
+        slim = replace(slim, counted=None, oddest=oddest, mixture=EVEN)
+        slim = replace(slim, config=replace(slim.config, counts=False))
     return slim

@@ -22,6 +22,7 @@ class LineFile:
     """A file of JSON lines, each appended whole or not at all."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._file = open(path, "ab+", buffering=0)  # noqa: SIM115
 
     def lines(self) -> list[bytes]:
@@ -34,6 +35,14 @@ class LineFile:
         """Drop everything after the first ``size`` bytes."""
         if size < self._file.seek(0, os.SEEK_END):
             self._file.truncate(size)
+
+    def replace_from(self, size: int, content: bytes) -> None:
+        """Replace everything after the first ``size`` bytes, in the file that others have open."""
+        if content:
+            with open(self._path, "r+b") as file:  # the other file writes at its end alone
+                file.seek(size)
+                file.write(content)
+        self.truncate(size + len(content))
 
     def drop_torn_line(self) -> None:
         self.truncate(sum(len(line) for line in self.lines() if line.endswith(b"\n")))

@@ -1,4 +1,4 @@
-"""The file of --metrics: a JSON line for each run, step and check-up.
+"""The file of --metrics: a JSON line for each run, step and check-up. Several runs may share it.
 
 After a kill it is ahead of the model file. A resumed run cuts it back to where the model is.
 """
@@ -6,7 +6,9 @@ After a kill it is ahead of the model file. A resumed run cuts it back to where 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Set
+import os
+from collections import deque
+from collections.abc import Iterator, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from hashlib import sha256
@@ -26,61 +28,74 @@ BEGINNING = b'{"schema": "charrnn.'  # of every line
 class Metrics:
     """The open file."""
 
-    def __init__(self, path: Path, checkpoint: Checkpoint, *, is_resumed: bool) -> None:
-        """Go on below the lines of a resumed run, or add a line for a new one."""
-        self._path, state, config = path, checkpoint.state, asdict(checkpoint.config)
-        settings = {name: config[name] for name in config if name not in (*LIMITS, "cores")}
-        fingerprint = checkpoint.corpus.fingerprint
-        name = run_id(fingerprint, settings)
-        settings["parts"] = settings.pop("shards")  # of a run that version 0.3 began
-        known = {name, run_id(fingerprint, settings)} if is_resumed else set()
+    def __init__(self, path: Path, checkpoint: Checkpoint, model: str, *, is_resumed: bool) -> None:
+        """Go on with the lines of a resumed run, or add a line for a new one.
+
+        model: The name of the model file.
+        """
+        self._path, self._waiting = path, deque[dict[str, Any]]()
+        state = checkpoint.state
+        self._run, old_name = names_of(checkpoint, model)
+        names = {self._run, old_name} if is_resumed else set()
         has_check_up = bool(state.history) and state.history[-1]["step"] == state.step
         with self._explained(), ExitStack() as at_error:
             self._file = LineFile(path)
             at_error.callback(self._file.close)
-            if not self._cut_back(known, (state.step, has_check_up)):
-                row = {"schema": RUN, "run": name, "step": state.step, "seed": config["seed"]}
-                self._file.append({**row, "fingerprint": fingerprint})
+            if not self._cut_back(names, (state.step, has_check_up)):
+                row = {"schema": RUN, "run": self._run, "step": state.step}
+                row["seed"] = checkpoint.config.seed
+                self._file.append(row | {"fingerprint": checkpoint.corpus.fingerprint})
             at_error.pop_all()
         self.sync, self.close = self._file.sync, self._file.close
 
     def add(self, event: Event) -> None:
-        """Add a line for a step or a check-up."""
+        """Add a line for a step or a check-up, which waits until it is written."""
         if isinstance(event, Step):
-            row = {"schema": STEP, **asdict(event)}
+            row = {"schema": STEP, "run": self._run, **asdict(event)}
             row["train_with_noise"] = row.pop("nats_per_character")
         elif isinstance(event, Checkup):
-            row = {"schema": CHECKUP, "step": event.step}
+            row = {"schema": CHECKUP, "run": self._run, "step": event.step}
             row["train"] = event.train_nats_per_character
             row["train_with_noise"] = event.train_with_noise_nats_per_character
             row["held_out"] = None if event.score is None else event.score.nats_per_character
             row["is_best"] = event.is_best
         else:
             return
+        self._waiting.append(row)
+
+    def write(self) -> None:
+        """Write the lines that wait, or raise CharrnnError; then those that are left wait on."""
         with self._explained():
-            self._file.append(row)
+            while self._waiting:
+                self._file.append(self._waiting[0])
+                self._waiting.popleft()
 
     def _cut_back(self, names: Set[str], saved: tuple[int, bool]) -> bool:
-        """Cut off lines that come again. Return True if the file ends with a run of these names.
+        """Cut off lines of this run that come again. Return True if its first line stays.
 
-        run b, step 1, step 2     another run: its lines stay
-        run a, step 1, step 2     stay, if the model of run a is at step 2
-        step 3, check-up 3        come again
+        run a, step 1, step 2     an earlier run of the same name: its lines stay
+        run a, step 1             stay, if the model of run a is at step 1
+        run b, step 2             another run: its lines stay
+        step 2, check-up 2 of a   come again
         """
-        kept_bytes = read_bytes = 0
-        is_this_run = False
+        lines, own = list[bytes](), list[bool]()
+        begins, has_begun, run = 0, False, None
+        again: list[bool] = []
         for line in self._file.lines():
             if is_torn(line):
                 break
-            kind, step, run = self._read(line)
-            read_bytes += len(line)
-            comes_again = (step, kind == CHECKUP) > saved  # a check-up follows its step
-            if kind == RUN:
-                is_this_run = run in names and not comes_again
-            if not (is_this_run and comes_again):
-                kept_bytes = read_bytes
-        self._file.truncate(kept_bytes)
-        return is_this_run
+            kind, step, name = self._read(line)
+            run = name or run  # in version 0.3 only the first line of a run named it
+            own.append(run in names)
+            again.append((step, kind == CHECKUP) > saved)  # a check-up follows its step
+            if kind == RUN and own[-1] and not again[-1]:
+                begins, has_begun = len(lines), run == self._run
+            lines.append(line)
+        cut = [i >= begins and own[i] and again[i] for i in range(len(lines))]
+        first = cut.index(True) if True in cut else len(lines)
+        rest = [lines[i] for i in range(first, len(lines)) if not cut[i]]
+        self._file.replace_from(sum(map(len, lines[:first])), b"".join(rest))
+        return has_begun
 
     def _read(self, line: bytes) -> tuple[str, int, str | None]:
         """Return the kind of a line, its step, and the name of the run that it begins, if any."""
@@ -101,10 +116,23 @@ class Metrics:
             raise CharrnnError(what, remedy(error, "name another file with [metrics]")) from error
 
 
-def run_id(fingerprint: str, settings: Mapping[str, Any]) -> str:
-    """Return what tells a run from others: a hash of its corpus and its settings."""
-    text = json.dumps([fingerprint, settings], sort_keys=True)
-    return sha256(text.encode()).hexdigest()[:16]
+def names_of(checkpoint: Checkpoint, model: str) -> tuple[str, str]:
+    """Return what tells a run from others, and what version 0.3 would have called it.
+
+    It is a hash of the corpus, of the settings that a resumed run cannot change, and of the name of
+    the model file, without its folder.
+    """
+    settings = asdict(checkpoint.config)
+    for name in (*LIMITS, "cores"):
+        del settings[name]
+    old = {name: value for name, value in settings.items() if name != "shards"}
+    old["parts"] = settings["shards"]
+    del settings["counts"]
+    corpus = checkpoint.corpus
+    kinds = [corpus.digest, settings, os.path.basename(model)], [corpus.fingerprint, old]
+    texts = (json.dumps(facts, sort_keys=True) for facts in kinds)
+    new_name, old_name = (sha256(text.encode()).hexdigest()[:16] for text in texts)
+    return new_name, old_name
 
 
 def is_torn(line: bytes) -> bool:

@@ -14,8 +14,9 @@ from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.prediction.predictor import EVEN
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Ending, Fitted
-from charrnn.system.packaged import path_of
+from charrnn.system.packaged import CORPORA, path_of
 from charrnn.text.corpus import Corpus
+from charrnn.text.reading import Mark
 from charrnn.text.vocabulary import Ids, Vocabulary
 from charrnn.training.state import Counters, TrainState, ending_at
 
@@ -35,9 +36,11 @@ class CorpusRecord:
     characters: int
     held_out_examples: int
     held_out_characters: int
-    # from the current folder; in a file, from the folder of the model
+    # Names from the current folder; in a file, from the folder of the model. "-" is what cannot be
+    # read again, "dinosaurs" the corpus of the package, "./dinosaurs" a file.
     sources: tuple[str, ...] = ()
     valid: tuple[str, ...] = ()
+    files: dict[str, Mark] = field(default_factory=dict)  # by name: no other content is used
     baselines: dict[str, float] = field(default_factory=dict)  # held-out nats per character
     known: str = ""  # the characters of the model that the run started from, if any
 
@@ -52,34 +55,50 @@ class CorpusRecord:
         return (*self.sources, *self.valid)
 
     def renamed(self, rename: Callable[[str], str]) -> CorpusRecord:
-        """Return the record with other names of its files."""
-        sources, valid = tuple(map(rename, self.sources)), tuple(map(rename, self.valid))
-        return replace(self, sources=sources, valid=valid)
+        """Return the record with other names of its files; names of the package stay."""
 
-    def seen_from(self, folder: str) -> CorpusRecord:
-        """Return the record for a file in a folder."""
+        def renamed(name: str) -> str:
+            return name if name in ("-", *CORPORA) else as_file(rename(name))
+
+        sources, valid = tuple(map(renamed, self.sources)), tuple(map(renamed, self.valid))
+        files = {renamed(name): mark for name, mark in self.files.items()}
+        return replace(self, sources=sources, valid=valid, files=files)
+
+    def moved(self, old: str, new: str) -> CorpusRecord:
+        """Return the record with names from a new folder in place of an old one."""
 
         def rename(name: str) -> str:
-            if name == "-" or name.startswith("/dev/"):
-                return "-"  # neither can be read again
-            return relative(name, folder) if path_of(name) == name else name
+            return name if is_foreign(name) else relative(os.path.join(old, name), new)
 
         return self.renamed(rename)
 
-    def beside(self, file: str) -> CorpusRecord:
-        """Return the record in a file, its files as seen from the current folder."""
+    def with_files_of(self, corpus: Corpus) -> CorpusRecord:
+        """Return the record with the names and marks of the files that a corpus was read from."""
 
-        def rename(name: str) -> str:
-            path = os.path.join(os.path.dirname(file), name)
-            return relative(path, os.curdir) if name != "-" and os.path.exists(path) else name
+        def name_in_record(name: str) -> str:
+            if name not in corpus.files:
+                return "-"
+            return as_file(name) if path_of(name) == name else name
 
-        return self.renamed(rename)
+        sources, valid = map(name_in_record, corpus.sources), map(name_in_record, corpus.valid)
+        files = {name_in_record(name): mark for name, mark in corpus.files.items()}
+        return replace(self, sources=tuple(sources), valid=tuple(valid), files=files)
+
+
+def is_foreign(name: str) -> bool:
+    """Return whether a name leads to another machine on Windows. It is opened on no system."""
+    return name.replace("\\", "/").startswith("//")
+
+
+def as_file(name: str) -> str:
+    """Return a name of a file that is no name of the package."""
+    return os.path.join(os.curdir, name) if name in CORPORA else name
 
 
 def relative(path: str, folder: str) -> str:
-    """Return a path as seen from a folder, if it can be."""
+    """Return a path as seen from a folder, if it can be. Nothing is looked up."""
     try:
-        return os.path.relpath(path, folder)
+        return os.path.relpath(path, folder or os.curdir)
     except (OSError, ValueError):  # no current folder; another drive
         return path
 
@@ -89,9 +108,8 @@ def record_of(corpus: Corpus, config: CorpusConfig) -> CorpusRecord:
     train, held_out = corpus.train, corpus.held_out
     origin = corpus.fingerprint, corpus.digest, corpus.examples_are
     sizes = len(train), train.characters, len(held_out), held_out.characters
-    files = corpus.sources, corpus.valid
     how = config.holdout, config.reading
-    return CorpusRecord(*origin, *how, *sizes, *files, known=config.known)
+    return CorpusRecord(*origin, *how, *sizes, known=config.known).with_files_of(corpus)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -118,6 +136,7 @@ class Trained(Facts):
     best: tuple[int, float] | None = None  # the step of the best check-up, nats per character
     history: list[Row] = field(default_factory=list)  # a row a check-up
     slim: bool = False  # whether its file holds no run
+    exact: bool = False  # whether that file has its matrices in 32 bits
 
     @property
     def ended(self) -> Ending | None:

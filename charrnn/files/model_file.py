@@ -2,7 +2,7 @@
 
 ``U1`` to ``c`` are the best parameters, ``last`` and ``average`` the current ones in one row,
 ``adam.m`` and so on the moments, ``lane.1`` and so on the states, ``counted`` the text for n-gram
-counts. A slim file holds the best parameters alone, with matrices of 16-bit floats.
+counts. A slim file holds the best parameters alone; an exported one has matrices of 16-bit floats.
 
 The file is what ``numpy.savez`` would write, with charrnn.json as its first member. A load
 unpickles nothing, and compares sizes and headers with the settings and the file before it
@@ -21,7 +21,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass, replace
 from difflib import get_close_matches
@@ -41,7 +41,7 @@ from charrnn.files.model_contents import Checkpoint, Trained
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
 from charrnn.prediction.predictor import EVEN
 from charrnn.settings.training import Fitted
-from charrnn.system.packaged import MODELS, model_at
+from charrnn.system.packaged import MODELS, check_name, model_at
 from charrnn.system.visible import did_you_mean, either
 from charrnn.text.vocabulary import Vocabulary
 from charrnn.training.optimizer import MOMENTS
@@ -53,12 +53,14 @@ except ImportError:  # Windows: two runs into one file are not noticed
     fcntl = None  # type: ignore[assignment]
 
 PathName = str | os.PathLike[str]
+Note = Callable[[str], object]
 Arrays = dict[str, NDArray[Any]]
 Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 FORMAT: Final = 7
 JSON_MEMBER: Final = "charrnn.json"
 ZIP_HEADER: Final = 30  # bytes before the name of the first member
+NO_LINK_NO_WAIT: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 LARGEST_NUMBER: Final = 1 << 62  # no number of the facts is larger
 TOO_LARGE: Final = 1e20  # a parameter that no training leads to; its square is finite
 
@@ -69,14 +71,22 @@ TOO_LARGE: Final = 1e20  # a parameter that no training leads to; its square is 
 @contextmanager
 def target_of(path: PathName) -> Iterator[Path]:
     """Yield the file that a path leads to; an OSError of the block becomes a SaveError."""
+    check_name(path)
     try:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
             raise OSError(errno.EINVAL, "it is not a regular file")
+        if target.exists() and not is_writable(target):
+            raise OSError(errno.EACCES, "it is read-only")
         yield target
     except OSError as error:
         what = f"{os.fspath(path)} cannot be saved: {error.strerror or error}"
         raise SaveError(what, remedy(error)) from error
+
+
+def is_writable(file: Path) -> bool:
+    """Return whether a file may be written. Root needs a mode with that right, too."""
+    return bool(file.stat().st_mode & 0o222) and os.access(file, os.W_OK)
 
 
 @contextmanager
@@ -85,23 +95,49 @@ def replaced(path: PathName) -> Iterator[IO[bytes]]:
 
     The caller holds the lock. A file that a killed save has left is replaced, too.
     """
-    with target_of(path) as target:
-        temporary = target.with_name(f".{target.name}.tmp")
+    with target_of(path) as target, written(target, old=target) as file:
+        yield file
+
+
+@contextmanager
+def written(target: Path, old: Path) -> Iterator[IO[bytes]]:
+    """Yield a new file that gets its name at the end, and the mode of an old one if that exists.
+
+    While it is written, it can be read by those who can read the old one, or by its owner alone.
+    """
+    temporary = target.with_name(f".{target.name}.tmp")
+    temporary.unlink(missing_ok=True)
+    try:
+        with open(temporary, "xb", opener=for_its_owner) as file:
+            with suppress(OSError):  # there is no old file, or the filesystem has no modes
+                shutil.copymode(old, temporary)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if not old.exists():
+            with suppress(OSError):
+                temporary.chmod(mode_of_new_files())
+        os.replace(temporary, target)
+    finally:
         temporary.unlink(missing_ok=True)
+    with suppress(OSError):  # not every folder can be opened, and none on Windows
+        folder = os.open(target.parent, os.O_RDONLY)
         try:
-            with open(temporary, "xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            with suppress(OSError):  # a first save has no old file
-                shutil.copymode(target, temporary)
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-        if os.name != "nt":  # Windows opens no folder
-            folder = os.open(target.parent, os.O_RDONLY)
             os.fsync(folder)  # or a power cut could bring the old file back
+        finally:
             os.close(folder)
+
+
+def for_its_owner(path: str, flags: int) -> int:
+    """Open a new file that nobody else can read."""
+    return os.open(path, flags, 0o600)
+
+
+def mode_of_new_files() -> int:
+    """Return the mode that this process gives to new files."""
+    mask = os.umask(0o077)  # to read it is to set it
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def check_writable(path: PathName) -> None:
@@ -125,20 +161,28 @@ def keep_old(path: PathName) -> str | None:
                 try:
                     os.link(target, old)
                 except OSError:  # the filesystem has no links
-                    shutil.copyfile(target, old)
+                    with written(old, old=target) as copy, open(target, "rb") as model:
+                        shutil.copyfileobj(model, copy)
                 break
             if os.path.exists(old) and old.samefile(target):  # a run was killed before it saved
                 break
-        return os.path.join(os.path.dirname(path), old.name)
+        folder = os.path.dirname(path)
+        is_there = os.path.realpath(folder) == str(old.parent)  # not, if a link leads elsewhere
+        return os.path.join(folder, old.name) if is_there else str(old)
 
 
 @contextmanager
-def locked(path: PathName) -> Iterator[None]:
-    """Keep all other runs out of this block for the same file, or raise SaveError."""
+def locked(path: PathName, note: Note = lambda _: None) -> Iterator[None]:
+    """Keep all other runs out of this block for the same file, or raise SaveError.
+
+    ``note`` is called with a line if the filesystem has no locks.
+    """
     with target_of(path) as target:
         lock = target.with_name(f".{target.name}.lock")
-        file = open(lock, "ab")  # noqa: SIM115
-        is_alone = try_lock(file, lock)
+        if os.path.lexists(lock) and not stat.S_ISREG(lock.lstat().st_mode):
+            raise OSError(errno.EINVAL, f"{lock.name} beside it is not a regular file")
+        file = open(lock, "ab", opener=following_no_link)  # noqa: SIM115
+        is_alone = try_lock(file, lock, note)
     with file:
         if not is_alone:
             what = f"{os.fspath(path)} is being written by another run"
@@ -151,15 +195,23 @@ def locked(path: PathName) -> Iterator[None]:
                 os.unlink(lock)
 
 
-def try_lock(file: IO[bytes], lock: Path) -> bool:
-    """Lock an open file. Return whether that was possible, and the file still has its name."""
+def following_no_link(path: str, flags: int) -> int:
+    """Open a file, but nothing that a link leads to, and without waiting at a pipe."""
+    return os.open(path, flags | NO_LINK_NO_WAIT, 0o666)
+
+
+def try_lock(file: IO[bytes], lock: Path, note: Note) -> bool:
+    """Lock an open file. Return False if another run has it, or has just removed it."""
     try:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The last run may have removed the file after it was opened and before it was locked.
-        return os.path.samestat(os.fstat(file.fileno()), os.stat(lock))
-    except (BlockingIOError, FileNotFoundError):
+    except BlockingIOError:
         return False
+    except OSError as error:  # of some cluster filesystems
+        note(f"{lock.parent} has no locks ({error.strerror}): let no other run write this file")
+    with suppress(FileNotFoundError):  # it was removed after it was opened and before it was locked
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(lock))
+    return False
 
 
 # Facts and arrays
@@ -193,10 +245,12 @@ def is_of_kind(kind: Any, value: Any) -> bool:
     return type(value) is kind and (kind is not int or 0 <= value <= LARGEST_NUMBER)
 
 
-def layout(config: Fitted, architecture: Architecture, counted: int | None, slim: bool) -> Layout:
+def layout(
+    config: Fitted, architecture: Architecture, counted: int | None, slim: bool, exact: bool
+) -> Layout:
     """Return shape and type of each array in a file with these facts."""
     single = np.dtype("<f4")
-    matrix = np.dtype("<f2") if slim else single
+    matrix = np.dtype("<f2") if slim and not exact else single
     arrays: Layout = {
         name: (shape, matrix if len(shape) == 2 else single)
         for name, shape in architecture.shapes.items()
@@ -293,15 +347,14 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
         raise ValueError("a mixture has six weights, or six for each half of the held-out text")
     architecture = architecture_of(config, vocabulary.symbols)
     is_slim = values.get("slim", False)
-    shapes = layout(config, architecture, counted_size, is_slim)
+    shapes = layout(config, architecture, counted_size, is_slim, values.get("exact", False))
     arrays = {name: read_array(archive, name, *shapes[name]) for name in shapes}
     counted = arrays.pop("counted", None)
     if counted is not None and int(counted.max(initial=0)) > vocabulary.symbols:
         raise ValueError("the text for counts has unknown symbols")
     best = np.concatenate([arrays[name].reshape(-1) for name in architecture.shapes], dtype="f4")
     model = LanguageModel(Parameters(architecture, best), vocabulary)
-    if not is_slim:
-        values["corpus"] = values["corpus"].beside(file)
+    values["corpus"] = values["corpus"].moved(os.path.dirname(file), os.curdir)
     return Trained(model=model, config=config, counted=counted, **values), arrays
 
 
@@ -350,22 +403,60 @@ def save(path: PathName, run: Checkpoint) -> None:
     arrays |= {f"{run.config.optimizer}.{name}": m for name, m in state.moments.items()}
     names = p.architecture.state_names
     arrays |= {f"lane.{name}": h for name, h in zip(names, state.carried, strict=True)}
-    record = run.corpus.seen_from(os.path.dirname(os.path.abspath(path)))
-    write(path, replace(run.trained, corpus=record), arrays)
+    write_beside(path, run.trained, arrays)
+
+
+def write_beside(path: PathName, trained: Trained, arrays: Arrays) -> None:
+    """Write a file with the names of the corpus as seen from the folder of the file."""
+    record = trained.corpus.moved(os.curdir, os.path.dirname(os.path.abspath(path)))
+    write(path, replace(trained, corpus=record), arrays)
 
 
 def save_slim(path: PathName, trained: Trained) -> None:
-    """Write the model without its run, and without the folders of its corpus."""
-    counters = replace(trained.counters, window=0, nats=0.0, targets=0)
+    """Write the model rounded to 16 bits, without its run and the folders of its corpus."""
     record = trained.corpus.renamed(os.path.basename)
-    write(path, replace(trained, counters=counters, corpus=record, history=[], slim=True), {})
+    write(path, replace(without_run(trained), corpus=record, history=[], exact=False), {})
+
+
+def without_run(trained: Trained) -> Trained:
+    """Return the model as a file without its run has it."""
+    counters = replace(trained.counters, window=0, nats=0.0, targets=0)
+    return replace(trained, counters=counters, slim=True, exact=True)
+
+
+def save_loaded(path: PathName, trained: Trained, origin: str | None) -> None:
+    """Copy the file that a model was loaded from, if both have not changed, and its run.
+
+    Otherwise write the model in full precision without a run, but never over a file with a run.
+    """
+    stored, arrays = without_run(trained), Arrays()
+    if origin is not None:
+        with suppress(errors.ModelFileError):
+            there, run = read(origin)
+            if are_same(there, trained):
+                stored, arrays = there, run
+    if stored.slim and os.path.exists(path):
+        with suppress(errors.ModelFileError):
+            if not load_trained(path).slim:
+                what = f"{os.fspath(path)} holds a run that can be resumed, this model none"
+                raise SaveError(what, "Name another file, or remove that one.")
+    write_beside(path, stored, arrays)
+
+
+def are_same(a: Trained, b: Trained) -> bool:
+    """Return whether two models have the same facts and numbers, wherever their corpus lies."""
+    texts = (text_of_facts(replace(one, corpus=a.corpus), 0) for one in (a, b))
+    pairs = (a.model.parameters.flat, b.model.parameters.flat), (a.counted, b.counted)
+    are_equal = all(np.array_equal(*pair) for pair in pairs)
+    return are_equal and a.corpus.digest == b.corpus.digest and len(set(texts)) == 1
 
 
 def text_of_facts(trained: Trained, counted_size: int | None) -> str:
     """Return the facts of a file as JSON, without cores: any number writes the same bytes."""
     settings = asdict(trained.config)
     del settings["cores"]
-    facts = vars(trained) | {"settings": settings, "counted": counted_size}
+    exact = trained.exact or None  # left out if False
+    facts = vars(trained) | {"settings": settings, "counted": counted_size, "exact": exact}
     del facts["model"], facts["config"]
     for name in ("corpus", "counters"):
         facts[name] = asdict(facts[name])
@@ -379,7 +470,8 @@ def write(path: PathName, trained: Trained, arrays: Arrays) -> None:
     model, counted = trained.model, trained.counted
     counted_size = None if counted is None else len(counted)
     by_name = {**arrays, **model.parameters, "counted": counted}
-    types = layout(trained.config, model.architecture, counted_size, trained.slim)
+    kind = trained.slim, trained.exact
+    types = layout(trained.config, model.architecture, counted_size, *kind)
     with np.errstate(over="ignore"):  # infinity in 16 bits is found below
         stored = {name: np.asarray(by_name[name], types[name][1], "C") for name in sorted(types)}
     for name, array in stored.items():
@@ -395,9 +487,9 @@ def write(path: PathName, trained: Trained, arrays: Arrays) -> None:
 
 
 @contextmanager
-def locked_model(path: PathName, *, force: bool) -> Iterator[None]:
+def locked_model(path: PathName, *, force: bool, note: Note = lambda _: None) -> Iterator[None]:
     """Lock a model file. Raise SaveError for another file in its place, unless forced."""
-    with locked(path):
+    with locked(path, note):
         if not force and os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
             what = f"{os.fspath(path)} already exists, and charrnn has not written it"
             raise errors.SaveError(what, "Name another file, or add [force] to replace it.")

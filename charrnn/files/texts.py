@@ -1,31 +1,35 @@
 """Texts to score or to avoid: files read as the corpus of a model, or parts of that corpus.
 
-A model file records where its corpus was, the fingerprint and the share held out, so the same
-examples can be held out again.
+A model file records where its corpus was, and the share held out, so the same examples can be held
+out again. It may come from a stranger: a file that it names is opened only where the texts are
+needed, and its text is used only if size and hash are those of the record.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from charrnn.errors import CharrnnError, CorpusError
-from charrnn.files.model_contents import CorpusRecord, Trained
+from charrnn.files.model_contents import CorpusRecord, Trained, is_foreign
 from charrnn.prediction.conditions import folded
 from charrnn.settings.corpus import Kind, Normalization
-from charrnn.system.packaged import path_of
+from charrnn.system.packaged import corpus_at
 from charrnn.text.corpus import Corpus, read_files
 from charrnn.text.examples import choose_kind, line_numbers, split_examples, texts_of
-from charrnn.text.reading import lines_of_input, name_of, text_of
+from charrnn.text.reading import content_of, lines_of_input, name_of, text_of
 from charrnn.text.tables import column_of
 from charrnn.text.tidy import Tidied, clean_lines
-from charrnn.text.vocabulary import END, Vocabulary
+from charrnn.text.vocabulary import END
 
 NAME_A_TEXT: Final = "Without the corpus, name a text."
 
@@ -100,24 +104,24 @@ def read_typed(text: str, form: Normalization) -> str:
 
 
 def training_texts(trained: Trained) -> tuple[list[str], str]:
-    """Return the texts that a model was trained on, read again, and a note if they have changed.
+    """Return the texts that a model was trained on, and a note if it learned from more than these.
 
-    Raise CorpusError if they are gone. A model with counts has its text.
+    Raise CorpusError if they are gone or have changed. A model with counts has its text.
     """
     record, counted = trained.corpus, trained.counted
     if counted is not None:
         pieces = np.split(counted, np.flatnonzero(counted == END))
         return [trained.model.vocabulary.decode(ids) for ids in pieces], ""
-    check_files_exist(record)
-    kind, tidied = record.config.examples, Tidied()
+    check_has_files(record)
+    kind, tidied, read = record.config.examples, Tidied(), partial(content_in, record)
     parts = [
-        split_examples(text_of(source, record.reading, tidied), kind) for source in record.sources
+        split_examples(text_of(source, record.reading, tidied, read), kind)
+        for source in record.sources
     ]
     texts = texts_of(np.concatenate(parts))
     held_out = 0 if record.valid else record.held_out_examples
-    has_changed = len(texts) != record.examples + held_out
-    names = ", ".join(record.sources)
-    return texts, f"{names} has changed since the training" if has_changed else ""
+    is_all = len(texts) == record.examples + held_out
+    return texts, "" if is_all else trained_on_others(record)
 
 
 def texts_to_avoid(
@@ -142,30 +146,68 @@ def texts_to_avoid(
     return known
 
 
-def rebuild_corpus(record: CorpusRecord, vocabulary: Vocabulary) -> Corpus:
-    """Return the corpus of a model; raise CorpusError if it has moved or changed."""
-    check_files_exist(record)
-    corpus = read_files(record.sources, record.config, record.valid)
-    if corpus.fingerprint != record.fingerprint or corpus.vocabulary != vocabulary:
-        names = ", ".join(record.names)
-        what = f"the corpus has changed since the model was trained: {names}"
-        if all(path_of(name) != name for name in record.names):  # the user cannot restore them
-            what = f"the model was trained on other texts than {names} alone"
-        raise CorpusError(what, NAME_A_TEXT)
+def rebuild_corpus(record: CorpusRecord) -> Corpus:
+    """Return the corpus of a model; raise CorpusError if it is gone or has changed."""
+    corpus = read_again(record)
+    if corpus.digest != record.digest:
+        raise CorpusError(trained_on_others(record), NAME_A_TEXT)
     return corpus
 
 
-def check_files_exist(record: CorpusRecord) -> None:
-    """Raise CorpusError if the files of a corpus are not where they were."""
+def trained_on_others(record: CorpusRecord) -> str:
+    return f"the model was trained on other texts than {', '.join(record.names)} alone"
+
+
+def read_again(
+    record: CorpusRecord,
+    sources: Sequence[str] = (),
+    valid: Sequence[str] = (),
+    hint: str = NAME_A_TEXT,
+) -> Corpus:
+    """Return a corpus read as that of a model: from files that are typed, or those on record."""
+    typed = {*sources, *valid}
+
+    def read(name: str) -> bytes:
+        return content_of(name) if name in typed else content_in(record, name, hint)
+
+    if not sources:
+        check_has_files(record, hint)
+    return read_files(sources or record.sources, record.config, valid or record.valid, read)
+
+
+def check_has_files(record: CorpusRecord, hint: str = NAME_A_TEXT) -> None:
+    """Raise CorpusError if the texts of a model came from no file."""
     if not record.names:
-        raise CorpusError("the model was trained on texts from no file", NAME_A_TEXT)
+        raise CorpusError("the model was trained on texts from Python", hint)
     if "-" in record.names:
-        what = "the model was trained on standard input, which was not kept"
-        raise CorpusError(what, NAME_A_TEXT)
-    for name in record.names:
-        if not os.path.exists(path_of(name)):
-            hint = f"Put it back where it was, or beside the model file. {NAME_A_TEXT}"
-            raise CorpusError(f"the corpus has moved: {name} is not there", hint)
+        raise CorpusError("the model was trained on standard input, which was not kept", hint)
+
+
+def content_in(record: CorpusRecord, name: str, hint: str = NAME_A_TEXT) -> bytes:
+    """Return the content of a file on record; raise CorpusError if it is gone or has changed.
+
+    Devices and pipes are not opened, and no more is read than the record says.
+    """
+    if name not in record.files:
+        raise CorpusError(f"{name} is not opened: the model file has no hash of it", hint)
+    size, digest = record.files[name]
+    try:
+        path = corpus_at(name)
+        if is_foreign(name) or not stat.S_ISREG(os.stat(path).st_mode):
+            raise FileNotFoundError
+        with open(path, "rb", opener=without_waiting) as file:
+            has_size = os.fstat(file.fileno()).st_size == size
+            data = file.read(size) if has_size else b""
+    except (OSError, ValueError):
+        raise CorpusError(f"{name} is gone", hint) from None
+    if not has_size or sha256(data).hexdigest() != digest:
+        raise CorpusError(f"{name} has changed", hint)
+    return data
+
+
+def without_waiting(path: str, flags: int) -> int:
+    """Open a file, even if a pipe has taken its place meanwhile."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def held_out_examples(corpus: Corpus) -> list[Example]:

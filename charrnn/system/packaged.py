@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from charrnn.errors import SettingError
+
 CORPORA: Final = ("dinosaurs", "given-names", "given-names-latin", "reber", "verses")
 MODELS: Final = ("dinosaurs", "given-names", "latin", "reber", "verses")
 HOMES: Final = list(Path(__file__).parents)[1:3]  # of data, installed or in a checkout
@@ -14,16 +16,29 @@ HOMES: Final = list(Path(__file__).parents)[1:3]  # of data, installed or in a c
 
 def path_of(source: str) -> str:
     """Return the path of a corpus that comes with the program; any other name stays as it is."""
-    return _packaged(source, CORPORA, f"data/{source}.txt")
+    return source if os.path.lexists(source) else corpus_at(source)  # a file comes first
+
+
+def corpus_at(name: str) -> str:
+    """Return the path of a corpus of the program, whatever files there are; or the name."""
+    return _packaged(name, CORPORA, f"data/{name}.txt")
 
 
 def model_at(path: str | os.PathLike[str]) -> str:
     """Return the path of a model that comes with the program; any other path stays as it is."""
     name = os.fspath(path)
-    return _packaged(name, MODELS, f"models/{name}.npz")
+    return name if os.path.lexists(name) else _packaged(name, MODELS, f"models/{name}.npz")
+
+
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Raise SettingError for a file to write, if its name would stand for one of the package."""
+    name = os.path.basename(path)
+    if name in (*CORPORA, *MODELS):
+        what = f"{os.fspath(path)} cannot be written: the package has a corpus or a model {name}"
+        raise SettingError(what, f"Name another file, such as my-{name}.")
 
 
 def _packaged(name: str, known: Sequence[str], file: str) -> str:
-    if name in known and not os.path.lexists(name):  # a file of that name comes first
+    if name in known:
         return next((str(home / file) for home in HOMES if (home / file).is_file()), name)
     return name

@@ -16,7 +16,7 @@ from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Kind
 from charrnn.text.counts import estimated_loss
 from charrnn.text.examples import choose_kind, join_examples, split_examples, texts_of
-from charrnn.text.reading import name_of, text_of
+from charrnn.text.reading import Mark, Read, content_of, is_kept, name_of, text_of
 from charrnn.text.tables import table_in
 from charrnn.text.tidy import Tidied, mess_in_words, untidy
 from charrnn.text.vocabulary import END, END_CODE, Codes, Ids, Vocabulary, in_blocks
@@ -63,6 +63,7 @@ class Corpus:
     held_out_codes: Codes  # also of characters that do not occur in training
     sources: tuple[str, ...] = ()
     valid: tuple[str, ...] = ()
+    files: dict[str, Mark] = field(default_factory=dict)  # those that can be read again
     tidied: Tidied = field(default_factory=Tidied)
 
     @cached_property
@@ -94,17 +95,28 @@ class Corpus:
 
 
 def read_files(
-    sources: Sequence[str], config: CorpusConfig | None = None, valid: Sequence[str] = ()
+    sources: Sequence[str],
+    config: CorpusConfig | None = None,
+    valid: Sequence[str] = (),
+    read: Read = content_of,
 ) -> Corpus:
     """Read the corpus from files; validation files are held out, and everything else trains."""
     config, digest, tidied = config or CorpusConfig(), hashlib.sha256(), Tidied()
+    files: dict[str, Mark] = {}
+
+    def read_and_mark(name: str) -> bytes:
+        data = read(name)
+        if is_kept(name):
+            files[name] = len(data), hashlib.sha256(data).hexdigest()
+        return data
+
     is_list = config.reading.column is not None or config.reading.tidy
     kind: Kind = "lines" if is_list else config.examples
     parts = []
     for names in (sources, valid):
         codes = [np.empty(0, np.uint32)]
         for name in names:
-            text = text_of(name, config.reading, tidied)
+            text = text_of(name, config.reading, tidied, read_and_mark)
             digest.update(text.encode("utf-8", "surrogatepass") + TEXT_ENDS)
             if kind == "auto" and text.strip():
                 kind = choose_kind(text)  # of the first file for all
@@ -118,16 +130,15 @@ def read_files(
             digest.update(VALID_FOLLOWS)
     train, held_out = parts if valid else hold_out(parts.pop(0), config.holdout)
     corpus = encoded(train, held_out, config.known, kind, digest.hexdigest())
-    return replace(corpus, sources=tuple(sources), valid=tuple(valid), tidied=tidied)
+    corpus = replace(corpus, sources=tuple(sources), valid=tuple(valid), files=files)
+    return replace(corpus, tidied=tidied)
 
 
-def corpus_of(
-    texts: Texts, config: CorpusConfig | None = None, valid: Sequence[str] = ()
-) -> Corpus:
+def corpus_of(texts: Texts, config: CorpusConfig | None = None) -> Corpus:
     """Return the corpus of texts, an example each, or of files. A lone surrogate is UNKNOWN."""
     config, files = config or CorpusConfig(), files_in(texts)
     if files:
-        return read_files(files, config, valid)
+        return read_files(files, config)
     listed = check_texts(texts)
     if not any(listed):
         raise CorpusError("the corpus is empty", "Give it a text with at least one character.")

@@ -22,6 +22,10 @@ from charrnn.system.visible import did_you_mean
 from charrnn.text.tables import column_of
 from charrnn.text.tidy import Tidied, clean
 
+Read = Callable[[str], bytes]
+Mark = tuple[int, str]  # the size of a file and its SHA-256, by which it is known again
+
+STREAMS: Final = ("/dev/stdin", "/dev/fd/", "/proc/")  # another file in each process
 UNPACKERS: Final[dict[str, Callable[[], Any]]] = {  # by the suffix of a file
     ".gz": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
     ".xz": lzma.LZMADecompressor,
@@ -34,12 +38,15 @@ def name_of(source: str) -> str:
     return "standard input" if source == "-" else source
 
 
-def text_of(source: str, reading: Reading, tidied: Tidied | None = None) -> str:
+def text_of(
+    source: str, reading: Reading, tidied: Tidied | None = None, read: Read | None = None
+) -> str:
     """Return the text of a file, or of standard input for "-", with a newline after each line.
 
     If the reading is tidy, lines are cleaned, and some dropped: ``tidied`` has seen those before.
+    ``read`` returns the content of a source, if that is not just what is typed.
     """
-    name, data = name_of(source), bytes_of(source)
+    name, data = name_of(source), bytes_of(source, read or content_of)
     try:
         text = data.decode(reading.encoding, reading.errors)
     except UnicodeDecodeError as error:
@@ -58,14 +65,25 @@ def text_of(source: str, reading: Reading, tidied: Tidied | None = None) -> str:
     return text
 
 
-def bytes_of(source: str) -> bytes:
+def content_of(source: str) -> bytes:
+    """Return the bytes of a file as they are on the disk, or of standard input."""
+    if source == "-":
+        return sys.stdin.buffer.read()
+    with open(path_of(source), "rb") as file:
+        return file.read()
+
+
+def is_kept(source: str) -> bool:
+    """Return whether a source is a regular file, which can be read again under its name."""
+    is_stream = source == "-" or source.startswith(STREAMS)
+    return not is_stream and os.path.isfile(path_of(source))
+
+
+def bytes_of(source: str, read: Read) -> bytes:
     """Return the bytes of a file, unpacked if its suffix says so, or of standard input."""
     name = name_of(source)
     try:
-        if source == "-":
-            return sys.stdin.buffer.read()
-        with open(path_of(source), "rb") as file:
-            data = file.read()
+        data = read(source)
         suffix = os.path.splitext(source)[1]
         return unpacked(data, suffix) if suffix in UNPACKERS else data
     except (OSError, ValueError, AttributeError) as error:  # the last: there is no sys.stdin

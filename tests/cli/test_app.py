@@ -393,7 +393,7 @@ TRAIN: list[Row] = [
     (2, "names.txt -m names.txt --dry-run", "-m would overwrite names.txt", "Name another file."),
     (2, "x --valid names.txt -m names.txt", "-m would overwrite names.txt", "Name another file."),
     (2, "names.txt -m names.txt --resume", "-m would overwrite names.txt", "Name another file."),
-    (2, "verses -m verses", "-m would overwrite verses", "Name another file."),
+    (2, "verses -m verses", "verses cannot be written", "such as my-verses"),
     (2, "verses -m a.npz --metrics a.npz", "--metrics would overwrite a.npz", "Name another file."),
     (2, "names.txt -m x --metrics ./names.txt", "--metrics would overwrite names.txt", "Name"),
     # Networks

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from charrnn import runs
 from charrnn.cli import progress
 from charrnn.errors import SaveError
 from charrnn.files import model_file
+from charrnn.files.json_lines import LineFile
 from charrnn.files.model_contents import Checkpoint
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Event
@@ -289,6 +291,9 @@ def stopped_after(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     assert not plans, "a run ended before it could be stopped"
 
 
+FILES = (Path("broken.jsonl"), Path("straight.jsonl"))
+
+
 @pytest.mark.parametrize(
     "options", ["", "--dropout 0.4 --counts", "--optimizer sgd", "--cell lstm"]
 )
@@ -310,7 +315,10 @@ def test_a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(
         again = ("--resume",)
     assert program.run("train", "--resume", *metrics).status == 0
     assert Path("broken.npz").read_bytes() == Path("straight.npz").read_bytes()
-    assert Path("broken.jsonl").read_bytes() == Path("straight.jsonl").read_bytes()
+    runs = {path: json.loads(path.read_text().partition("\n")[0])["run"] for path in FILES}
+    texts = [path.read_text().replace(run, "") for path, run in runs.items()]
+    assert texts[0] == texts[1]
+    assert len(set(runs.values())) == 2  # the model files have other names
 
 
 def test_fault_25_metrics_have_a_line_for_each_step_and_check_up(program: Program) -> None:
@@ -331,6 +339,67 @@ def test_fault_25_metrics_have_a_line_for_each_step_and_check_up(program: Progra
     assert (program / "run.jsonl").read_bytes().startswith(before)
     line = ("train", "names.txt", *BRIEF, "--metrics", "/dev/full", "-m", "b.npz")  # endless
     program.refuses(*line, what="/dev/full cannot be written", hint="", by=CHARRNN)
+
+
+def rows_of(path: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def test_fault_46_each_line_has_its_run_and_only_its_own_are_cut(
+    program: Program, stopped_after: list[int]
+) -> None:
+    line, metrics = ("train", "names.txt", *BRIEF), ("--metrics", "m.jsonl")
+    program.run(*line, "-m", "a.npz", *metrics).says()
+    before = Path("m.jsonl").read_bytes()
+    stopped_after += [3]
+    assert program.run(*line, "-m", "a.npz", "--force", *metrics).status == 130
+    ahead = {**rows_of("m.jsonl")[-1], "step": 4}
+    with open("m.jsonl", "a") as file:  # ahead of the model, as after a kill
+        file.write(json.dumps(ahead) + "\n")
+    program.run(*line, "-m", "b.npz", *metrics).says()
+    a, b = (rows[0]["run"] for rows in (rows_of("m.jsonl"), rows_of("m.jsonl")[::-1]))
+    of_b = [row for row in rows_of("m.jsonl") if row["run"] == b]
+    program.run("train", "--resume", "-m", "a.npz", *metrics).says()
+    again = rows_of("m.jsonl")
+    assert [row for row in again if row["run"] == b] == of_b
+    of_a = [row for row in again if row["run"] == a]
+    first = [json.loads(line) for line in before.splitlines()]
+    assert of_a == first + first  # the earlier run of this name, and the one that was resumed
+    assert {row["run"] for row in again} == {a, b}
+    assert Path("m.jsonl").read_bytes().startswith(before)
+
+
+def test_fault_46_a_run_is_told_by_its_corpus_settings_and_model_file(program: Program) -> None:
+    lines = ["-m a.npz", "-m x/a.npz --cores 1 --counts --patience 9", "-m b.npz"]
+    lines += ["-m a.npz --force --seed 1", "-m a.npz --force --holdout 0.2"]
+    (program / "x").mkdir()
+    for line in lines:
+        program.run("train", "names.txt", *BRIEF, *line.split(), "--metrics", "m.jsonl").says()
+    runs = [row["run"] for row in rows_of("m.jsonl") if row["schema"] == "charrnn.run/3"]
+    assert runs[0] == runs[1]
+    assert len(set(runs)) == 4
+
+
+@pytest.mark.parametrize("recovers", [True, False])
+def test_fault_46_a_full_disk_does_not_end_the_run(
+    program: Program, monkeypatch: pytest.MonkeyPatch, recovers: bool
+) -> None:
+    usual, number, bad = LineFile.append, count(), {5} if recovers else {5, 6}
+
+    def append(file: LineFile, row: Any) -> None:
+        if next(number) in bad:
+            raise OSError(28, "No space left on device")
+        usual(file, row)
+
+    monkeypatch.setattr(LineFile, "append", append)
+    line = ("train", "names.txt", *BRIEF, "--metrics", "m.jsonl")
+    ran = program.run(*line)
+    assert ran.status == 0
+    warning = "charrnn: warning: m.jsonl cannot be written: No space left on device"
+    assert ran.err.count(f"{warning}; training continues") == 1
+    steps = [row["step"] for row in rows_of("m.jsonl") if row["schema"] == "charrnn.step/3"]
+    assert steps == list(range(1, 27 if recovers else 5))
+    assert (f"{warning}; lines are missing" in ran.err) != recovers
 
 
 @pytest.mark.parametrize("row", ["[]", "{}", '{"schema": "charrnn.step/3", "step": 1e999}', "\xff"])
@@ -358,8 +427,10 @@ def test_fault_16_a_resumed_run_is_the_same_run(program: Program) -> None:
     os.rename(program / "names.txt", program / "moved.txt")
     assert program.run("train", "moved.txt", "--resume", "--epochs", "4").status == 0
     program.write("moved.txt", "other\nnames\n" * 9)
-    what = "model.npz was trained on moved.txt (SHA-256"
-    refused = program.refuses("train", "--resume", what=what, hint="Give the same text")
+    hint = "Type the texts: charrnn train CORPUS --resume."
+    program.refuses("train", "--resume", what="moved.txt has changed", hint=hint)
+    again, what = ("train", "moved.txt", "--resume"), "model.npz was trained on moved.txt (SHA-256"
+    refused = program.refuses(*again, what=what, hint="Give the same text")
     assert "not on moved.txt (SHA-256" in refused.err
 
 

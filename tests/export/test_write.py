@@ -16,6 +16,7 @@ from charrnn.export.c_header import prefix_for
 from charrnn.export.html import asset
 from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
+from charrnn.prediction.predictor import EVEN
 from charrnn.prediction.scoring import score_texts
 from tests.browser import ask, engine
 from tests.networks import IDS, MODELS, model_of
@@ -167,3 +168,21 @@ def test_a_model_with_counts_writes_its_network_and_says_so(program: Program) ->
     assert both.sample(9, seed=1) == charrnn.load(program / "small.npz").sample(9, seed=1)
     assert network.sample(9, seed=1) == both.sample(9, seed=1, use="network")
     assert network.counts is None
+
+
+def test_fault_33_a_file_without_counts_says_nothing_of_them(program: Program) -> None:
+    program.write("many.txt", "anna\nbob\nclara\ndora\nemil\n" * 400)
+    program.train("many.txt", "--counts").says()
+    for model, name in (("model.npz", "tiny.npz"), ("tiny.npz", "again.npz")):
+        ran = program.run("export", name, "--without-counts", "-m", model)
+        assert (ran.status, "training text" in ran.err) == (0, False)
+        told = program.run("info", "-m", name)
+        assert "--counts" not in told.out.replace("counting", "")
+        facts = program.run("info", "-m", name, "--json").json
+        assert not facts["holds_corpus"]
+        assert not facts["settings"]["counts"]
+        kept = charrnn.load(name).trained
+        assert (kept.counted, kept.mixture, [*kept.oddest]) == (None, EVEN, ["network"])
+    ran = program.run("export", "small.npz")
+    assert "small.npz holds the training text" in ran.err
+    assert "the file holds the training text" in program.run("info", "-m", "small.npz").out

@@ -3,16 +3,14 @@
 Faults 18, 19 and 23: a file is whole or not written, locked, and replaced only if it is ours.
 """
 
+import errno
 import fcntl
-import json
 import os
 import random
 import resource
 import stat
 import tracemalloc
-import zipfile
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -27,8 +25,10 @@ from charrnn.export import write as export
 from charrnn.files import model_file
 from charrnn.files.json_lines import LineFile
 from charrnn.prediction.predictor import EVEN
-from tests.child import NOTHING, PYTHON, going
-from tests.program import SMALL, Program
+from charrnn.system.packaged import CORPORA, MODELS
+from tests.child import NOTHING, PYTHON, finished, going
+from tests.networks import Facts, forge
+from tests.program import SMALL, Program, assert_no_temporary_files
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
 SIZES: dict[str, Any] = {
@@ -44,7 +44,6 @@ CELLS = [
     ("gru", {"ends": "halt", "optimizer": "rmsprop", "dropout": 0.3}),
     ("lstm", {"clock": True, "ends": "length", "optimizer": "sgd", "dropconnect": 0.2}),
 ]
-Facts = dict[str, Any]
 
 
 @pytest.fixture
@@ -55,24 +54,6 @@ def saved(tmp_path: Path) -> Path:
         next(run)
     run.save(tmp_path / "m.npz")
     return tmp_path / "m.npz"
-
-
-def forge(path: Path, change: Callable[[Facts, dict[str, Any]], Any], **how: Any) -> None:
-    """Change the facts and the arrays of a file, with valid checksums."""
-    with zipfile.ZipFile(path) as archive:
-        document = json.loads(archive.read("charrnn.json"))
-        arrays = {
-            name: np.load(BytesIO(archive.read(name)))
-            for name in archive.namelist()
-            if name.endswith(".npy")
-        }
-    change(document, arrays)
-    with zipfile.ZipFile(path, "w", **how) as archive:
-        archive.writestr("charrnn.json", json.dumps(document))
-        for name, array in arrays.items():
-            content = BytesIO()
-            np.save(content, array)
-            archive.writestr(name, content.getvalue())
 
 
 def same(a: charrnn.Model, b: charrnn.Model) -> bool:
@@ -229,7 +210,7 @@ def test_no_save_from_python_replaces_the_corpus_unless_forced(tmp_path: Path) -
     assert charrnn.load(corpus).sample(2, seed=1) == model.sample(2, seed=1)
 
 
-def full(_: object) -> None:
+def full(*_: object) -> None:
     raise OSError(28, "No space left on device")
 
 
@@ -256,6 +237,141 @@ def test_a_save_outlasts_a_power_cut_and_leaves_the_rights_of_the_file(
     charrnn.resume(stored, TEXTS).save(stored)
     assert disk_calls == ["fsync", "replace", "fsync"]  # the file, its name, the folder
     assert stat.S_IMODE(stored.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, 0o640), (0o600, 0o600), (0o664, 0o664)])
+def test_fault_31_a_file_is_never_more_readable_than_the_old_one(
+    tmp_path: Path, before: int | None, after: int
+) -> None:
+    path, usual = tmp_path / "m.npz", os.umask(0o027)
+    if before is not None:
+        path.touch()
+        path.chmod(before)
+    try:
+        with model_file.replaced(path) as file:
+            file.write(b"a text")
+            file.flush()
+            [temporary] = tmp_path.glob("*.tmp")
+            assert stat.S_IMODE(temporary.stat().st_mode) == (before or 0o600)
+        assert stat.S_IMODE(path.stat().st_mode) == after
+        assert os.umask(usual) == 0o027
+    finally:
+        os.umask(usual)
+
+
+def test_fault_31_a_killed_save_leaves_nothing_that_others_can_read(tmp_path: Path) -> None:
+    """The file is made for its owner alone: who opens it while it is empty reads on."""
+    code = (
+        "import os; from charrnn.files.model_file import replaced as new\nwith new('m.npz') as f:\n"
+    )
+    code += " f.write(b'a text')\n f.flush()\n os.kill(os.getpid(), 9)"
+    assert finished([*PYTHON, "-c", code], tmp_path, NOTHING, None).status == -9
+    assert stat.S_IMODE((tmp_path / ".m.npz.tmp").stat().st_mode) == 0o600
+    with (
+        mock.patch.object(os, "open", wraps=os.open) as opened,
+        model_file.replaced(tmp_path / "m.npz"),
+    ):
+        assert opened.call_args.args[2] == 0o600
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("train", "names.txt", *SMALL, "-m", "dinosaurs"),
+        ("train", "names.txt", *SMALL, "-m", "model/latin", "--dry-run"),
+        ("train", "names.txt", *SMALL, "--force", "--metrics", "reber"),
+        ("sweep", "names.txt", *SMALL, "--seeds", "2", "-o", "verses"),
+    ],
+)
+def test_fault_48_names_of_the_package_are_refused_for_files_to_write(
+    trained: Program, line: tuple[str, ...]
+) -> None:
+    name = next(word for word in line if os.path.basename(word) in (*CORPORA, *MODELS))
+    what = f"{name} cannot be written: the package has a corpus or a model"
+    hint = f"Name another file, such as my-{os.path.basename(name)}."
+    trained.refuses(*line, what=what, hint=hint, status=2)
+    model = charrnn.load("model.npz")
+    for write in (model.save, model_file.check_writable):
+        with pytest.raises(errors.SettingError, match="latin cannot be written"):
+            write("latin")
+
+
+def test_fault_45_a_file_without_the_right_to_write_is_not_replaced(trained: Program) -> None:
+    model = charrnn.load("model.npz")
+    trained.write("model.html", "")
+    for name in ("model.npz", "model.html"):
+        (trained / name).chmod(0o444)
+    what = "model.npz cannot be saved: it is read-only"
+    for line in (("names.txt",), ("names.txt", "--force"), ("--resume", "--epochs", "9")):
+        trained.refuses("train", *line, what=what, hint="Name another file.")
+    what = "model.html cannot be saved: it is read-only"
+    trained.refuses("export", "model.html", "--force", what=what, hint="Name another file.")
+    before = trained.files()
+    for save in (model.save, model.export):
+        with pytest.raises(SaveError, match="it is read-only"):
+            save("model.npz", force=True)
+    assert trained.files() == before
+
+
+@pytest.mark.parametrize("kind", ["link", "nowhere", "pipe", "folder"])
+def test_fault_32_a_lock_is_a_regular_file_or_refused(stored: Path, kind: str) -> None:
+    lock, other = stored.with_name(".m.npz.lock"), stored.with_name("other")
+    if kind == "pipe":
+        os.mkfifo(lock)  # to open it would wait for ever
+    elif kind == "folder":
+        lock.mkdir()
+    else:
+        lock.symlink_to(other)
+    if kind == "link":
+        other.write_text("of somebody else")
+    with pytest.raises(SaveError, match=r"\.m\.npz\.lock beside it is not a regular file"):
+        charrnn.resume(stored, TEXTS).save(stored)
+    assert os.path.lexists(lock)
+    assert other.exists() == (kind == "link")
+    with pytest.raises(OSError, match=r"Too many levels|No such device|directory"):
+        model_file.following_no_link(os.fspath(lock), os.O_WRONLY)  # a link came meanwhile
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK])
+def test_fault_43_without_locks_it_goes_on_with_a_note(program: Program, number: int) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    sweep = ("--try", "hidden=2", "--layers", "1", "--epochs", "1")
+    with mock.patch.object(fcntl, "flock", refuse):
+        for ran in (program.train("names.txt"), program.run("sweep", "names.txt", *sweep)):
+            ran.says(f" has no locks ({os.strerror(number)}): let no other run write this file")
+        charrnn.load("model.npz").export("model.html")
+    assert_no_temporary_files(program)
+    assert charrnn.load("model.npz").trained.counters.step
+
+
+def test_fault_42_a_folder_that_cannot_be_opened_is_no_error(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = os.open
+
+    def refuse(path: Any, *how: Any) -> int:
+        if os.path.isdir(path):  # root may open it, whatever its mode is
+            raise PermissionError(13, "Permission denied")
+        return usual(path, *how)
+
+    monkeypatch.setattr(os, "open", refuse)
+    charrnn.resume(stored, TEXTS).save(stored)
+    assert os.listdir(stored.parent) == [stored.name]
+
+
+def test_fault_42_a_folder_that_cannot_be_synced_is_no_error(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = os.fsync
+    monkeypatch.setattr(
+        os,
+        "fsync",
+        lambda file: full(file) if stat.S_ISDIR(os.fstat(file).st_mode) else usual(file),
+    )
+    charrnn.resume(stored, TEXTS).save(stored)
+    assert os.listdir(stored.parent) == [stored.name]
 
 
 def test_fault_19_a_line_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -343,3 +459,32 @@ def test_an_old_model_gets_the_next_free_name(
             stored.parent / "m.2.npz"
         )  # of a run that was killed
     assert model_file.keep_old(stored.parent / "other.npz") is None
+
+
+def test_fault_44_a_full_disk_without_links_leaves_no_torn_model(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_some(source: Any, copy: Any) -> None:
+        copy.write(source.read(100))
+        full(copy)
+
+    stored.chmod(0o600)
+    monkeypatch.setattr(os, "link", full)
+    with mock.patch("shutil.copyfileobj", write_some), pytest.raises(SaveError, match="No space"):
+        model_file.keep_old(stored)
+    assert os.listdir(stored.parent) == [stored.name]
+    old = model_file.keep_old(stored)
+    assert old == str(stored.parent / "m.1.npz")
+    assert stat.S_IMODE(os.stat(old).st_mode) == 0o600
+
+
+def test_fault_44_through_a_link_it_names_the_file_beside_the_target(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (stored.parent / "links").mkdir()
+    monkeypatch.chdir(stored.parent / "links")
+    Path("m.npz").symlink_to(stored)
+    Path("m.1.npz").write_text("of somebody else")
+    assert model_file.keep_old("m.npz") == str(stored.parent / "m.1.npz")
+    assert model_file.keep_old("../m.npz") == os.path.join("..", "m.1.npz")
+    assert Path("../m.1.npz").read_bytes() == stored.read_bytes()

@@ -1,11 +1,21 @@
 """A corpus is found again from any folder, and beside a model that has moved together with it."""
 
+import builtins
+import os
 import shutil
-from dataclasses import replace
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import charrnn
+from charrnn import errors
+from charrnn.text.corpus import read_files
+from tests.networks import Facts, forge
 from tests.program import BRIEF, Program
 
 
@@ -51,7 +61,158 @@ def test_another_text_of_that_name_in_this_folder_is_not_taken_for_it(program: P
     assert program.run("eval", "-m", "../models/n.npz", cwd=program / "away").status == 0
 
 
-@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
-def test_standard_input_is_recorded_as_what_cannot_be_read_again(name: str) -> None:
-    record = replace(charrnn.load("dinosaurs").corpus, sources=(name, "/tmp/a.txt"))
-    assert record.seen_from("/tmp").sources == ("-", "a.txt")
+@pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/0", "pipe"])
+def test_fault_47_only_what_is_no_regular_file_is_recorded_as_standard_input(
+    program: Program, name: str
+) -> None:
+    if name == "pipe":
+        os.mkfifo("pipe")
+    program.write("-", "")
+    names = ["texts/names.txt", name, "dinosaurs"]
+    corpus = read_files(names, read=lambda source: b"anna\nbob\n")
+    record = charrnn.load("dinosaurs").corpus.with_files_of(corpus)
+    assert record.sources == ("texts/names.txt", "-", "dinosaurs")
+    assert record.files.keys() == {"texts/names.txt", "dinosaurs"}
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no /dev/shm")
+def test_fault_47_a_corpus_in_shared_memory_is_a_file(program: Program) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        shutil.copy("texts/names.txt", folder)
+        program.run("train", f"{folder}/names.txt", *BRIEF).says()
+        assert program.run("info", "--json").json["corpus"]["sources"][0].endswith("names.txt")
+        assert program.run("eval").status == 0
+        program.run("train", "--resume", "--epochs", "3").says()
+
+
+def test_fault_47_a_file_with_the_name_of_a_corpus_is_not_taken_for_that(program: Program) -> None:
+    shutil.copy("texts/names.txt", "dinosaurs")
+    program.run("train", "dinosaurs", *BRIEF, "-m", "models/m.npz").says()
+    assert charrnn.load("models/m.npz").corpus.sources == (os.path.join(".", "dinosaurs"),)
+    assert program.run("eval", "-m", "models/m.npz").status == 0
+    program.run("export", "slim.npz", "-m", "models/m.npz").says()
+    assert program.run("eval", "-m", "slim.npz").status == 0
+    Path("dinosaurs").unlink()
+    gone = os.path.join(".", "dinosaurs") + " is gone"
+    program.refuses("eval", "-m", "slim.npz", what=gone, hint="Without the corpus, name a text.")
+
+
+# What a stranger's model names
+
+
+@pytest.fixture
+def touched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of files with "bait" in them that were opened, or looked at."""
+    names: list[str] = []
+
+    def noted(usual: Any, name: Any, *how: Any, **more: Any) -> Any:
+        if isinstance(name, str | os.PathLike) and "bait" in os.fspath(name):
+            names.append(os.fspath(name))
+        return usual(name, *how, **more)
+
+    for module, function in ((os, "stat"), (os, "lstat"), (os, "open"), (builtins, "open")):
+        monkeypatch.setattr(module, function, partial(noted, getattr(module, function)))
+    return names
+
+
+def named(*sources: str, content: bytes = b"", **more: Any) -> Callable[[Facts, Any], None]:
+    """Return a change of a model: it names these files, with the size and hash of a content."""
+    mark = [len(content), sha256(content).hexdigest()]
+
+    def change(document: Facts, _: Any) -> None:
+        files = {name: mark for names in (sources, *more.values()) for name in names}
+        document["facts"]["corpus"].update(sources=sources, files=files, **more)
+
+    return change
+
+
+QUIET = [  # commands that need no texts
+    *(("info",), ("info", "--json"), ("export", "a.html"), ("export", "a.npz"), ("sample", "-q")),
+    *(("eval", "texts/names.txt"), ("embed", "texts/names.txt", "-o", "a.npy"), ("fill", "an_a")),
+    *(("unfold", "anna"), ("reach", "texts/names.txt"), ("sample", "-q", "--json", "-n", "3")),
+    ("train", "texts/names.txt", "--from", "model.npz", "-m", "b.npz", "--epochs", "1"),
+]
+NEEDY = [  # commands that need them, and what to do
+    *((("sample", "--novel"), "Name the list with --not-in."), (("eval",), "name a text.")),
+    *(((name,), "name a text.") for name in ("embed", "reach")),
+    (("eval", "texts/names.txt", "--baselines"), "name a text."),
+    (("train", "--resume", "--epochs", "9"), "Type the texts: charrnn train CORPUS --resume."),
+]
+
+
+def test_fault_29_without_need_nothing_that_a_model_names_is_looked_at(
+    trained: Program, touched: list[str]
+) -> None:
+    trained.write("bait", "")
+    names = ("bait", "/bait", "../bait", "//bait/share", r"\\bait\share", "dinosaurs/bait")
+    forge(Path("model.npz"), named(*names, valid=["bait2"]))
+    for line in QUIET:
+        ran = trained.run(*line)
+        assert (ran.status, touched) == (0, []), (line, ran.err)
+    charrnn.load("model.npz").save("again.npz")
+    assert not touched
+
+
+@pytest.mark.parametrize(
+    "name", ["/dev/zero", "pipe", "texts", "/{}", r"\\names.txt", "", "\0", "nowhere"]
+)
+def test_fault_29_nothing_but_a_regular_file_is_opened(trained: Program, name: str) -> None:
+    os.mkfifo("pipe")
+    content = Path("texts/names.txt").read_bytes()
+    trained.write(r"\\names.txt", content)
+    forge(Path("model.npz"), named(name.format(trained / "texts/names.txt"), content=content))
+    for line, hint in NEEDY:
+        trained.refuses(*line, what="is gone", hint=hint)
+    assert trained.run("sample", "-n", "2").err == ""
+    best = trained.run("sample", "--best", "-n", "2")
+    assert (best.status, "is gone: samples may be copies of it" in best.err) == (0, True)
+
+
+def test_fault_29_another_file_of_that_name_is_not_read(trained: Program) -> None:
+    """What is said does not depend on what is in it."""
+    Path("secret").symlink_to("texts/names.txt")  # links are as good as files
+    content = Path("secret").read_bytes()
+    forge(Path("model.npz"), named("secret", content=content))
+    assert trained.run("eval").status == 0
+    for other in (content[::-1], content + b"a", content[1:], b""):
+        Path("texts/names.txt").write_bytes(other)
+        for line, hint in NEEDY:
+            trained.refuses(*line, what="secret has changed", hint=hint)
+        with pytest.raises(errors.ResumeError, match="secret has changed"):
+            charrnn.resume("model.npz")
+
+
+def test_fault_29_no_more_is_read_than_the_record_says(trained: Program) -> None:
+    with open("huge", "wb") as file:
+        file.truncate(1 << 40)
+    forge(Path("model.npz"), named("huge", content=b"anna\n"))
+    assert "huge has changed" in trained.run("eval").err
+
+
+def test_fault_29_files_that_are_typed_are_outside_this_rule(trained: Program) -> None:
+    forge(Path("model.npz"), named("nowhere", content=b"anna\n"))
+    trained.run("sample", "--not-in", "texts/names.txt").says("")
+    trained.run("train", "texts/names.txt", "--resume", "--epochs", "2").says()
+    assert charrnn.load("model.npz").corpus.sources == (os.path.join("texts", "names.txt"),)
+    assert trained.run("eval").status == 0
+
+
+def test_fault_29_validation_files_are_known_again_too(program: Program) -> None:
+    program.write("valid.txt", "anna\nbob\n")
+    line = ("train", "texts/names.txt", "--valid", "valid.txt", *BRIEF)
+    program.run(*line).says()
+    assert program.run("eval").status == 0
+    program.write("valid.txt", "anna\ncleo\n")
+    program.refuses("eval", what="valid.txt has changed", hint="name a text")
+    again = ("train", "texts/names.txt", "--resume", "--epochs", "4")
+    hint = "Type the texts: charrnn train CORPUS --resume."
+    program.refuses(*again, what="valid.txt has changed", hint=hint)
+
+
+def test_fault_29_a_model_that_learned_from_the_files_of_another_is_told_so(
+    program: Program,
+) -> None:
+    program.run("train", "texts/names.txt", *BRIEF).says()
+    shutil.copy("texts/names.txt", "copy.txt")
+    ran = program.run("train", "copy.txt", "--from", "model.npz", "-m", "b.npz", "--dry-run")
+    assert "model.npz may know what is held out: add --valid FILE" in ran.out
