@@ -21,10 +21,9 @@ FOREVER = 1 << 40  # epochs of a run that minutes alone end
 # Products of a core in a second, and cores: assumed, so that plans do not depend on a machine.
 SPEED, USUAL_CORES = 1e10, 2
 HIGHEST_LR = 0.02
-SETTLED = 2_000  # steps of a run; one that minutes cut shorter needs less dropout
+FEW_STEPS = 2_000  # fewer need a higher rate, and less noise if minutes cut the run short
 # The weight decay, and about the most of decay x rate x steps.
 USUAL_DECAY, MOST_SHRINKING = 0.1, 1.5
-NARROW, WIDE = 64, 256  # units of the layers that were measured: narrow ones bear a higher rate
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
@@ -75,7 +74,7 @@ class Recipe:
     products: float = 3e9
     # A run reads so many symbols for each weight; if it cannot, the network is smaller.
     symbols_per_weight: float = 14
-    # A run that has time for more passes, and for more steps than ``few_steps``, grows the network.
+    # A run that has time for more passes, and for more than FEW_STEPS, grows the network.
     passes_before_growing: float = math.inf
     most_dropout: float = 0.3
     # Noise grows by the logarithm of passes x weights / symbols: from none at the first number to
@@ -88,7 +87,6 @@ class Recipe:
     easy_nats: tuple[float, float] = (1.55, 1.6)
     easy_noise: float = 0.75
     lr: float = 0.004
-    few_steps: float = 1200  # a run of fewer steps has a higher rate
     small_step: float = 512  # a step of fewer targets has a lower rate
     most_work: float = 2e9  # a run of more symbols x hidden has a lower rate
     overhead: float = 8e5  # the work of a step beside its products takes as long as so many
@@ -114,7 +112,6 @@ GRU = Recipe(
     blank_share=0.25,
     easy_nats=(1.5, 1.6),
     easy_noise=0.5,
-    few_steps=2200,
     small_step=1,
     most_work=math.inf,
     overhead=1.7e6,
@@ -217,7 +214,7 @@ class NetworkFit:
         """
         recipe, w = self.recipe, weights_of(1, self.layers, self.config.cell)
         read_in_passes = recipe.passes_before_growing * self.length
-        read_in_steps = recipe.few_steps * self.targets
+        read_in_steps = FEW_STEPS * self.targets
         by_time = math.sqrt(self.products / w / max(read_in_passes, read_in_steps))
         # With symbols read = symbols per weight x w hidden^2, the products grow as hidden^4.
         by_weights = math.pow(self.products / recipe.symbols_per_weight / w**2, 0.25)
@@ -261,11 +258,9 @@ class NetworkFit:
         usual_targets = recipe.at(self.length, "batch") * recipe.at(self.length, "bptt")
         for_small_step = targets / min(usual_targets, recipe.small_step)
         for_long_run = recipe.most_work / (self.passes * self.length * self.hidden)
-        for_narrow = math.pow(WIDE / min(WIDE, max(NARROW, self.hidden)), 0.75)
-        for_few_steps = recipe.few_steps / self.steps * min(1.0, targets / recipe.small_step)
-        raised = max(1.0, for_narrow * for_few_steps)
+        for_few_steps = FEW_STEPS / self.steps * min(1.0, targets / recipe.small_step)
         lowered = math.sqrt(min(1.0, for_small_step, for_long_run))
-        return lowered * min(HIGHEST_LR, recipe.lr * raised)
+        return lowered * min(HIGHEST_LR, recipe.lr * max(1.0, for_few_steps))
 
     def choose_noise(self, counting: float) -> dict[str, float]:
         """Return the shares that are dropped. Weights that read a text more often need more.
@@ -277,7 +272,7 @@ class NetworkFit:
         def risen(first_and_last: tuple[float, float]) -> float:
             return float(np.interp(math.log(reuse), np.log(first_and_last), (0, 1)))
 
-        settled = max(self.steps / SETTLED, self.passes / self.wanted_passes)
+        settled = max(self.steps / FEW_STEPS, self.passes / self.wanted_passes)
         needed = float(np.interp(counting, recipe.easy_nats, (recipe.easy_noise, 1)))
         if self.config.minutes is not None:
             needed *= min(1.0, settled)

@@ -197,14 +197,6 @@ def test_weights_shrink_about_as_much_in_a_long_run() -> None:
     assert fitted(200_000, lr=1.0).weight_decay < 0.001
 
 
-@pytest.mark.parametrize("cell", GATED)
-def test_a_narrow_gated_network_takes_larger_steps(cell: str) -> None:
-    rates = [fitted(4_000, cell=cell, hidden=hidden).lr for hidden in (24, 48, 96)]
-    assert rates == sorted(rates, reverse=True)
-    assert 0.005 < fitted(4_000, cell=cell).lr < 0.015
-    assert fitted(4_000, cell=cell, hidden=400).lr == {"gru": 0.004, "lstm": 0.006}[cell]
-
-
 def test_gated_units_take_about_as_long_as_plain_ones() -> None:
     for cell, symbols in product(GATED, CORPORA):
         plain, gated = fitted(symbols), fitted(symbols, cell=cell)
