@@ -112,11 +112,12 @@ GRU = Recipe(
     blank_share=0.25,
     easy_nats=(1.5, 1.6),
     easy_noise=0.5,
+    lr=0.006,
     small_step=1,
     most_work=math.inf,
     overhead=1.7e6,
 )
-LSTM = replace(GRU, lr=0.006, easy_nats=(1.35, 1.45))
+LSTM = replace(GRU, easy_nats=(1.35, 1.45))
 
 
 def recipe_of(cell: str) -> Recipe:
