@@ -21,6 +21,7 @@ FOREVER = 1 << 40  # epochs of a run that minutes alone end
 # Products of a core in a second, and cores: assumed, so that plans do not depend on a machine.
 SPEED, USUAL_CORES = 1e10, 2
 HIGHEST_LR = 0.02
+BLANK_SHARE = 0.05  # of dropconnect; without blanks an unseen character misleads far more
 FEW_STEPS = 2_000  # fewer need a higher rate, and less noise if minutes cut the run short
 # The weight decay, and about the most of decay x rate x steps.
 USUAL_DECAY, MOST_SHRINKING = 0.1, 1.5
@@ -80,7 +81,6 @@ class Recipe:
     # ``most_dropout``, or to a dropconnect of 0.4, at the second.
     dropout_from: tuple[float, float] = (15, 400)
     dropconnect_from: tuple[float, float] = (35, 610)
-    blank_share: float = 0.05  # blank is this share of dropconnect
     # Held-out text of which counting has the first loss or less is easy, and needs this share of
     # the noise. From the second loss on, text needs it all.
     easy_nats: tuple[float, float] = (1.55, 1.6)
@@ -108,7 +108,6 @@ GRU = Recipe(
     passes_before_growing=5,
     dropout_from=(4.5, 30),
     dropconnect_from=(17.5, 640),
-    blank_share=0.25,
     easy_nats=(1.5, 1.6),
     easy_noise=0.5,
     lr=0.006,
@@ -280,7 +279,7 @@ class NetworkFit:
         dropconnect = self.config.dropconnect
         if dropconnect is None:
             dropconnect = round(needed * 0.4 * risen(recipe.dropconnect_from), 2)
-        blank = round(recipe.blank_share * min(0.4, dropconnect), 2)
+        blank = round(BLANK_SHARE * dropconnect, 2)
         return {"dropout": dropout, "dropconnect": dropconnect, "blank": blank}
 
 
