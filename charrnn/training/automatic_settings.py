@@ -22,7 +22,9 @@ FOREVER = 1 << 40  # epochs of a run that minutes alone end
 SPEED, USUAL_CORES = 1e10, 2
 HIGHEST_LR = 0.02
 BLANK_SHARE = 0.05  # of dropconnect; without blanks an unseen character misleads far more
-FEW_STEPS = 2_000  # fewer need a higher rate, and less noise if minutes cut the run short
+# Fewer need a higher rate, and less noise if minutes cut the run short.
+# charrnn sweep plays.txt --hidden 176 --epochs 5 --try lr=0.004,0.008,0.012,0.016 --seeds 3
+FEW_STEPS = 2_000
 # The weight decay, and about the most of decay x rate x steps.
 USUAL_DECAY, MOST_SHRINKING = 0.1, 1.5
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
@@ -86,7 +88,9 @@ class Recipe:
     easy_nats: tuple[float, float] = (1.55, 1.6)
     easy_noise: float = 0.75
     lr: float = 0.004
-    small_step: float = 512  # a step of fewer targets has a lower rate
+    # A step of fewer targets has a lower rate.
+    # charrnn sweep dinosaurs --batch 4 --try lr=0.0014,0.004 --seeds 3
+    small_step: float = 512
     most_work: float = 2e9  # a run of more symbols x hidden has a lower rate
     overhead: float = 8e5  # the work of a step beside its products takes as long as so many
 
