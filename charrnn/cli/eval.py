@@ -137,7 +137,7 @@ def run(options: Options, console: Console) -> None:
     groups = groups_to_score(model, corpus, options, console)
     rows.write_head()
     split = None if corpus is None or options.sources else len(corpus.held_out.ids) // 2
-    scored = score(groups, split, predictors, rows)
+    scored = score_groups(groups, split, predictors, rows)
     if scored and (options.as_json or rows.count or not (options.above and console.quiet)):
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
         facts |= {"above": options.above, "above_count": rows.count} if options.above else {}
@@ -166,7 +166,7 @@ def groups_to_score(
     return groups if is_live else list(groups)
 
 
-def score(
+def score_groups(
     groups: Iterable[list[Example]], split: int | None, predictors: dict[str, Predictor], rows: Rows
 ) -> dict[str, ScoredTexts]:
     """Score the groups and add them to the rows. If these are not shown, return all by model."""

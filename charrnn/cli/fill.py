@@ -52,7 +52,7 @@ class Options(CommandOptions):
 
 def run(options: Options, console: Console) -> None:
     from charrnn.model import load
-    from charrnn.prediction.filling import BLANK, GAP, fill
+    from charrnn.prediction.filling import BLANK, GAP, figures_of, fill
 
     console.note_if_waiting(options.texts)
     model = load(options.model)
@@ -64,7 +64,7 @@ def run(options: Options, console: Console) -> None:
             console.note(f"there is no {BLANK} or {GAP} to fill in: {text}")
         filled = fill(predictor, text, config)
         if options.as_json:
-            console.json("fill", filled.figures())
+            console.json("fill", figures_of(filled))
             continue
         lines = [Visible("")] if number > 1 else []
         console.out.write_lines([*lines, *rows_of(filled, console.out)])

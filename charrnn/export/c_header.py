@@ -1,7 +1,8 @@
 """A model as one C99 header that draws the texts of ``charrnn sample --seed``.
 
-``assets/model.h`` holds the arithmetic, in doubles. This module adds the cell, the head and the
-numbers, each as the shortest decimal that rounds to the same float.
+``assets/model.h`` holds the arithmetic, in doubles. Its lines that begin so: @gru lstm@, are only
+for networks with one of these cells or heads. This module picks them and adds the numbers, each as
+the shortest decimal that rounds to the same float.
 """
 
 from __future__ import annotations
@@ -19,36 +20,6 @@ from charrnn.network.parameters import Parameters
 
 LINE_WIDTH: Final = 100  # columns of a line of numbers
 
-# The states of unit i from ux = b + U x and wh = W h.
-CODE_OF_CELL: Final = {
-    "tanh": "h[i] = tanh(ux[i] + wh[i]);",
-    "gru": """\
-const int z_at = @P@_UNITS + i, n_at = 2 * @P@_UNITS + i;
-const double r = @p@_sigmoid(ux[i] + wh[i]), z = @p@_sigmoid(ux[z_at] + wh[z_at]);
-const double n = tanh(ux[n_at] + r * (wh[n_at] + @p@_layers[l].d[i]));
-h[i] = (h[i] - n) * z + n;""",
-    "lstm": """\
-const int f_at = @P@_UNITS + i, g_at = 2 * @P@_UNITS + i, o_at = 3 * @P@_UNITS + i;
-const double in = @p@_sigmoid(ux[i] + wh[i]), forget = @p@_sigmoid(ux[f_at] + wh[f_at]);
-const double g = tanh(ux[g_at] + wh[g_at]), out = @p@_sigmoid(ux[o_at] + wh[o_at]);
-c[i] = forget * c[i] + in * g;
-h[i] = out * tanh(c[i]);""",
-}
-SIGMOID: Final = """
-static double @p@_sigmoid(double a) { return 0.5 * tanh(0.5 * a) + 0.5; }
-"""
-# The logits from the outputs o, in place.
-CODE_OF_HEAD: Final = {
-    "symbol": "",
-    "halt": """\
-    for (most = o[1], k = 2; k < @P@_SYMBOLS; k++) /* a unit for the end */
-        if (o[k] > most) most = o[k];
-    for (k = 1; k < @P@_SYMBOLS; k++) sum += exp(o[k] -= most);
-    for (k = 1; k < @P@_SYMBOLS; k++) o[k] -= log(sum);
-    sum = 0;
-""",
-}
-
 
 def export(trained: Trained, name: str, prefix: str | None) -> bytes:
     model, architecture = trained.model, trained.model.architecture
@@ -56,10 +27,6 @@ def export(trained: Trained, name: str, prefix: str | None) -> bytes:
     cell, head = architecture.cell_name, architecture.head_name
     layers = "layer" if architecture.layers == 1 else "layers"
     values = {
-        "CELL": "\n".join(" " * 12 + line for line in CODE_OF_CELL[cell].split("\n")),
-        "HEAD": CODE_OF_HEAD[head],
-        "SIGMOID": SIGMOID if cell != "tanh" else "",
-        "CELL_STATE": ", *c = s->state[l][1]" if len(architecture.cell.states) > 1 else "",
         "WEIGHTS": arrays(model.parameters, model.vocabulary.characters, prefix),
         "LAYERS": rows_of_layers(model.parameters, prefix),
         "NETWORK": f"{architecture.layers} {layers} of {architecture.hidden} {cell} units",
@@ -71,10 +38,17 @@ def export(trained: Trained, name: str, prefix: str | None) -> bytes:
         "P": prefix.upper(),
         "p": prefix,
     }
+    return re.sub(r"@(\w+)@", lambda name: values[name[1]], template_for(cell, head)).encode()
+
+
+def template_for(cell: str, head: str) -> str:
+    """Return the template with the lines for all networks, and for those of this cell and head."""
+
+    def line(match: re.Match[str]) -> str:
+        return match["code"] if {cell, head} & set(match["kinds"].split()) else ""
+
     text = files("charrnn.export").joinpath("assets", "model.h").read_text("utf-8")
-    for name, value in values.items():
-        text = text.replace(f"@{name}@", value)
-    return re.sub(r"[ ]+$", "", text, flags=re.MULTILINE).replace("\n\n\n", "\n\n").encode()
+    return re.sub(r"(?m)^@(?P<kinds>[a-z ]+)@(?P<code>.*\n)", line, text)
 
 
 def prefix_for(name: str, prefix: str | None = None) -> str:

@@ -49,16 +49,6 @@ DARK: Final = (
 )
 
 
-# What a module holds, for import model from "./names.mjs".
-MODULE = """\
-{engine}
-const facts = {facts};
-const model = new charrnn.Model(facts, charrnn.bytesOf("{numbers}"));
-export {{ charrnn }};
-export default model;
-"""
-
-
 def band_of(nats: float) -> int:
     """Return the number of the band of colour of a surprisal, from 0."""
     return bisect_right(BOUNDS, nats * BITS)
@@ -73,7 +63,8 @@ def band_names() -> list[str]:
 def module(trained: Trained) -> bytes:
     """Return a JavaScript module for a page of one's own: the engine of the page, and numbers."""
     facts, numbers = plain_json(facts_of(trained)), encode(trained.model.parameters)
-    return MODULE.format(engine=asset("engine.js"), facts=facts, numbers=numbers).encode()
+    values = {"engine": asset("engine.js"), "facts": facts, "numbers": numbers}
+    return fill(asset("module.mjs"), values).encode()
 
 
 def export(trained: Trained, title: str) -> bytes:

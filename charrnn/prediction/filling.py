@@ -51,11 +51,12 @@ class Filled:
     fillings: list[Filling]
     left_out: float  # the share of all fillings that was not tried, at most
 
-    def figures(self) -> dict[str, object]:
-        """Return the fillings and their figures by name, as JSON has them."""
-        pairs = [(encodable(filling.text), filling.probability) for filling in self.fillings]
-        fillings = [{"text": text, "probability": probability} for text, probability in pairs]
-        return {"text": encodable(self.text), "fillings": fillings, "left_out": self.left_out}
+
+def figures_of(filled: Filled) -> dict[str, object]:
+    """Return the fillings and their figures by name, as JSON has them."""
+    pairs = [(encodable(filling.text), filling.probability) for filling in filled.fillings]
+    fillings = [{"text": text, "probability": probability} for text, probability in pairs]
+    return {"text": encodable(filled.text), "fillings": fillings, "left_out": filled.left_out}
 
 
 class Pattern:

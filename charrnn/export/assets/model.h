@@ -81,12 +81,15 @@ static void @p@_product(const float *m, int rows, const double *x, double *y) { 
         y[i] = sum;
     }
 }
-@SIGMOID@
+
+@gru lstm@static double @p@_sigmoid(double a) { return 0.5 * tanh(0.5 * a) + 0.5; }
+@gru lstm@
 static void @p@_step(@p@_state *s) {
     const int columns = @P@_GATES * @P@_UNITS;
     double *ux = s->ux, *wh = s->wh;
     for (int l = 0; l < @P@_LAYERS; l++) {
-        double *h = s->state[l][0]@CELL_STATE@;
+@tanh gru@        double *h = s->state[l][0];
+@lstm@        double *h = s->state[l][0], *c = s->state[l][1];
         if (l == 0)
             for (int i = 0; i < columns; i++) ux[i] = @p@_U1[s->symbol * columns + i];
         else
@@ -94,7 +97,16 @@ static void @p@_step(@p@_state *s) {
         for (int i = 0; i < columns; i++) ux[i] += @p@_layers[l].b[i];
         @p@_product(@p@_layers[l].W, columns, h, wh);
         for (int i = 0; i < @P@_UNITS; i++) {
-@CELL@
+@tanh@            h[i] = tanh(ux[i] + wh[i]);
+@gru@            const int z_at = @P@_UNITS + i, n_at = 2 * @P@_UNITS + i;
+@gru@            const double r = @p@_sigmoid(ux[i] + wh[i]), z = @p@_sigmoid(ux[z_at] + wh[z_at]);
+@gru@            const double n = tanh(ux[n_at] + r * (wh[n_at] + @p@_layers[l].d[i]));
+@gru@            h[i] = (h[i] - n) * z + n;
+@lstm@            const int f_at = @P@_UNITS + i, g_at = 2 * @P@_UNITS + i, o_at = 3 * @P@_UNITS + i;
+@lstm@            const double in = @p@_sigmoid(ux[i] + wh[i]), forget = @p@_sigmoid(ux[f_at] + wh[f_at]);
+@lstm@            const double g = tanh(ux[g_at] + wh[g_at]), out = @p@_sigmoid(ux[o_at] + wh[o_at]);
+@lstm@            c[i] = forget * c[i] + in * g;
+@lstm@            h[i] = out * tanh(c[i]);
         }
     }
     s->read++;
@@ -132,7 +144,12 @@ int32_t @p@_next(@p@_state *s, double temperature) {
     @p@_step(s);
     @p@_product(@p@_V, @P@_SYMBOLS, s->state[@P@_LAYERS - 1][0], o);
     for (k = 0; k < @P@_SYMBOLS; k++) o[k] += @p@_c[k];
-@HEAD@
+@halt@    for (most = o[1], k = 2; k < @P@_SYMBOLS; k++) /* a unit for the end */
+@halt@        if (o[k] > most) most = o[k];
+@halt@    for (k = 1; k < @P@_SYMBOLS; k++) sum += exp(o[k] -= most);
+@halt@    for (k = 1; k < @P@_SYMBOLS; k++) o[k] -= log(sum);
+@halt@    sum = 0;
+
     first = s->read > 1 ? 0 : 2; /* no text is empty */
     best = first;
     for (k = 2; k < @P@_SYMBOLS; k++)
