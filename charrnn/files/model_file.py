@@ -21,7 +21,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass, replace
 from difflib import get_close_matches
@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from charrnn import errors
 from charrnn.errors import SaveError, remedy
-from charrnn.files.model_contents import Checkpoint, Trained
+from charrnn.files.model_contents import Checkpoint, CorpusRecord, Row, Trained
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
 from charrnn.prediction.predictor import EVEN
 from charrnn.settings.training import Fitted
@@ -261,7 +261,7 @@ def layout(
             arrays[name] = (architecture.parameter_count,), single
         for name in architecture.state_names:
             arrays[f"lane.{name}"] = (config.batch, config.hidden), single
-    if counted is not None:  # the number K is a break between two pieces of text
+    if counted is not None:
         arrays["counted"] = (counted,), np.min_scalar_type(architecture.symbols).newbyteorder("<")
     return arrays
 
@@ -343,19 +343,37 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     config = built(Fitted, facts.pop("settings"))
     counted_size = built(int | None, facts.pop("counted", None))
     values = {name: built(hints[name], value) for name, value in facts.items()}
-    if len(values.get("mixture", EVEN)) not in (6, 12):
-        raise ValueError("a mixture has six weights, or six for each half of the held-out text")
+    check_facts(config, **values)
     architecture = architecture_of(config, vocabulary.symbols)
     is_slim = values.get("slim", False)
     shapes = layout(config, architecture, counted_size, is_slim, values.get("exact", False))
     arrays = {name: read_array(archive, name, *shapes[name]) for name in shapes}
     counted = arrays.pop("counted", None)
-    if counted is not None and int(counted.max(initial=0)) > vocabulary.symbols:
+    if counted is not None and int(counted.max(initial=0)) >= vocabulary.symbols:
         raise ValueError("the text for counts has unknown symbols")
     best = np.concatenate([arrays[name].reshape(-1) for name in architecture.shapes], dtype="f4")
     model = LanguageModel(Parameters(architecture, best), vocabulary)
     values["corpus"] = values["corpus"].moved(os.path.dirname(file), os.curdir)
     return Trained(model=model, config=config, counted=counted, **values), arrays
+
+
+def check_facts(
+    config: Fitted,
+    corpus: CorpusRecord,
+    mixture: Sequence[float] = EVEN,
+    history: Sequence[Row] = (),
+    **_: Any,
+) -> None:
+    """Raise an exception for facts that could not be used."""
+    corpus.known.encode()  # no half of a surrogate pair
+    for name in corpus.names:
+        name.encode("utf-8", "surrogateescape")  # as Python names files
+    if corpus.config.examples == "auto" or config.bptt < 1:
+        raise ValueError("examples are unknown, or windows have no time steps")
+    if not all({"step", "train", "train_with_noise"} <= row.keys() for row in history):
+        raise ValueError("a check-up lacks its step or its losses")
+    if len(mixture) not in (6, 12):
+        raise ValueError("a mixture has six weights, or six for each half of the held-out text")
 
 
 def rename_facts(facts: dict[str, Any]) -> None:

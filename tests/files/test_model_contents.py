@@ -1,0 +1,180 @@
+"""Fault 30: facts that Python cannot use are refused when a file is loaded, or do no harm.
+
+Whatever a stranger writes into charrnn.json, each command ends with a result or with one line.
+"""
+
+import copy
+import json
+import os
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import charrnn
+from charrnn.errors import ModelFileError
+from tests.networks import Facts, forge
+from tests.program import NAMES, Program
+
+ODD: list[Any] = [None, -1, 0, 1, 2**63, 1e308, "", "x", "\ud800", "/dev/zero", [], [[]], {}, True]
+ODD.append({"a": [{"b": None}]})
+COMMANDS = [
+    *("info", "info --json", "sample -n 2 --seed 1", "sample --best --seed 1 --max-chars 9"),
+    *("eval names.txt", "eval --baselines", "eval names.txt --above 1.5x --per-example"),
+    *("fill an_a", "embed names.txt", "reach", "export a.html --force", "export a.h --force"),
+    *("export a.safetensors --force", "export b.npz --force", "unfold anna"),
+    *("train --resume --dry-run", "train --resume --epochs 2 --check-every 30"),
+    "train names.txt --resume --epochs 2 --metrics m.jsonl",
+]
+Place = tuple[str | int, ...]
+ABSENT: list[Place] = [  # facts that the file does not have, since they are empty
+    *(("corpus", "known"), ("corpus", "valid"), ("exact",), ("corpus", "reading", "column")),
+    *(("settings", "minutes"), ("settings", "patience"), ("new",), ("corpus", "new")),
+]
+
+
+def places_in(value: Any, path: Place = ()) -> Iterator[Place]:
+    """Yield the path of each value in JSON; of a list, those of its first item."""
+    if path:
+        yield path
+    items: Any = value.items() if isinstance(value, dict) else ()
+    for key, item in enumerate(value[:1]) if isinstance(value, list) else items:
+        yield from places_in(item, (*path, key))
+
+
+def put(document: Facts, path: Place, value: Any) -> None:
+    """Set a fact; the facts above it may be absent, if they are empty."""
+    *parents, last = path
+    inner: Any = document["facts"]
+    for key in parents:
+        inner = inner[key]
+    inner[last] = value
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A model with counts, check-ups, a mixture of two halves and an oddest example."""
+    made = Program(tmp_path_factory.mktemp("whole"))
+    made.write("names.txt", NAMES * 6)
+    line = ("--batch", "4", "--bptt", "8", "--check-every", "10", "--cores", "1", "--counts")
+    made.train("names.txt", *line).says()
+    return (made / "model.npz").read_bytes()
+
+
+def assert_refused_or_harmless(program: Program, whole: bytes, path: Place, value: Any) -> None:
+    """Load a forged model, and run all commands on it; a bug raises its exception."""
+    program.write("names.txt", NAMES * 6)
+    program.write("model.npz", whole)
+    forge(program / "model.npz", lambda document, _: put(document, path, value))
+    forged = (program / "model.npz").read_bytes()
+    refused = ""
+    try:
+        charrnn.load("model.npz")
+    except ModelFileError as error:
+        refused = error.what
+    assert len(refused.splitlines()) <= 1
+    for line in () if refused else COMMANDS:
+        program.write("model.npz", forged)
+        (program / "m.jsonl").unlink(missing_ok=True)
+        ran = program.run(*line.split())
+        told = (path, value, line, ran.err)
+        assert ran.status in (0, 1, 2, 3), told
+        assert ran.err.count("error: ") == (ran.status in (1, 2)), told
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("corpus", "known"), "\ud800"),
+        (("corpus", "sources"), ["\ud800"]),
+        (("corpus", "valid"), ["/dev/zero"]),
+        (("corpus", "files"), {"names.txt": [1, 2]}),
+        (("corpus", "examples_are"), "\ud800"),
+        (("corpus", "holdout"), 1),
+        (("corpus", "reading"), {"column": ""}),
+        (("settings", "bptt"), 0),
+        (("settings", "minutes"), 1e-3),
+        (("history",), [{}]),
+        (("mixture",), [1e308] * 6),
+        (("oddest",), {"both": 0}),
+    ],
+)
+def test_fault_30_an_odd_fact_is_refused_or_harmless(
+    program: Program, whole: bytes, path: Place, value: Any
+) -> None:
+    assert_refused_or_harmless(program, whole, path, value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("corpus", "known"), "\ud800"),
+        (("corpus", "sources"), ["\ud800"]),
+        (("corpus", "examples_are"), "x"),
+        (("corpus", "examples_are"), "auto"),
+        (("settings", "bptt"), 0),
+        (("history",), [{}]),
+        (("mixture",), [0.5] * 7),
+    ],
+)
+def test_fault_30_facts_that_make_no_sense_are_refused(
+    program: Program, whole: bytes, path: Place, value: Any
+) -> None:
+    program.write("model.npz", whole)
+    forge(program / "model.npz", lambda document, _: put(document, path, value))
+    with pytest.raises(ModelFileError, match="is not a model of charrnn, or is damaged: "):
+        charrnn.load("model.npz")
+
+
+def test_fault_30_a_counted_symbol_that_no_vocabulary_has_is_refused(
+    program: Program, whole: bytes
+) -> None:
+    program.write("model.npz", whole)
+    symbols = charrnn.load("model.npz").vocabulary.symbols
+    forge(program / "model.npz", lambda _, arrays: arrays["counted.npy"].put([40, 41], symbols))
+    with pytest.raises(ModelFileError, match="the text for counts has unknown symbols"):
+        charrnn.load("model.npz")
+
+
+def test_fault_30_names_that_are_not_utf8_are_names_of_files(program: Program) -> None:
+    name = os.fsdecode(b"n\xe9.txt")
+    program.write(name, NAMES)
+    program.train(name).says()
+    assert program.run("eval").status == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("value", ODD)
+def test_fault_30_no_fact_with_an_odd_value_leads_to_a_bug(
+    program: Program, whole: bytes, value: Any
+) -> None:
+    program.write("model.npz", whole)
+    with zipfile.ZipFile("model.npz") as archive:
+        facts = json.loads(archive.read("charrnn.json"))["facts"]
+    for path in (*places_in(facts), *ABSENT):
+        assert_refused_or_harmless(program, whole, path, copy.deepcopy(value))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+
+
+@pytest.mark.long
+def test_fault_30_random_changes_lead_to_no_bug(program: Program, whole: bytes) -> None:
+    program.write("model.npz", whole)
+    with zipfile.ZipFile("model.npz") as archive:
+        facts = json.loads(archive.read("charrnn.json"))["facts"]
+    places = st.sampled_from([*places_in(facts), *ABSENT])
+
+    @settings(max_examples=1000)
+    @given(places, JSON | st.sampled_from(ODD))
+    def change(path: Place, value: Any) -> None:
+        assert_refused_or_harmless(program, whole, path, value)
+
+    change()
