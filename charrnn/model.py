@@ -21,9 +21,9 @@ import numpy as np
 from charrnn.errors import CharrnnError, ModelFileError
 from charrnn.export.write import ExportOptions, export_to
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
+from charrnn.files.model_corpus import texts_like, texts_to_avoid
 from charrnn.files.model_file import load_trained, locked_model, save_loaded
 from charrnn.files.model_file import save as save_run
-from charrnn.files.texts import texts_like, texts_to_avoid
 from charrnn.network.arrays import Array64, Integers
 from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import charrnn
 from charrnn.errors import SettingError
-from charrnn.files.texts import rebuild_corpus
+from charrnn.files.model_corpus import rebuild_corpus
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.prediction.predictor import EVEN

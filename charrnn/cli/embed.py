@@ -79,7 +79,7 @@ def run(options: Options, console: Console) -> None:
 
 def texts_to_read(model: Model, sources: tuple[str, ...], examples: Any = None) -> list[str]:
     """Return the examples of texts, or of the held-out text if none is named."""
-    from charrnn.files.texts import held_out_examples, rebuild_corpus, texts_like
+    from charrnn.files.model_corpus import held_out_examples, rebuild_corpus, texts_like
 
     if not sources:
         corpus = rebuild_corpus(model.corpus)

@@ -48,7 +48,7 @@ from charrnn.system.visible import Visible, visible, visible_line
 if TYPE_CHECKING:
     from rich.text import Text as RichText
 
-    from charrnn.files.texts import Example
+    from charrnn.files.model_corpus import Example
     from charrnn.model import Model
     from charrnn.prediction.predictor import Predictor, Use
     from charrnn.prediction.scoring import Group, ScoredTexts
@@ -119,7 +119,7 @@ def run(options: Options, console: Console) -> None:
     if not options.held_out and not options.sources and has_text(console):
         options = replace(options, sources=("-",))
     check(options)
-    from charrnn.files.texts import rebuild_corpus
+    from charrnn.files.model_corpus import rebuild_corpus
     from charrnn.model import load
     from charrnn.prediction.predictor import combine
 
@@ -152,7 +152,7 @@ def groups_to_score(
     model: Model, corpus: Corpus | None, options: Options, console: Console
 ) -> Iterable[list[Example]]:
     """Return the examples in groups: in a list, or as they come where rows of a pipe are shown."""
-    from charrnn.files.texts import examples_in, held_out_examples
+    from charrnn.files.model_corpus import examples_in, held_out_examples
     from charrnn.prediction.scoring import groups_of
 
     console.note_if_waiting(options.sources)

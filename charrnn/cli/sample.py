@@ -111,7 +111,7 @@ class Options(CommandOptions):
 
 def run(options: Options, console: Console) -> None:
     """Draw samples and write them. Raise CharrnnError if too few are as they should be."""
-    from charrnn.files.texts import texts_like, texts_to_avoid
+    from charrnn.files.model_corpus import texts_like, texts_to_avoid
     from charrnn.prediction.conditions import Conditions, choose, folded, limit_length
     from charrnn.prediction.predictor import combine
     from charrnn.prediction.sampling import Sampler
@@ -207,7 +207,7 @@ def note_figures(
 
 def note_copies(samples: Sequence[Sample], models: Sequence[Model], console: Console) -> None:
     """Note how many samples are copies of training texts, where these are few and at hand."""
-    from charrnn.files.texts import training_texts
+    from charrnn.files.model_corpus import training_texts
 
     texts: set[str] = set()
     try:
@@ -226,7 +226,7 @@ def note_copies(samples: Sequence[Sample], models: Sequence[Model], console: Con
 
 def as_read(text: str, model: Model, console: Console, but: str = "") -> str:
     """Return a text of the command line, read as a corpus; note its unknown characters."""
-    from charrnn.files.texts import read_typed
+    from charrnn.files.model_corpus import read_typed
 
     text = read_typed(text, model.corpus.reading.normalize)
     unknown = [symbol for symbol in model.vocabulary.unknown_in(text) if symbol not in but]

@@ -251,7 +251,7 @@ def show_corpus(
 
 def read_again(options: Options, console: Console, checkpoint: Checkpoint) -> Corpus:
     """Return the corpus of a run in a file, whose texts may have other names now."""
-    from charrnn.files.texts import read_again as read
+    from charrnn.files.model_corpus import read_again as read
 
     console.note_if_waiting((*options.sources, *options.valid))
     hint = "Type the texts: charrnn train CORPUS --resume."

@@ -1,7 +1,7 @@
 """Files of models and of their runs, whole at every moment.
 
-Read `model_contents` first, then `model_file`. `texts` reads texts as a model's corpus was read;
-`metrics` and `json_lines` write a line an event.
+Read `model_contents` first, then `model_file`. `model_corpus` reads texts as the corpus of a model
+was read, and that corpus again. `metrics` and `json_lines` write a line an event.
 
 This folder imports `training` and what that imports.
 """
