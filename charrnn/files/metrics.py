@@ -78,23 +78,19 @@ class Metrics:
         run b, step 2             another run: its lines stay
         step 2, check-up 2 of a   come again
         """
-        lines, own = list[bytes](), list[bool]()
-        begins, has_begun, run = 0, False, None
-        again: list[bool] = []
-        for line in self._file.lines():
+        lines, again = self._file.lines(), list[bool]()  # whether each comes again
+        begin, has_begun, run = 0, False, None
+        for line in lines:
             if is_torn(line):
                 break
             kind, step, name = self._read(line)
             run = name or run  # in version 0.3 only the first line of a run named it
-            own.append(run in names)
-            again.append((step, kind == CHECKUP) > saved)  # a check-up follows its step
-            if kind == RUN and own[-1] and not again[-1]:
-                begins, has_begun = len(lines), run == self._run
-            lines.append(line)
-        cut = [i >= begins and own[i] and again[i] for i in range(len(lines))]
-        first = cut.index(True) if True in cut else len(lines)
-        rest = [lines[i] for i in range(first, len(lines)) if not cut[i]]
-        self._file.replace_from(sum(map(len, lines[:first])), b"".join(rest))
+            is_ahead = (step, kind == CHECKUP) > saved  # a check-up follows its step
+            if kind == RUN and run in names and not is_ahead:
+                begin, has_begun = len(again), run == self._run
+            again.append(run in names and is_ahead)
+        kept = [lines[i] for i, comes_again in enumerate(again) if i < begin or not comes_again]
+        self._file.keep(kept, lines)
         return has_begun
 
     def _read(self, line: bytes) -> tuple[str, int, str | None]:
