@@ -118,17 +118,13 @@ def names_of(checkpoint: Checkpoint, model: str) -> tuple[str, str]:
     It is a hash of the corpus, of the settings that a resumed run cannot change, and of the name of
     the model file, without its folder.
     """
-    settings = asdict(checkpoint.config)
-    for name in (*LIMITS, "cores"):
-        del settings[name]
-    old = {name: value for name, value in settings.items() if name != "shards"}
-    old["parts"] = settings["shards"]
-    del settings["counts"]
-    corpus = checkpoint.corpus
-    kinds = [corpus.digest, settings, os.path.basename(model)], [corpus.fingerprint, old]
-    texts = (json.dumps(facts, sort_keys=True) for facts in kinds)
-    new_name, old_name = (sha256(text.encode()).hexdigest()[:16] for text in texts)
-    return new_name, old_name
+    corpus, settings = checkpoint.corpus, asdict(checkpoint.config)
+    fixed = {name: settings[name] for name in settings if name not in (*LIMITS, "cores")}
+    old = {**fixed, "parts": fixed["shards"]}
+    del old["shards"], fixed["counts"]
+    facts = [corpus.digest, fixed, os.path.basename(model)], [corpus.fingerprint, old]
+    new_name, old_name = (json.dumps(known, sort_keys=True).encode() for known in facts)
+    return sha256(new_name).hexdigest()[:16], sha256(old_name).hexdigest()[:16]
 
 
 def is_torn(line: bytes) -> bool:
