@@ -52,6 +52,22 @@ def test_its_run_and_its_metrics_go_on_where_they_were(old: Program) -> None:
     assert [row["step"] for row in added if row["schema"] == "charrnn.step/3"] == list(range(7, 13))
 
 
+def test_fault_46_lines_of_its_run_that_come_again_are_cut(old: Program) -> None:
+    before = Path("metrics.jsonl").read_text()
+    other = '{"schema": "charrnn.run/2", "run": "of another", "step": 0, "seed": 0}\n'
+    other += '{"schema": "charrnn.step/2", "step": 99, "lr": 0.1}\n'
+    ahead = '{"schema": "charrnn.step/2", "step": 7, "lr": 0.1}\n'
+    Path("metrics.jsonl").write_text(before + ahead + other)
+    line = ("--resume", "--epochs", "4", "--metrics", "metrics.jsonl")
+    for _ in range(2):
+        old.run("train", "names.txt", *line).says()
+    rows = Path("metrics.jsonl").read_text()
+    assert rows.startswith(before + other)
+    heads = [row for row in rows.splitlines() if '"charrnn.run/3"' in row]
+    assert len(heads) == 1
+    assert all(json.loads(heads[0])["run"] in row for row in rows.splitlines()[-8:])
+
+
 def test_a_slim_file_has_no_keys_of_empty_facts(old: Program) -> None:
     charrnn.load("model.npz").export("slim.npz", without_counts=True)
     text = Path("slim.npz").read_bytes().decode("latin-1").partition("PK")[2].partition("PK")[0]

@@ -214,10 +214,10 @@ def save(path: Path, content: bytes, option: str, model: Path, *, force: bool) -
 
 def check_not_input(path: Path, option: str, *inputs: Path | str) -> None:
     """Raise SettingError if a file to write would replace an input, or one of the package."""
-    check_name(path)
     files = [*inputs, *map(model_at, inputs)]
     if os.path.realpath(path) in map(os.path.realpath, files):
         raise SettingError(f"{option} would overwrite {path}", "Name another file.")
+    check_name(path)
 
 
 def only_one(options: dict[str, Any]) -> None:

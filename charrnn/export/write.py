@@ -109,6 +109,6 @@ def slim(trained: Trained, *, without_counts: bool = False) -> Trained:
         from charrnn.prediction.predictor import EVEN
 
         oddest = {use: nats for use, nats in slim.oddest.items() if use == "network"}
-        slim = replace(slim, counted=None, oddest=oddest, mixture=EVEN)
-        slim = replace(slim, config=replace(slim.config, counts=False))
+        config = replace(slim.config, counts=False)
+        slim = replace(slim, counted=None, oddest=oddest, mixture=EVEN, config=config)
     return slim

@@ -36,16 +36,21 @@ class LineFile:
         if size < self._file.seek(0, os.SEEK_END):
             self._file.truncate(size)
 
-    def replace_from(self, size: int, content: bytes) -> None:
-        """Replace everything after the first ``size`` bytes, in the file that others have open."""
-        if content:
-            with open(self._path, "r+b") as file:  # the other file writes at its end alone
+    def keep(self, kept: list[bytes], lines: list[bytes]) -> None:
+        """Of the lines of the file, keep some; others may have the file open, and go on writing."""
+        if len(kept) == len(lines):
+            return
+        same = next(i for i, line in enumerate(lines) if kept[i : i + 1] != [line])
+        size, rest = sum(map(len, kept[:same])), b"".join(kept[same:])
+        if rest:
+            with open(self._path, "r+b") as file:  # the other one writes at its end alone
                 file.seek(size)
-                file.write(content)
-        self.truncate(size + len(content))
+                file.write(rest)
+        self.truncate(size + len(rest))
 
     def drop_torn_line(self) -> None:
-        self.truncate(sum(len(line) for line in self.lines() if line.endswith(b"\n")))
+        lines = self.lines()
+        self.keep([line for line in lines if line.endswith(b"\n")], lines)
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Append a line. If that fails, raise OSError and leave the file as it was."""

@@ -78,23 +78,19 @@ class Metrics:
         run b, step 2             another run: its lines stay
         step 2, check-up 2 of a   come again
         """
-        lines, own = list[bytes](), list[bool]()
-        begins, has_begun, run = 0, False, None
-        again: list[bool] = []
-        for line in self._file.lines():
+        lines, again = self._file.lines(), list[bool]()  # whether each comes again
+        begin, has_begun, run = 0, False, None
+        for line in lines:
             if is_torn(line):
                 break
             kind, step, name = self._read(line)
             run = name or run  # in version 0.3 only the first line of a run named it
-            own.append(run in names)
-            again.append((step, kind == CHECKUP) > saved)  # a check-up follows its step
-            if kind == RUN and own[-1] and not again[-1]:
-                begins, has_begun = len(lines), run == self._run
-            lines.append(line)
-        cut = [i >= begins and own[i] and again[i] for i in range(len(lines))]
-        first = cut.index(True) if True in cut else len(lines)
-        rest = [lines[i] for i in range(first, len(lines)) if not cut[i]]
-        self._file.replace_from(sum(map(len, lines[:first])), b"".join(rest))
+            is_ahead = (step, kind == CHECKUP) > saved  # a check-up follows its step
+            if kind == RUN and run in names and not is_ahead:
+                begin, has_begun = len(again), run == self._run
+            again.append(run in names and is_ahead)
+        kept = [lines[i] for i, comes_again in enumerate(again) if i < begin or not comes_again]
+        self._file.keep(kept, lines)
         return has_begun
 
     def _read(self, line: bytes) -> tuple[str, int, str | None]:
@@ -122,17 +118,13 @@ def names_of(checkpoint: Checkpoint, model: str) -> tuple[str, str]:
     It is a hash of the corpus, of the settings that a resumed run cannot change, and of the name of
     the model file, without its folder.
     """
-    settings = asdict(checkpoint.config)
-    for name in (*LIMITS, "cores"):
-        del settings[name]
-    old = {name: value for name, value in settings.items() if name != "shards"}
-    old["parts"] = settings["shards"]
-    del settings["counts"]
-    corpus = checkpoint.corpus
-    kinds = [corpus.digest, settings, os.path.basename(model)], [corpus.fingerprint, old]
-    texts = (json.dumps(facts, sort_keys=True) for facts in kinds)
-    new_name, old_name = (sha256(text.encode()).hexdigest()[:16] for text in texts)
-    return new_name, old_name
+    corpus, settings = checkpoint.corpus, asdict(checkpoint.config)
+    fixed = {name: settings[name] for name in settings if name not in (*LIMITS, "cores")}
+    old = {**fixed, "parts": fixed["shards"]}
+    del old["shards"], fixed["counts"]
+    facts = [corpus.digest, fixed, os.path.basename(model)], [corpus.fingerprint, old]
+    new_name, old_name = (json.dumps(known, sort_keys=True).encode() for known in facts)
+    return sha256(new_name).hexdigest()[:16], sha256(old_name).hexdigest()[:16]
 
 
 def is_torn(line: bytes) -> bool:

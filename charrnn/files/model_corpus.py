@@ -13,7 +13,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -28,9 +27,12 @@ from charrnn.text.corpus import Corpus, read_files
 from charrnn.text.examples import choose_kind, line_numbers, split_examples, texts_of
 from charrnn.text.reading import content_of, lines_of_input, name_of, text_of
 from charrnn.text.tables import column_of
-from charrnn.text.tidy import Tidied, clean_lines
+from charrnn.text.tidy import clean_lines
 from charrnn.text.vocabulary import END
 
+READ_WITHOUT_WAITING: Final = (  # a pipe may have taken the place of a file
+    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+)
 NAME_A_TEXT: Final = "Without the corpus, name a text."
 
 
@@ -112,16 +114,10 @@ def training_texts(trained: Trained) -> tuple[list[str], str]:
     if counted is not None:
         pieces = np.split(counted, np.flatnonzero(counted == END))
         return [trained.model.vocabulary.decode(ids) for ids in pieces], ""
-    check_has_files(record)
-    kind, tidied, read = record.config.examples, Tidied(), partial(content_in, record)
-    parts = [
-        split_examples(text_of(source, record.reading, tidied, read), kind)
-        for source in record.sources
-    ]
-    texts = texts_of(np.concatenate(parts))
-    held_out = 0 if record.valid else record.held_out_examples
-    is_all = len(texts) == record.examples + held_out
-    return texts, "" if is_all else trained_on_others(record)
+    corpus = read_again(record)
+    learned = corpus.vocabulary.codes[corpus.train.ids]
+    texts = texts_of(np.append(learned, corpus.held_out_codes))
+    return texts, "" if corpus.digest == record.digest else trained_on_others(record)
 
 
 def texts_to_avoid(
@@ -170,24 +166,18 @@ def read_again(
     def read(name: str) -> bytes:
         return content_of(name) if name in typed else content_in(record, name, hint)
 
-    if not sources:
-        check_has_files(record, hint)
+    if not (sources or record.sources):
+        raise CorpusError("the model was trained on texts from Python", hint)
     return read_files(sources or record.sources, record.config, valid or record.valid, read)
 
 
-def check_has_files(record: CorpusRecord, hint: str = NAME_A_TEXT) -> None:
-    """Raise CorpusError if the texts of a model came from no file."""
-    if not record.names:
-        raise CorpusError("the model was trained on texts from Python", hint)
-    if "-" in record.names:
-        raise CorpusError("the model was trained on standard input, which was not kept", hint)
-
-
-def content_in(record: CorpusRecord, name: str, hint: str = NAME_A_TEXT) -> bytes:
+def content_in(record: CorpusRecord, name: str, hint: str) -> bytes:
     """Return the content of a file on record; raise CorpusError if it is gone or has changed.
 
     Devices and pipes are not opened, and no more is read than the record says.
     """
+    if name == "-":
+        raise CorpusError("the model was trained on standard input, which was not kept", hint)
     if name not in record.files:
         raise CorpusError(f"{name} is not opened: the model file has no hash of it", hint)
     size, digest = record.files[name]
@@ -195,7 +185,7 @@ def content_in(record: CorpusRecord, name: str, hint: str = NAME_A_TEXT) -> byte
         path = corpus_at(name)
         if is_foreign(name) or not stat.S_ISREG(os.stat(path).st_mode):
             raise FileNotFoundError
-        with open(path, "rb", opener=without_waiting) as file:
+        with open(os.open(path, READ_WITHOUT_WAITING), "rb") as file:
             has_size = os.fstat(file.fileno()).st_size == size
             data = file.read(size) if has_size else b""
     except (OSError, ValueError):
@@ -203,11 +193,6 @@ def content_in(record: CorpusRecord, name: str, hint: str = NAME_A_TEXT) -> byte
     if not has_size or sha256(data).hexdigest() != digest:
         raise CorpusError(f"{name} has changed", hint)
     return data
-
-
-def without_waiting(path: str, flags: int) -> int:
-    """Open a file, even if a pipe has taken its place meanwhile."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def held_out_examples(corpus: Corpus) -> list[Example]:

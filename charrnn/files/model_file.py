@@ -21,10 +21,11 @@ import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from io import BytesIO
 from itertools import count
 from pathlib import Path
@@ -37,7 +38,7 @@ from numpy.typing import NDArray
 
 from charrnn import errors
 from charrnn.errors import SaveError, remedy
-from charrnn.files.model_contents import Checkpoint, CorpusRecord, Row, Trained
+from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
 from charrnn.prediction.predictor import EVEN
 from charrnn.settings.training import Fitted
@@ -74,19 +75,16 @@ def target_of(path: PathName) -> Iterator[Path]:
     check_name(path)
     try:
         target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file():
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        if target.exists() and not is_writable(target):
-            raise OSError(errno.EACCES, "it is read-only")
+        if target.exists():
+            if not target.is_file():
+                raise OSError(errno.EINVAL, "it is not a regular file")
+            has_right = target.stat().st_mode & 0o222  # which root does not need
+            if not (has_right and os.access(target, os.W_OK)):
+                raise OSError(errno.EACCES, "it is read-only")
         yield target
     except OSError as error:
         what = f"{os.fspath(path)} cannot be saved: {error.strerror or error}"
         raise SaveError(what, remedy(error)) from error
-
-
-def is_writable(file: Path) -> bool:
-    """Return whether a file may be written. Root needs a mode with that right, too."""
-    return bool(file.stat().st_mode & 0o222) and os.access(file, os.W_OK)
 
 
 @contextmanager
@@ -108,36 +106,25 @@ def written(target: Path, old: Path) -> Iterator[IO[bytes]]:
     temporary = target.with_name(f".{target.name}.tmp")
     temporary.unlink(missing_ok=True)
     try:
-        with open(temporary, "xb", opener=for_its_owner) as file:
+        with open(temporary, "xb", opener=partial(os.open, mode=0o600)) as file:
             with suppress(OSError):  # there is no old file, or the filesystem has no modes
                 shutil.copymode(old, temporary)
             yield file
             file.flush()
             os.fsync(file.fileno())
         if not old.exists():
+            mask = os.umask(0o077)  # to read it is to set it
+            os.umask(mask)
             with suppress(OSError):
-                temporary.chmod(mode_of_new_files())
+                temporary.chmod(0o666 & ~mask)
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
     with suppress(OSError):  # not every folder can be opened, and none on Windows
         folder = os.open(target.parent, os.O_RDONLY)
-        try:
+        with suppress(OSError):
             os.fsync(folder)  # or a power cut could bring the old file back
-        finally:
-            os.close(folder)
-
-
-def for_its_owner(path: str, flags: int) -> int:
-    """Open a new file that nobody else can read."""
-    return os.open(path, flags, 0o600)
-
-
-def mode_of_new_files() -> int:
-    """Return the mode that this process gives to new files."""
-    mask = os.umask(0o077)  # to read it is to set it
-    os.umask(mask)
-    return 0o666 & ~mask
+        os.close(folder)
 
 
 def check_writable(path: PathName) -> None:
@@ -181,7 +168,8 @@ def locked(path: PathName, note: Note = lambda _: None) -> Iterator[None]:
         lock = target.with_name(f".{target.name}.lock")
         if os.path.lexists(lock) and not stat.S_ISREG(lock.lstat().st_mode):
             raise OSError(errno.EINVAL, f"{lock.name} beside it is not a regular file")
-        file = open(lock, "ab", opener=following_no_link)  # noqa: SIM115
+        how = os.O_CREAT | os.O_WRONLY | NO_LINK_NO_WAIT  # in case one takes its place now
+        file = open(os.open(lock, how, 0o666), "ab")  # noqa: SIM115
         is_alone = try_lock(file, lock, note)
     with file:
         if not is_alone:
@@ -193,11 +181,6 @@ def locked(path: PathName, note: Note = lambda _: None) -> Iterator[None]:
         finally:
             with suppress(OSError):
                 os.unlink(lock)
-
-
-def following_no_link(path: str, flags: int) -> int:
-    """Open a file, but nothing that a link leads to, and without waiting at a pipe."""
-    return os.open(path, flags | NO_LINK_NO_WAIT, 0o666)
 
 
 def try_lock(file: IO[bytes], lock: Path, note: Note) -> bool:
@@ -343,7 +326,7 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     config = built(Fitted, facts.pop("settings"))
     counted_size = built(int | None, facts.pop("counted", None))
     values = {name: built(hints[name], value) for name, value in facts.items()}
-    check_facts(config, **values)
+    check_facts(config, values)
     architecture = architecture_of(config, vocabulary.symbols)
     is_slim = values.get("slim", False)
     shapes = layout(config, architecture, counted_size, is_slim, values.get("exact", False))
@@ -357,22 +340,19 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     return Trained(model=model, config=config, counted=counted, **values), arrays
 
 
-def check_facts(
-    config: Fitted,
-    corpus: CorpusRecord,
-    mixture: Sequence[float] = EVEN,
-    history: Sequence[Row] = (),
-    **_: Any,
-) -> None:
+def check_facts(config: Fitted, values: Mapping[str, Any]) -> None:
     """Raise an exception for facts that could not be used."""
+    corpus: CorpusRecord = values["corpus"]
     corpus.known.encode()  # no half of a surrogate pair
     for name in corpus.names:
         name.encode("utf-8", "surrogateescape")  # as Python names files
     if corpus.config.examples == "auto" or config.bptt < 1:
         raise ValueError("examples are unknown, or windows have no time steps")
-    if not all({"step", "train", "train_with_noise"} <= row.keys() for row in history):
+    if not all(
+        {"step", "train", "train_with_noise"} <= row.keys() for row in values.get("history", ())
+    ):
         raise ValueError("a check-up lacks its step or its losses")
-    if len(mixture) not in (6, 12):
+    if len(values.get("mixture", EVEN)) not in (6, 12):
         raise ValueError("a mixture has six weights, or six for each half of the held-out text")
 
 
@@ -453,20 +433,19 @@ def save_loaded(path: PathName, trained: Trained, origin: str | None) -> None:
             there, run = read(origin)
             if are_same(there, trained):
                 stored, arrays = there, run
-    if stored.slim and os.path.exists(path):
-        with suppress(errors.ModelFileError):
-            if not load_trained(path).slim:
-                what = f"{os.fspath(path)} holds a run that can be resumed, this model none"
-                raise SaveError(what, "Name another file, or remove that one.")
+    with suppress(errors.ModelFileError):
+        if stored.slim and os.path.exists(path) and not load_trained(path).slim:
+            what = f"{os.fspath(path)} holds a run that can be resumed, this model none"
+            raise SaveError(what, "Name another file, or remove that one.")
     write_beside(path, stored, arrays)
 
 
 def are_same(a: Trained, b: Trained) -> bool:
     """Return whether two models have the same facts and numbers, wherever their corpus lies."""
-    texts = (text_of_facts(replace(one, corpus=a.corpus), 0) for one in (a, b))
+    b = replace(b, corpus=a.corpus) if a.corpus.digest == b.corpus.digest else b
     pairs = (a.model.parameters.flat, b.model.parameters.flat), (a.counted, b.counted)
-    are_equal = all(np.array_equal(*pair) for pair in pairs)
-    return are_equal and a.corpus.digest == b.corpus.digest and len(set(texts)) == 1
+    has_same_numbers = all(np.array_equal(*pair) for pair in pairs)
+    return has_same_numbers and text_of_facts(a, 0) == text_of_facts(b, 0)
 
 
 def text_of_facts(trained: Trained, counted_size: int | None) -> str:
@@ -488,8 +467,8 @@ def write(path: PathName, trained: Trained, arrays: Arrays) -> None:
     model, counted = trained.model, trained.counted
     counted_size = None if counted is None else len(counted)
     by_name = {**arrays, **model.parameters, "counted": counted}
-    kind = trained.slim, trained.exact
-    types = layout(trained.config, model.architecture, counted_size, *kind)
+    kind = counted_size, trained.slim, trained.exact
+    types = layout(trained.config, model.architecture, *kind)
     with np.errstate(over="ignore"):  # infinity in 16 bits is found below
         stored = {name: np.asarray(by_name[name], types[name][1], "C") for name in sorted(types)}
     for name, array in stored.items():
