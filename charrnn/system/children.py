@@ -30,8 +30,11 @@ class Children:
         """Start a process for each message, and return memory of that size that all share.
 
         A process calls MODULE:FUNCTION with its end of a pipe and with the file of the memory. The
-        message is the first through the pipe; the answer says that the process is ready.
+        message is the first through the pipe; the answer says that the process is ready. Raise
+        OSError where none can start.
         """
+        if not can_start():
+            raise OSError("this system does not let a process hand its files to another")
         with open_memory() as file:
             # Zeros take the room at once; in a hole, a process could end for lack of it.
             file.write(bytes(size))
@@ -71,6 +74,11 @@ class Children:
             except (EOFError, OSError):  # one could not start
                 self.end()
         return self.pipes if self.are_ready else []
+
+
+def can_start() -> bool:
+    """Return whether a process may hand open files to another: not on Windows."""
+    return hasattr(os, "fork")
 
 
 def open_memory() -> IO[bytes]:
