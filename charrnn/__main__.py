@@ -12,8 +12,10 @@ def run() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during imports leaves no traceback
     from charrnn.cli.console import report_errors, show_version
+    from charrnn.system.cores import limit_threads
     from charrnn.system.signals import die_of
 
+    limit_threads()
     statuses: list[int] = []
     atexit.register(die_of, statuses)  # the first to be registered is the last to be done
     try:

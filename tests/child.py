@@ -17,6 +17,8 @@ from typing import IO, Any
 
 import pytest
 
+from charrnn.system.cores import ONE_THREAD
+
 Arg = str | bytes | Path
 
 HOME = Path(__file__).parent.parent
@@ -30,6 +32,7 @@ PLAIN = {name: value for name, value in os.environ.items() if not name.startswit
 }
 Changes = Mapping[str, str | None]
 NOTHING: Changes = {}
+UNLIMITED: dict[str, str | None] = dict.fromkeys(ONE_THREAD)  # NumPy has the threads it likes
 PATIENCE = 120.0  # seconds before a test gives up; a busy machine is slow
 
 

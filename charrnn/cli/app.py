@@ -38,7 +38,6 @@ from charrnn.settings.corpus import CORPUS, CorpusConfig, Reading, of_corpus
 from charrnn.settings.drawing import DRAWING
 from charrnn.settings.training import LEARNING, TrainConfig
 from charrnn.settings.values import Flag, OneOf, Setting, Text, Values, ensure, setting, settings_of
-from charrnn.system.cores import ONE_THREAD
 from charrnn.system.packaged import CORPORA, MODELS
 from charrnn.system.visible import either, visible
 
@@ -341,7 +340,6 @@ def load(name: str) -> Command:
     page = page_of(module.__doc__ or COMMANDS[name])
 
     def act(options: Any) -> None:
-        os.environ.update(ONE_THREAD)  # before numpy is imported
         module.run(options, Console(options.quiet))
 
     app.command(name, cls=Command, **page)(with_options(module.Options, act))

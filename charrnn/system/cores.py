@@ -1,17 +1,20 @@
 """Processors and memory that this process may use.
 
-Threads of NumPy's matrix library beside processes of charrnn would wait for each other, so the
-library gets one thread, by variables of the environment that are set before NumPy is imported.
+Threads of NumPy's matrix library beside processes of charrnn would wait for each other, and change
+the last bits. So the program and its children give the library one thread, by variables that it
+reads once. Elsewhere the threads belong to the person, and training is left to children.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+NUMPY_IS_LATER: Final = "numpy" not in sys.modules  # ``charrnn`` imports this file first
 MOST_CORES: Final = 8  # that a command uses unless it is asked for more
 ONE_THREAD: Final = {  # for each library, before NumPy is imported
     f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS": "1"
@@ -27,6 +30,17 @@ MEMORY_FILES: Final = (
 )
 CACHED: Final = ("active_file", "inactive_file"), ("total_active_file", "total_inactive_file")
 QUOTA_FILES: Final = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+
+
+def limit_threads() -> None:
+    """Give NumPy's matrix library one thread, unless the person has chosen; before NumPy."""
+    for name, one in ONE_THREAD.items():
+        os.environ.setdefault(name, one)
+
+
+def has_one_thread() -> bool:
+    """Return whether NumPy's matrix library is known to have one thread in this process."""
+    return NUMPY_IS_LATER and os.environ | ONE_THREAD == os.environ
 
 
 def cores(root: Path = ROOT) -> int:

@@ -1,4 +1,4 @@
-"""Fault 38: memory and cores are those of this process, not of the machine around it."""
+"""Faults 34 and 38: threads, memory and cores are those of this process."""
 
 import os
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.system.cores import available, cores, cores_for
-from tests.child import Result
+from charrnn.system.cores import ONE_THREAD, available, cores, cores_for
+from tests.child import HOME, PYTHON, UNLIMITED, Changes, Result, finished, program_with
 from tests.program import SMALL, Program
 
 MB = 10**6
@@ -137,3 +137,47 @@ def is_too_large(ran: Result) -> None:
     what, hint = ran.err.splitlines()[-2:]
     assert "charrnn: error: this run needs about" in what
     assert "Try a smaller --hidden" in hint
+
+
+def test_fault_34_importing_changes_nothing_in_the_environment() -> None:
+    code = "import os; before = dict(os.environ); import charrnn, charrnn.__main__; "
+    code += "charrnn.fit, charrnn.load; print(os.environ == before)"
+    assert run_python(code, UNLIMITED) == "True\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "env", "is_known"),
+    [
+        ("", UNLIMITED, False),
+        ("", ONE_THREAD, True),
+        ("import numpy; ", ONE_THREAD, False),
+        ("from charrnn.system.cores import limit_threads; limit_threads(); ", UNLIMITED, True),
+        (
+            "from charrnn.system.cores import limit_threads; limit_threads(); ",
+            UNLIMITED | {"OPENBLAS_NUM_THREADS": "2"},
+            False,
+        ),
+    ],
+)
+def test_fault_34_whether_numpy_has_one_thread_is_known(
+    first: str, env: Changes, is_known: bool
+) -> None:
+    code = f"{first}from charrnn.system.cores import has_one_thread; print(has_one_thread())"
+    assert run_python(code, env) == f"{is_known}\n"
+
+
+def test_fault_34_the_program_limits_its_threads_and_not_those_that_were_chosen(
+    program: Program,
+) -> None:
+    show = "import atexit, os; atexit.register(lambda: print(os.environ['OMP_NUM_THREADS'], "
+    show += "os.environ['OPENBLAS_NUM_THREADS']))"
+    env = UNLIMITED | {"OMP_NUM_THREADS": "7"}
+    ran = program.run("--version", by=program_with(show), env=env)
+    assert ran.lines[1:] == ["7 1"]
+
+
+def run_python(code: str, env: Changes) -> str:
+    """Run this code in a child of Python with these changes, and return what it prints."""
+    ended = finished([*PYTHON, "-c", code], HOME, env, None)
+    assert ended.status == 0, ended.err
+    return ended.out
