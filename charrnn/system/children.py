@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import subprocess
     from multiprocessing.connection import Connection
 
-P = ParamSpec("P")
-T = TypeVar("T")
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 class Children:
@@ -86,14 +86,14 @@ def can_start() -> bool:
     return hasattr(os, "fork")
 
 
-def in_one_thread(function: Callable[P, T]) -> Callable[P, T]:
+def in_one_thread(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """Return the function, done by a child where the matrix library has more threads here.
 
     Where no child can start, it is done here.
     """
 
     @wraps(function)
-    def call(*given: P.args, **named: P.kwargs) -> T:
+    def call(*given: Given.args, **named: Given.kwargs) -> Result:
         if has_one_thread():
             return function(*given, **named)
         children = Children()
@@ -106,7 +106,7 @@ def in_one_thread(function: Callable[P, T]) -> Callable[P, T]:
             children.end()
         if not is_done:
             raise result
-        return cast(T, result)
+        return cast(Result, result)
 
     return call
 

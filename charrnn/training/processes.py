@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,6 @@ from charrnn.training.optimizer import norm_of
 from charrnn.training.own_inputs import OwnInputs
 
 ENDED = "a process of this training has ended, perhaps for lack of memory"
-T = TypeVar("T")
 RESUME = "Resume the run, with [cores] 1 if that happens again."
 Task = tuple[Callable[..., Any], tuple[Any, ...]]  # function(shards, ...), and what follows
 
@@ -154,12 +153,11 @@ class SharedBatch:
         copy(memory["states"], states)
         return float(sum(memory["nats"].tolist()))
 
-    def ask(self, function: Callable[..., T], *given: Any) -> T:
+    def ask(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return what a process with one thread returns for its shards and these arguments."""
         if self.works_here:
             return function(self.shards, *given)
-        answer: T = self.distribute(lambda number, processes: (function, given))[0]
-        return answer
+        return self.distribute(lambda number, processes: (function, given))[0]
 
     def scores(self, vocabulary: Vocabulary, portions: Sequence[Portion]) -> list[list[Score]]:
         """Return the scores of the texts in each portion at the parameters ``p``."""
