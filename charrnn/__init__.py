@@ -11,10 +11,10 @@ Importing it is fast: numpy is loaded with the first name that needs it.
 
 from __future__ import annotations
 
-import os
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+import charrnn.system.cores  # it notes whether numpy is there  # noqa: F401
 
 if TYPE_CHECKING:
     from charrnn.errors import CharrnnError as CharrnnError
@@ -36,12 +36,6 @@ if TYPE_CHECKING:
     from charrnn.training.loop import Step as Step
 
 __version__ = "0.3.0"
-
-if "numpy" not in sys.modules:  # its matrix library reads these once: see system
-    from charrnn.system.cores import ONE_THREAD
-
-    for name in ONE_THREAD:
-        os.environ.setdefault(name, "1")
 
 _NAMES = {
     "settings.drawing": "SampleConfig",

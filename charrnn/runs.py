@@ -8,6 +8,7 @@ run = charrnn.resume("names.npz", ["anna", "bob", ...], epochs=200)
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import threading
@@ -44,10 +45,12 @@ from charrnn.prediction.predictor import Predictor, Use
 from charrnn.prediction.scoring import score_ids
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import AUTOMATIC, LIMITS, Fitted, TrainConfig
+from charrnn.system.children import in_one_thread
 from charrnn.system.cores import cores_for
 from charrnn.system.signals import delayed
 from charrnn.text.corpus import Corpus, Texts, corpus_of, files_in
 from charrnn.text.counts import Baseline, Ngrams, baselines, sample_of
+from charrnn.text.vocabulary import Ids
 from charrnn.training.automatic_settings import (
     check_agreement,
     fit_pace,
@@ -155,6 +158,7 @@ def configure(typed: Mapping[str, Any], model: LanguageModel | None) -> TrainCon
     return take_sizes(config, model, typed)
 
 
+@in_one_thread
 def begin_run(
     corpus: Corpus,
     cutting: CorpusConfig,
@@ -177,6 +181,7 @@ def begin_run(
     )
 
 
+@in_one_thread
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     """Measure the speed of training by a few steps, as in the middle of the run."""
     processes = min(config.shards, cores_for(config.cores))
@@ -184,13 +189,13 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     state = initial_state(corpus, config)
     state.characters = config.epochs * len(corpus.train.ids) // 2  # noise as in mid-run
     rates: list[float] = []
-    began = last = time.monotonic()
+    began, last = math.inf, time.monotonic()
     with suppress(DivergedError):  # the run itself reports it
         for event in islice(train_steps(state, corpus, config), 1000):
             ended = time.monotonic()
             if isinstance(event, Step):
                 rates.append(event.characters / max(ended - last, 1e-9))
-            last = ended
+            began, last = min(began, ended), ended  # without the start of processes
             if len(rates) > 1 and ended - began > TRIAL:
                 break
     if len(rates) > 1:
@@ -217,14 +222,22 @@ def fit_and_score(
     if state.best is None or not len(ids):
         return {}
     model = checkpoint.trained.model  # with the best parameters
-    counts = None if counted is None else Ngrams(counted, model.vocabulary.symbols)
-    checkpoint.mixture = fit_mixture(Predictor([model], counts), ids)
-    predictor = Predictor([model], counts, mixture=checkpoint.mixture)
     most = max(SCORED_AT_ONCE, state.characters // TRAINED_PER_SCORED_AT_END)
     is_wanted = however_long or len(ids) <= most
-    costs = score_ids(predictor, ids, split=len(ids) // 2)[0] if is_wanted else {}
+    checkpoint.mixture, costs = mixture_and_costs(model, counted, ids, is_wanted)
     checkpoint.oddest = oddest(ids, costs)
     return costs
+
+
+@in_one_thread
+def mixture_and_costs(
+    model: LanguageModel, counted: Ids | None, ids: Ids, is_wanted: bool
+) -> tuple[tuple[float, ...], dict[Use, Array64]]:
+    """Return the mixture that suits a text, and the nats of its symbols if these are wanted."""
+    counts = None if counted is None else Ngrams(counted, model.vocabulary.symbols)
+    mixture = fit_mixture(Predictor([model], counts), ids)
+    predictor = Predictor([model], counts, mixture=mixture)
+    return mixture, score_ids(predictor, ids, split=len(ids) // 2)[0] if is_wanted else {}
 
 
 def resume(

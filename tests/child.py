@@ -17,6 +17,8 @@ from typing import IO, Any
 
 import pytest
 
+from charrnn.system.cores import ONE_THREAD
+
 Arg = str | bytes | Path
 
 HOME = Path(__file__).parent.parent
@@ -30,12 +32,13 @@ PLAIN = {name: value for name, value in os.environ.items() if not name.startswit
 }
 Changes = Mapping[str, str | None]
 NOTHING: Changes = {}
+UNLIMITED: dict[str, str | None] = dict.fromkeys(ONE_THREAD)  # NumPy has the threads it likes
 PATIENCE = 120.0  # seconds before a test gives up; a busy machine is slow
 
 
 @dataclass(frozen=True)
 class Result:
-    """The exit status and the output of the program."""
+    """The exit status, as a shell shows it, and the output of the program."""
 
     status: int
     out: str
@@ -65,6 +68,11 @@ class Result:
 
 def result(status: int, out: bytes, err: bytes) -> Result:
     return Result(status, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), out)
+
+
+def status_of(code: int) -> int:
+    """Return the exit status as a shell shows it: 128 + N after signal N."""
+    return code if code >= 0 else 128 - code
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,7 @@ class Child:
 
     def end(self) -> Result:
         """Wait for the end of the process and return its result."""
-        status = self.process.wait(PATIENCE)
+        status = status_of(self.process.wait(PATIENCE))
         return result(status, written(self.stdout), written(self.stderr))
 
 
@@ -146,7 +154,7 @@ def finished(
     streams["stdin"] = subprocess.DEVNULL if stdin is None else subprocess.PIPE
     with started(line, env, cwd=folder, **streams | how) as process:
         out, err = process.communicate(stdin, timeout=PATIENCE)
-    return result(process.returncode, out or b"", err or b"")
+    return result(status_of(process.returncode), out or b"", err or b"")
 
 
 @contextmanager
@@ -170,7 +178,7 @@ def on_a_terminal(line: Sequence[Arg], folder: Path, env: Changes, columns: int)
         with started(line, env, cwd=folder, **streams) as process:
             os.close(theirs)
             seen = read_screen(ours)
-            status = process.wait(PATIENCE)
+            status = status_of(process.wait(PATIENCE))
     return status, seen
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -83,6 +84,19 @@ def babbler(
         if p[name].shape == (hidden, hidden):
             p[name][...] *= hidden**-0.5
     return LanguageModel(p, vocabulary)
+
+
+MANY = "".join(map(chr, range(0x4E00, 0x4E00 + 6000)))  # characters of a large vocabulary
+
+
+def peak_bytes(act: Callable[[], object]) -> int:
+    """Return the most memory that was in use at once while a function ran, beside that before."""
+    tracemalloc.start()
+    try:
+        act()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def saved(speaker: LanguageModel, path: Path, examples_are: str = "lines", **corpus: Any) -> Path:

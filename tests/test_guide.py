@@ -53,10 +53,6 @@ def test_a_page_is_neither_a_note_nor_a_book(page: Path) -> None:
     assert 400 <= len(text.split()) <= most
 
 
-def test_the_guide_is_read_in_an_hour() -> None:
-    assert sum(len(page.read_text("utf-8").split()) for page in GUIDE.glob("*.md")) <= 15_000
-
-
 def test_pages_from_the_code_are_up_to_date() -> None:
     for name, made in (("options", options_page), ("python", python_page)):
         text = (GUIDE / f"{name}.md").read_text("utf-8")

@@ -17,7 +17,6 @@ charrnn --install-completion
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -30,7 +29,6 @@ from typer.core import TyperGroup
 from charrnn.cli.console import Console, print_examples, show_version
 from charrnn.cli.options import command_settings, keyword, options_from, parameter, without_pydantic
 from charrnn.errors import USAGE, SettingError
-from charrnn.system.cores import ONE_THREAD
 from charrnn.system.signals import delayed
 from charrnn.system.visible import did_you_mean
 
@@ -58,7 +56,6 @@ def main(args: Sequence[str]) -> None:
     except HelpAsked as asked:
         show_help(asked.ctx, is_whole="--help" in args)
         raise
-    os.environ.update(ONE_THREAD)  # before numpy is imported
     run(options, Console(options.quiet))
 
 

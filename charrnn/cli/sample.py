@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -109,6 +109,21 @@ class Options(CommandOptions):
     scheduler: str | None = shared.scheduler_option()
 
 
+@dataclass
+class Shown:
+    """Counts of the samples so far, of which none is kept."""
+
+    texts: Set[str] | None  # that samples may be copies of, if known
+    samples: int = 0
+    limited: int = 0
+    copies: int = 0
+
+    def add(self, sample: Sample) -> None:
+        self.samples += 1
+        self.limited += sample.ended == "limit"
+        self.copies += sample.text in (self.texts or ())
+
+
 def run(options: Options, console: Console) -> None:
     """Draw samples and write them. Raise CharrnnError if too few are as they should be."""
     from charrnn.files.model_corpus import texts_like, texts_to_avoid
@@ -139,7 +154,8 @@ def run(options: Options, console: Console) -> None:
         1 if options.cores is None and options.count < WORTH_PROCESSES else cores_for(options.cores)
     )
     between = "\n" if "\n" in predictor.vocabulary.characters or "\n" in prime else ""
-    samples: list[Sample] = []
+    has_note = not (known or console.quiet)
+    shown = Shown(texts_for_note(models) if has_note else None)
     temperatures = options.temperatures or (1.0,)
     for temperature in temperatures:
         if len(temperatures) > 1:
@@ -147,8 +163,8 @@ def run(options: Options, console: Console) -> None:
         how = replace(config, temperature=temperature)
         sampler = Sampler(predictor, how, prime, may_be_empty=shortest == 0)
         if is_free and options.count == 1 and not options.as_json:
-            console.result(between if samples else "")
-            samples.append(write_as_drawn(sampler, console))
+            console.result(between if shown.samples else "")
+            shown.add(write_as_drawn(sampler, console))
             continue
         with open_executor(sampler, cores, options.scheduler) as executor:
             share = partial(executor, Sampler.draw_group)
@@ -157,15 +173,13 @@ def run(options: Options, console: Console) -> None:
                 if options.as_json:
                     console.json("sample", sample.figures() | {"temperature": temperature})
                 else:
-                    console.result((between if samples else "") + sample.text + "\n")
-                samples.append(sample)
-    note_figures(samples, conditions, config.max_characters, console)
-    if not known and not console.quiet:
-        note_copies(samples, models, console)
+                    console.result((between if shown.samples else "") + sample.text + "\n")
+                shown.add(sample)
+    note_figures(shown, conditions, config.max_characters, console)
     wanted = options.count * len(temperatures)
-    if len(samples) < wanted:
+    if shown.samples < wanted:
         hint = "Lower -n, raise -t, or ask for less."
-        raise CharrnnError(f"found only {len(samples):,} of {wanted:,} samples", hint)
+        raise CharrnnError(f"found only {shown.samples:,} of {wanted:,} samples", hint)
 
 
 def load_models(options: Options, console: Console) -> list[Model]:
@@ -193,35 +207,38 @@ def write_as_drawn(sampler: Sampler, console: Console) -> Sample:
 
 
 def note_figures(
-    samples: Sequence[Sample], conditions: Conditions, max_characters: int, console: Console
+    shown: Shown, conditions: Conditions, max_characters: int, console: Console
 ) -> None:
-    """Note how many samples have no end, and how many were drawn and left out."""
-    limited = sum(sample.ended == "limit" for sample in samples)
-    if limited:
-        which = "the sample" if len(samples) == 1 else f"{limited:,} of {len(samples):,} samples"
+    """Note how many samples have no end, were drawn and left out, and are copies."""
+    if shown.limited:
+        which = (
+            "the sample"
+            if shown.samples == 1
+            else f"{shown.limited:,} of {shown.samples:,} samples"
+        )
         console.note(f"{which} reached --max-chars {max_characters} before the end")
     if conditions.rejected:
         reasons = [f"{count:,} {reason}" for reason, count in conditions.rejected.items()]
         console.note(f"drew {conditions.drawn:,} samples, of which left out: {', '.join(reasons)}")
+    if shown.texts is not None and shown.samples > 1:
+        console.note(f"copies of training texts: {shown.copies:,} of {shown.samples:,} samples")
+    elif shown.copies:
+        console.note("the sample is a copy of a training text")
 
 
-def note_copies(samples: Sequence[Sample], models: Sequence[Model], console: Console) -> None:
-    """Note how many samples are copies of training texts, where these are few and at hand."""
+def texts_for_note(models: Sequence[Model]) -> Set[str] | None:
+    """Return the training texts, where these are few and at hand."""
     from charrnn.files.model_corpus import training_texts
 
     texts: set[str] = set()
     try:
         for model in models:
             if sum(size for size, _ in model.corpus.files.values()) > SMALL_CORPUS:
-                return
+                return None
             texts.update(training_texts(model.trained)[0])
     except CharrnnError:
-        return
-    copies = sum(sample.text in texts for sample in samples)
-    if len(samples) > 1:
-        console.note(f"copies of training texts: {copies:,} of {len(samples):,} samples")
-    elif copies:
-        console.note("the sample is a copy of a training text")
+        return None
+    return texts
 
 
 def as_read(text: str, model: Model, console: Console, but: str = "") -> str:

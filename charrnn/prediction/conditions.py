@@ -32,7 +32,7 @@ class Conditions:
     longest: int | None = None
     drawn: int = 0
     rejected: Counter[str] = field(default_factory=Counter)  # reason -> samples
-    accepted: set[str] = field(default_factory=set)
+    accepted: set[str] = field(default_factory=set)  # texts, kept where they have to be unique
 
     def accept(self, sample: Sample) -> bool:
         """Return whether the sample may be shown, and count it."""
@@ -47,7 +47,8 @@ class Conditions:
         elif self.unique and text in self.accepted:
             reason = "repeats"
         else:
-            self.accepted.add(text)
+            if self.unique:
+                self.accepted.add(text)
             return True
         self.rejected[reason] += 1
         return False

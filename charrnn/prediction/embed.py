@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction.predictor import Predictor
-from charrnn.prediction.scoring import SCORED_LANES, cut_into_stretches, read_stretches
+from charrnn.prediction.scoring import cut_into_stretches, lanes_at_once, read_stretches
 from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import END
 
@@ -31,8 +31,9 @@ def embed(model: LanguageModel, texts: Sequence[str]) -> Vectors:
     whole = cut_into_stretches(sizes, int(sizes.max(initial=1)), 0)  # the longest text first
     order = np.argsort(-sizes, kind="stable")
     vectors: Vectors = np.empty((len(texts), a.hidden), np.float32)
-    for first in range(0, len(texts), SCORED_LANES):
-        some = slice(first, first + SCORED_LANES)
+    at_once = lanes_at_once(a.symbols)
+    for first in range(0, len(texts), at_once):
+        some = slice(first, first + at_once)
         lanes = whole.at(some)
         state = predictor.zeros(len(lanes.first), lanes.clock, lanes.to_come)
         for _ in read_stretches(predictor, flat, lanes, state):

@@ -13,6 +13,7 @@ import numpy as np
 from charrnn.network.arrays import Array64, Integers, softmax
 from charrnn.prediction.predictor import EVEN, SMALLEST, Predictor
 from charrnn.prediction.scoring import read_texts
+from charrnn.text.counts import KNOWLEDGE
 from charrnn.text.examples import WARM_UP, excerpt_of
 from charrnn.text.vocabulary import Ids
 
@@ -34,40 +35,61 @@ def fit_mixture(predictor: Predictor, held_out: Ids) -> tuple[float, ...]:
     return first + second
 
 
+def symbols_to_fit(symbols: int) -> int:
+    """Return how much of a text with so large a vocabulary is read, at most."""
+    return min(FIT_LANES * FIT_LANE, 2 * FIT_LANE + FIT_LOGITS // symbols)
+
+
 def read_excerpt(predictor: Predictor, ids: Ids) -> tuple[Array64, Array64, Integers]:
     """Read some of a text. Return, for each symbol that counts, the logits of network and counts
     (N, K, 2), what the counts know of its context (N, F), and the symbol (N,).
     """
-    most = min(FIT_LANES * FIT_LANE, 2 * FIT_LANE + FIT_LOGITS // predictor.vocabulary.symbols)
-    places, is_counted = excerpt_of(ids, most)
+    places, is_counted = excerpt_of(ids, symbols_to_fit(predictor.vocabulary.symbols))
     text = ids[places].astype(np.intp)
-    logits, known, at = list[Array64](), list[Array64](), list[Integers]()
+    size, read = np.count_nonzero(is_counted), 0
+    logits: Array64 = np.empty((size, predictor.vocabulary.symbols, 2))
+    known: Array64 = np.empty((size, KNOWLEDGE))
+    y = np.empty(size, np.intp)
     for place, rows in read_texts(predictor, text, FIT_LANE, WARM_UP):
-        of_use = predictor.logits["network"][rows], predictor.logits["counts"][rows]
-        logits.append(np.stack(of_use, 2))
-        known.append(predictor.known[rows])
-        at.append(place[rows].copy())
-    read = np.concatenate(at)
-    counts = is_counted[read]
-    return np.concatenate(logits)[counts], np.concatenate(known)[counts], text[read[counts]]
+        counts = is_counted[place[rows]]
+        into = slice(read, read := read + int(np.count_nonzero(counts)))
+        logits[into, :, 0] = predictor.logits["network"][rows][counts]
+        logits[into, :, 1] = predictor.logits["counts"][rows][counts]
+        known[into], y[into] = predictor.known[rows][counts], text[place[rows][counts]]
+    return logits[:read], known[:read], y[:read]
 
 
 def fit_weights(logits: Array64, known: Array64, y: Integers) -> tuple[float, ...]:
     """Return the weights (2 F,) with the lowest loss of these symbols."""
-    rows, weights, even = np.arange(len(y)), np.array(EVEN), np.array(EVEN)
+    weights, even = np.array(EVEN), np.array(EVEN)
+    size = max(1, FIT_LOGITS // logits.shape[1])
+    blocks = [slice(at, at + size) for at in range(0, len(y), size)]
     best_loss, best = np.inf, even
     for _ in range(NEWTON_STEPS):
         exponents = known @ weights.reshape(2, -1).T  # (N, 2)
-        y_hat = softmax(np.einsum("nki,ni->nk", logits, exponents))
+        parts = (moments_of(logits[rows], exponents[rows], y[rows]) for rows in blocks)
+        chances, at_y, spread = map(np.concatenate, zip(*parts, strict=True))
         penalty = PULL / 2 * ((weights - even) ** 2).sum()
-        loss = penalty - np.log(y_hat[rows, y] + SMALLEST).sum()
+        loss = penalty - np.log(chances + SMALLEST).sum()
         if loss < best_loss:
             best_loss, best = loss, weights.copy()
-        centred = logits - np.einsum("nk,nki->ni", y_hat, logits)[:, None]
-        spread = np.einsum("nki,nkj->nij", y_hat[:, :, None] * centred, centred)
-        gradient = PULL * (weights - even) - (centred[rows, y].T @ known).ravel()
+        gradient = PULL * (weights - even) - (at_y.T @ known).ravel()
         # (2, F, 2, F)
         hessian = np.einsum("nij,nf,ng->ifjg", spread, known, known, optimize=True)
         pull = PULL * np.eye(len(even))
         weights -= np.linalg.solve(hessian.reshape(pull.shape) + pull, gradient)
     return tuple(best.tolist())
+
+
+def moments_of(
+    logits: Array64, exponents: Array64, y: Integers
+) -> tuple[Array64, Array64, Array64]:
+    """Return P at y (n,), the logits at y less their means (n, 2), and their covariance (n, 2, 2).
+
+    Few rows at a time: the arrays are as large as the logits.
+    """
+    rows = np.arange(len(y))
+    y_hat = softmax(np.einsum("nki,ni->nk", logits, exponents))
+    centred = logits - np.einsum("nk,nki->ni", y_hat, logits)[:, None]
+    spread = np.einsum("nki,nkj->nij", y_hat[:, :, None] * centred, centred)
+    return y_hat[rows, y], centred[rows, y], spread

@@ -239,7 +239,8 @@ class Sampler:
         weights = np.exp(o)  # softmax (10.11), up to a factor
         log_sums = np.logaddexp(np.log(np.add.reduce(weights, 1)), log_excluded - largest)
         if temperature == 0:
-            weights = np.eye(o.shape[1])[o.argmax(1)]
+            weights = np.zeros_like(o)
+            weights[np.arange(len(o)), o.argmax(1)] = 1
         elif temperature != 1:
             weights = np.exp(o / max(temperature, COLDEST))
         sums = np.add.accumulate(self._filter(weights), 1)

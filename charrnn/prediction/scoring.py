@@ -36,7 +36,8 @@ T = TypeVar("T")
 
 STRETCH: Final = 4096  # symbols counted in a lane
 EXACT_WARM_UP: Final = 256  # symbols read before a stretch
-SCORED_LANES: Final = 512  # at a time
+SCORED_LANES: Final = 512  # at a time, at most
+LOGITS_AT_ONCE: Final = 1 << 22  # of all lanes: a large vocabulary is scored in fewer
 GROUP: Final = 1 << 18  # symbols: a second or two of work
 MOST_TEXTS: Final = 1 << 14  # in a group
 MOST_LENGTHS: Final = 1 << 16  # compared to rank an END
@@ -166,10 +167,16 @@ def read_texts(
     stretches = cut_into_stretches(np.diff(stops_of(ids), prepend=0), stretch, warm_up)
     # The network reads x = flat[place], and y = ids[place] comes next.
     flat = np.concatenate([[END], ids]).astype(np.intp)
-    for first in range(0, len(stretches.first), SCORED_LANES):
-        lanes = stretches.at(slice(first, first + SCORED_LANES))
+    at_once = lanes_at_once(predictor.vocabulary.symbols)
+    for first in range(0, len(stretches.first), at_once):
+        lanes = stretches.at(slice(first, first + at_once))
         state = predictor.zeros(len(lanes.first), lanes.clock, lanes.to_come)
         yield from read_stretches(predictor, flat, lanes, state, split)
+
+
+def lanes_at_once(symbols: int) -> int:
+    """Return how many lanes are read side by side."""
+    return max(1, min(SCORED_LANES, LOGITS_AT_ONCE // symbols))
 
 
 def read_stretches(

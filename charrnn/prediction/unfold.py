@@ -166,7 +166,7 @@ def output_and_loss(
         chance[-1:] = np.exp(-head.lengths.nats(p, steps[-1:]))
     values = {"o": o, "c": c[None], "V h(t)": o - c, "y_hat": y_hat, "dL/do": d_o}
     values |= {"logit": logits, "log sum exp": np.logaddexp.reduce(logits, 1)[:, None]}
-    values |= {"1 at y(t)": np.eye(symbols)[y]}
+    values |= {"1 at y(t)": (np.arange(symbols) == y[:, None]).astype(float)}
     equations = {"o": "{c} + {V h(t)}  (10.10)"}
     equations |= {"y_hat": "exp({logit}(t) - {log sum exp})  (10.11)", **head.equations}
     output = Part(values, equations)

@@ -28,6 +28,7 @@ from typing import Any
 
 from charrnn.errors import ClusterError, remedy
 from charrnn.spread.cluster import KILLED, RESULTS_STAY, Work, open_scheduler, results_of
+from charrnn.system.children import can_start
 from charrnn.system.signals import SIGNALS
 
 Executor = Callable[..., Iterator[Any]]  # executor(function, groups, in_order=True) -> results
@@ -88,7 +89,7 @@ def _has_pools() -> bool:
     """Return whether this process may have others, with files and with the locks of a pool."""
     with suppress(ImportError, OSError):  # no /dev/shm, or no folder for files
         multiprocessing.Lock(), gettempdir()
-        return os.name == "posix" and not multiprocessing.current_process().daemon
+        return can_start() and not multiprocessing.current_process().daemon
     return False
 
 

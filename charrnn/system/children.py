@@ -7,14 +7,18 @@ import os
 import sys
 import tempfile
 import weakref
-from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from charrnn.system.cores import ONE_THREAD
+from charrnn.system.cores import ONE_THREAD, has_one_thread
 
 if TYPE_CHECKING:
     import subprocess
     from multiprocessing.connection import Connection
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 class Children:
@@ -30,8 +34,11 @@ class Children:
         """Start a process for each message, and return memory of that size that all share.
 
         A process calls MODULE:FUNCTION with its end of a pipe and with the file of the memory. The
-        message is the first through the pipe; the answer says that the process is ready.
+        message is the first through the pipe; the answer says that the process is ready. Raise
+        OSError where none can start.
         """
+        if not can_start():
+            raise OSError("this system does not let a process hand its files to another")
         with open_memory() as file:
             # Zeros take the room at once; in a hole, a process could end for lack of it.
             file.write(bytes(size))
@@ -61,9 +68,10 @@ class Children:
         self.processes.append(process)
         pipe.send(message)
 
-    def ready_pipes(self) -> list[Connection]:
-        """Return all pipes once all processes are ready; until then, none."""
-        if not self.are_ready and self.pipes and all(pipe.poll() for pipe in self.pipes):
+    def ready_pipes(self, *, wait: bool = False) -> list[Connection]:
+        """Return all pipes once all processes are ready; until then, none, or ``wait``."""
+        patience = None if wait else 0.0
+        if not self.are_ready and self.pipes and all(pipe.poll(patience) for pipe in self.pipes):
             try:
                 for pipe in self.pipes:
                     pipe.recv()
@@ -71,6 +79,49 @@ class Children:
             except (EOFError, OSError):  # one could not start
                 self.end()
         return self.pipes if self.are_ready else []
+
+
+def can_start() -> bool:
+    """Return whether a process may hand open files to another: not on Windows."""
+    return hasattr(os, "fork")
+
+
+def in_one_thread(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Return the function, done by a child where the matrix library has more threads here.
+
+    Where no child can start, it is done here.
+    """
+
+    @wraps(function)
+    def call(*given: Given.args, **named: Given.kwargs) -> Result:
+        if has_one_thread():
+            return function(*given, **named)
+        children = Children()
+        try:
+            children.start(f"{__name__}:answer", [(call, given, named)], 1)
+            is_done, result = children.pipes[0].recv()
+        except (OSError, EOFError):
+            return function(*given, **named)
+        finally:
+            children.end()
+        if not is_done:
+            raise result
+        return cast(Result, result)
+
+    return call
+
+
+def answer(pipe_file: int, _memory_file: int) -> None:
+    """Call a function for the process that has started this one."""
+    from multiprocessing.connection import Connection
+
+    pipe = Connection(pipe_file)
+    call, given, named = pipe.recv()
+    try:
+        done = True, call.__wrapped__(*given, **named)
+    except Exception as error:
+        done = False, error
+    pipe.send(done)
 
 
 def open_memory() -> IO[bytes]:

@@ -1,28 +1,54 @@
 """Processors and memory that this process may use.
 
-Threads of NumPy's matrix library beside processes of charrnn would wait for each other, so the
-library gets one thread, by variables of the environment that are set before NumPy is imported.
+Threads of NumPy's matrix library beside processes of charrnn would wait for each other, and change
+the last bits. So the program and its children give the library one thread, by variables that it
+reads once. Elsewhere the threads belong to the person, and training is left to children.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+NUMPY_IS_LATER: Final = "numpy" not in sys.modules  # ``charrnn`` imports this file first
 MOST_CORES: Final = 8  # that a command uses unless it is asked for more
 ONE_THREAD: Final = {  # for each library, before NumPy is imported
     f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS": "1"
     for name in ("OPENBLAS", "OMP", "MKL", "BLIS", "VECLIB", "NUMEXPR")
 }
 
+ROOT: Final = Path("/")
+# The files of a control group, of version 2 and 1: a limit and what is used; a quota of time and
+# its period.
+MEMORY_FILES: Final = (
+    ("memory.max", "memory.current"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+)
+CACHED: Final = ("active_file", "inactive_file"), ("total_active_file", "total_inactive_file")
+QUOTA_FILES: Final = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")
 
-def cores() -> int:
-    """Return the number of cores that this process may use."""
+
+def limit_threads() -> None:
+    """Give NumPy's matrix library one thread, unless the person has chosen; before NumPy."""
+    for name, one in ONE_THREAD.items():
+        os.environ.setdefault(name, one)
+
+
+def has_one_thread() -> bool:
+    """Return whether NumPy's matrix library is known to have one thread in this process."""
+    return NUMPY_IS_LATER and os.environ | ONE_THREAD == os.environ
+
+
+def cores(root: Path = ROOT) -> int:
+    """Return the number of whole cores that this process may use, by affinity and quota."""
+    count = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        count = len(os.sched_getaffinity(0))
+    return max(1, min([count, *_quotas(root)]))
 
 
 def cores_for(wanted: int | None) -> int:
@@ -30,9 +56,61 @@ def cores_for(wanted: int | None) -> int:
     return wanted or min(cores(), MOST_CORES)
 
 
-def available() -> int | None:
+def available(root: Path = ROOT) -> int | None:
     """Return the bytes that this process may use; None if unknown."""
+    free = [1024 * size for size in _numbers(root / "proc/meminfo", "MemAvailable:")]
+    free += [*_room_in_groups(root), *_room_of_addresses(root)]
+    return max(0, min(free)) if free else None
+
+
+def _room_in_groups(root: Path) -> Iterator[int]:
+    """Yield the bytes that each control group leaves free; what it has cached of files is free."""
+    for group in _groups(root, "memory"):
+        for limit, used in MEMORY_FILES:
+            for most, taken in zip(_numbers(group / limit), _numbers(group / used), strict=False):
+                stat = group / "memory.stat"  # of version 1, "total_" includes the groups inside
+                cached = max(sum(_numbers(stat, *names)) for names in CACHED)
+                yield most - taken + cached
+
+
+def _room_of_addresses(root: Path) -> Iterator[int]:
+    """Yield the bytes that ``ulimit -v`` leaves free, if it is set."""
+    with suppress(ImportError):  # on Windows
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            yield from (
+                limit - 1024 * size for size in _numbers(root / "proc/self/status", "VmSize:")
+            )
+
+
+def _quotas(root: Path) -> Iterator[int]:
+    """Yield the whole cores that each control group may use."""
+    for group in _groups(root, "cpu"):
+        for files in QUOTA_FILES:
+            numbers = [number for file in files for number in _numbers(group / file)]
+            if len(numbers) == 2 and numbers[0] > 0:  # -1: no quota
+                yield numbers[0] // numbers[1]
+
+
+def _groups(root: Path, controller: str) -> Iterator[Path]:
+    """Yield the folders of the control group of this process and of the groups around it."""
     with suppress(OSError):
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next((1024 * int(at.split()[1]) for at in lines if "MemAvailable" in at), None)
-    return None
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, name = line.split(":", 2)  # version 2 names no controllers
+            if controllers and controller not in controllers.split(","):
+                continue
+            top = root / "sys/fs/cgroup" / (controller if controllers else "")
+            group = top / name.lstrip("/")
+            yield from [group, *group.parents[: len(group.parts) - len(top.parts)]]
+
+
+def _numbers(file: Path, *names: str) -> list[int]:
+    """Return the whole numbers in a file of the system, or those after these names."""
+    with suppress(OSError):
+        words = file.read_text().split()
+        if names:
+            words = [words[words.index(name) + 1] for name in names if name in words]
+        return [int(word) for word in words if word.removeprefix("-").isdigit()]
+    return []

@@ -1,7 +1,8 @@
 """Ctrl-C, SIGTERM and SIGHUP: the first requests a stop after this step, the second stops at once.
 
 Outside of ``watched`` each raises Stopped, so that files are closed and removed on the way out.
-Signals that the parent process ignores (nohup, a shell's ``&``) stay ignored.
+Signals that the parent process ignores (nohup, a shell's ``&``) stay ignored. At its end the
+program dies of the signal, so that the loop of a shell that started it ends, too.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
@@ -44,6 +45,14 @@ def raise_stopped(number: int, _frame: FrameType | None) -> NoReturn:
             is_hangup = following == getattr(signal, "SIGHUP", None)  # a closing terminal sends two
             signal.signal(following, signal.SIG_IGN if is_hangup else signal.SIG_DFL)
     raise Stopped(number)
+
+
+def die_of(statuses: Sequence[int]) -> None:
+    """Die of the signal that one of these statuses is for; do nothing for any other status."""
+    for number in SIGNALS:
+        if 128 + number in statuses and os.name == "posix":
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from charrnn.training.excerpts import portions_of
 from charrnn.training.noise import Noise
 from charrnn.training.optimizer import Optimizer, clip, rate, symbol_rate_factor
 from charrnn.training.own_inputs import OwnInputs
-from charrnn.training.processes import BatchSize, SharedBatch
+from charrnn.training.processes import BatchSize, SharedBatch, norm, sample_inputs
 from charrnn.training.state import Best, TrainState, find_ending, is_due, share_done
 
 TRAINED_PER_SCORED = 15  # symbols between two check-ups, for each symbol scored
@@ -128,18 +128,21 @@ class Learner:
         window = self.next_window()
         done = share_done(state, self.config, len(self.corpus.train.ids))
         noise.begin_step(state.step, done)
-        window = self.own_inputs.read(state.parameters, window, state.carried, state.step, done)
-        # The order of the draws: weights, characters, units.
         batch.p.flat[...] = state.parameters.flat
+        if self.own_inputs.is_on:
+            given = self.own_inputs, window, state.carried, state.step, done
+            window = batch.ask(sample_inputs, *given)
+        # The order of the draws: weights, characters, units.
         noise.hide_weights(batch.p)
         inputs, masks = noise.hide_characters(window), noise.dropout_masks()
         nats = batch.nats_and_gradient(inputs, state.carried, masks)
         noise.mask_gradient(batch.gradient)
-        norm = clip(batch.gradient.flat, self.config.clip)
-        self.check_divergence(nats / window.count, norm)
+        length = batch.ask(norm)
+        clip(batch.gradient.flat, length, self.config.clip)
+        self.check_divergence(nats / window.count, length)
         lr = self.learn(batch.gradient.flat, done)
         self.finish_window(window, nats)
-        return Step(state.step, window.count, nats / window.count, norm, lr)
+        return Step(state.step, window.count, nats / window.count, length, lr)
 
     def learn(self, gradient: Array, done: float) -> float:
         """Change the parameters and their average, and return the learning rate of this step."""

@@ -50,12 +50,15 @@ def rate(schedule: Schedule, step: int, warmup: int, done: float) -> float:
     return rising * (LOWEST_RATE + (1 - LOWEST_RATE) * falling)
 
 
-def clip(gradient: Array, longest: float) -> float:
-    """Shorten the gradient to ``longest`` unless that is 0, and return its norm before that."""
-    length = math.sqrt(float(np.dot(gradient, gradient)))
-    if 0 < longest < length:
-        gradient *= longest / length
-    return length
+def norm_of(gradient: Array) -> float:
+    """Return the length of the gradient."""
+    return math.sqrt(float(np.dot(gradient, gradient)))
+
+
+def clip(gradient: Array, norm: float, longest: float) -> None:
+    """Shorten a gradient of this norm to ``longest``, unless that is 0."""
+    if 0 < longest < norm:
+        gradient *= longest / norm
 
 
 def symbol_rate_factor(steps: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +22,19 @@ class OwnInputs:
     """
 
     def __init__(self, architecture: Architecture, config: Fitted) -> None:
-        self.config = config
+        self.architecture, self.config = architecture, config
         self.is_on = config.own_inputs > 0 or config.free_running > 0
         if self.is_on:
             self._reader = Unfolded(architecture.plain, 1, config.batch)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Make another reader in another process."""
+        return type(self), (self.architecture, self.config)
 
     def read(
         self, p: Parameters, window: Window, state: LaneStates, step: int, done: float
     ) -> Window:
         """Return the window with some inputs sampled; ``done`` is the share of the run so far."""
-        if not self.is_on:
-            return window
         rng = np.random.Generator(np.random.SFC64([self.config.seed, OWN_INPUTS, step]))
         sampled = self.draw_places(rng, window, done)
         draws = rng.random(sampled.shape, np.float32)

@@ -5,19 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from charrnn.errors import CorpusError
-from charrnn.network.parameters import architecture_of
+from charrnn.network.parameters import Architecture, architecture_of
 from charrnn.network.readout import LARGEST_BLOCK
+from charrnn.prediction.mixture import symbols_to_fit
+from charrnn.prediction.scoring import lanes_at_once
 from charrnn.settings.training import Fitted
+from charrnn.system.cores import cores_for
 from charrnn.text.corpus import Corpus
-from charrnn.text.counts import COUNTED
+from charrnn.text.counts import COUNTED, READY
 from charrnn.training.automatic_settings import FOREVER
 from charrnn.training.batches import Epoch
 from charrnn.training.optimizer import MOMENTS
 
-BYTES_OF_PYTHON = 45 << 20  # and of the packages
-COPIES = 6  # of the parameters: current, average, best, thinned, two work buffers
-BYTES_OF_COUNTED_SYMBOL = 50  # of its n-grams
-BYTES_OF_COUNT_ROWS = 1 << 26  # of the probabilities that are made of n-grams
+BYTES_OF_PYTHON = 56 << 20  # and of the packages, in each process
+KEPT, AT_WORK = 3, 3  # copies of the parameters: current, average, best; thinned, two work buffers
+NETWORKS = 2.3  # of a network that scores, all numbers in its precision
+BYTES_OF_COUNTED_SYMBOL = 72  # of its n-grams, while these are made
 
 
 @dataclass(frozen=True)
@@ -37,24 +40,37 @@ def plan(config: Fitted, corpus: Corpus) -> Plan:
 
 
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:
-    """Estimate the memory that training takes."""
-    a, rows = architecture_of(config, corpus.vocabulary.symbols), config.bptt * config.batch
-    copies = COPIES + len(MOMENTS[config.optimizer]) + config.shards
+    """Estimate the memory of training: of all processes, at the time when they need most."""
+    a, ids = architecture_of(config, corpus.vocabulary.symbols), corpus.train.ids
+    processes = min(config.shards, cores_for(config.cores))
+    text = ids.nbytes + corpus.held_out.ids.nbytes + 2 * corpus.train.starts.nbytes
+    kept = 4 * (KEPT + len(MOMENTS[config.optimizer])) * a.parameter_count
+    counting = BYTES_OF_COUNTED_SYMBOL * min(len(ids), COUNTED)  # for the baselines
+    shared = 4 * (1 + config.shards) * a.parameter_count
+    ending = bytes_of_scoring(a, 8)
+    if config.counts:
+        to_fit = 2 * symbols_to_fit(a.symbols) * a.symbols
+        uses = 4 * lanes_at_once(a.symbols) * a.symbols
+        ending += counting + 8 * (READY + max(to_fit, uses))
+    most = max(shared + counting, bytes_of_steps(config, a), ending)
+    return processes * BYTES_OF_PYTHON + text + kept + most
+
+
+def bytes_of_steps(config: Fitted, a: Architecture) -> int:
+    """Estimate the memory of steps and check-ups, but for the parameters that are kept."""
+    rows = config.bptt * config.batch
     gates = 0 if a.cell.gates == 1 else a.cell.gates  # one has the place of the state
-    stored = len(a.cell.states) + 1 + gates  # by a layer
-    if a.cell.has_tape:
-        stored += 1
-    if config.dropout:
-        stored += 1
+    stored = len(a.cell.states) + 1 + gates + a.cell.has_tape + (config.dropout > 0)  # by a layer
     units = rows * config.hidden * (config.layers * stored + 1)
     logits = 2 * min(rows * a.symbols, max(LARGEST_BLOCK, 16 * a.symbols)) * config.shards
-    numbers = copies * a.parameter_count + units + logits
-    text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes + 2 * corpus.train.starts.nbytes
-    total = BYTES_OF_PYTHON + 4 * numbers + text
-    if config.counts:
-        counted = min(len(corpus.train.ids), COUNTED)
-        total += BYTES_OF_COUNT_ROWS + BYTES_OF_COUNTED_SYMBOL * counted
-    return total
+    parameters = (AT_WORK + config.shards) * a.parameter_count
+    return 4 * (parameters + units + logits) + bytes_of_scoring(a, 4)
+
+
+def bytes_of_scoring(a: Architecture, size: int) -> int:
+    """Estimate the memory of a network that scores, with numbers of this size."""
+    logits = lanes_at_once(a.symbols) * a.symbols
+    return int(size * (NETWORKS * a.parameter_count + 4 * logits))
 
 
 def check_memory(needed: int, available: int | None) -> None:

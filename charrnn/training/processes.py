@@ -9,6 +9,8 @@
 The sum is in order, so the bits depend on the number of shards, not on that of processes. Check-ups
 are distributed as well: each process scores some portions by the p in the memory, a file without a
 name. Where no process can start, and until all are ready, this one computes all shards.
+
+Where the matrix library has several threads, which could change the last bits, others compute all.
 """
 
 from __future__ import annotations
@@ -27,14 +29,15 @@ from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.through_time import LaneStates, Masks, Unfolded, Window
 from charrnn.prediction.losses import Score
 from charrnn.system.children import Children
+from charrnn.system.cores import has_one_thread
 from charrnn.text.vocabulary import Vocabulary
 from charrnn.training.excerpts import Portion, score_portion
+from charrnn.training.optimizer import norm_of
+from charrnn.training.own_inputs import OwnInputs
 
 ENDED = "a process of this training has ended, perhaps for lack of memory"
 RESUME = "Resume the run, with [cores] 1 if that happens again."
-Task = (
-    int | tuple[Vocabulary, Sequence[Portion]]
-)  # the time steps of a window, or portions to score
+Task = tuple[Callable[..., Any], tuple[Any, ...]]  # function(shards, ...), and what follows
 
 
 class BatchSize(NamedTuple):
@@ -89,14 +92,27 @@ class Shard:
         copy(self.states, memory["states"][:, lanes])
 
 
-def work(shards: Sequence[Shard], task: Task) -> list[list[Score]]:
-    """Compute these shards of a batch, or return the scores of the texts in each portion."""
-    if isinstance(task, int):
-        for shard in shards:
-            shard.compute(task)
-        return []
-    vocabulary, portions = task
+def compute(shards: Sequence[Shard], time_steps: int) -> None:
+    """Compute these shards of a batch."""
+    for shard in shards:
+        shard.compute(time_steps)
+
+
+def score(
+    shards: Sequence[Shard], vocabulary: Vocabulary, portions: Sequence[Portion]
+) -> list[list[Score]]:
+    """Return the scores of the texts in each portion."""
     return [score_portion(vocabulary, shards[0].p, portion) for portion in portions]
+
+
+def norm(shards: Sequence[Shard]) -> float:
+    """Return the norm of the whole gradient, which is in the first row."""
+    return norm_of(shards[0].memory["gradients"][0])
+
+
+def sample_inputs(shards: Sequence[Shard], own: OwnInputs, *given: Any) -> Window:
+    """Return the window with inputs that the network has sampled: see OwnInputs.read."""
+    return own.read(shards[0].p, *given)
 
 
 class SharedBatch:
@@ -106,21 +122,24 @@ class SharedBatch:
         self.children = Children()
         self.close = self.children.end
         self.memory = memory_of(a, size)
+        self.works_here = has_one_thread()
         processes = min(cores, size.shards)
-        messages = [(a, size, first, processes) for first in range(1, processes)]
+        messages = [(a, size, at, processes) for at in range(int(self.works_here), processes)]
         try:
             if messages:
                 shared = self.children.start(f"{__name__}:serve", messages, self.memory.nbytes)
                 self.memory = memory_of(a, size, shared)
         except (OSError, ValueError, TypeError):  # no file or no process
             self.close()
+        if not self.works_here:
+            self.works_here = not self.children.ready_pipes(wait=True)
         self.shards = [Shard(a, size, number, self.memory) for number in range(size.shards)]
         self.p, self.gradient = self.shards[0].p, self.shards[0].gradient
 
     def nats_and_gradient(self, window: Window, states: LaneStates, masks: Masks | None) -> float:
         """Return the loss at the parameters ``p``. Leave its gradient, and move the states on."""
         memory, time_steps, only = self.memory, len(window.x), self.shards[0]
-        if len(self.shards) == 1:  # without copies, up to a tenth faster
+        if len(self.shards) == 1 and self.works_here:  # without copies, up to a tenth faster
             copy(states, only.states)
             nats = only.unfolded.nats_and_gradient(self.p, window, only.gradient, only.scale, masks)
             copy(only.states, states)
@@ -128,32 +147,40 @@ class SharedBatch:
         copy(vars(window).values(), memory["window"][:, :time_steps])  # in the order of its fields
         copy(masks or [], memory["masks"])
         copy(states, memory["states"])
-        self.distribute(lambda number, processes: time_steps)
+        self.distribute(lambda number, processes: (compute, (time_steps,)))
         for shard in self.shards[1:]:
             self.gradient.flat += shard.gradient.flat
         copy(memory["states"], states)
         return float(sum(memory["nats"].tolist()))
 
+    def ask(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Return what a process with one thread returns for its shards and these arguments."""
+        if self.works_here:
+            return function(self.shards, *given)
+        return self.distribute(lambda number, processes: (function, given))[0]
+
     def scores(self, vocabulary: Vocabulary, portions: Sequence[Portion]) -> list[list[Score]]:
         """Return the scores of the texts in each portion at the parameters ``p``."""
         scores: list[list[Score]] = [[] for _ in portions]
-        done = self.distribute(lambda first, step: (vocabulary, portions[first::step]))
+        done = self.distribute(lambda first, step: (score, (vocabulary, portions[first::step])))
         for first, of_process in enumerate(done):
             scores[first :: len(done)] = of_process
         return scores
 
-    def distribute(self, task_of: Callable[[int, int], Task]) -> list[list[list[Score]]]:
+    def distribute(self, task_of: Callable[[int, int], Task]) -> list[Any]:
         """Return what each process answers to the task of its number among so many.
 
         Process i has the shards i, i + processes, ... Raise CharrnnError if one has ended.
         """
         pipes = self.children.ready_pipes()
-        processes = 1 + len(pipes)
+        here = [self.shards] if self.works_here else []
+        processes = len(here) + len(pipes)
         try:
-            for number, pipe in enumerate(pipes, 1):
+            for number, pipe in enumerate(pipes, len(here)):
                 pipe.send(task_of(number, processes))
-            done = work(self.shards[::processes], task_of(0, processes))
-            return [done, *(pipe.recv() for pipe in pipes)]
+            function, given = task_of(0, processes)
+            done = [function(shards[::processes], *given) for shards in here]
+            return [*done, *(pipe.recv() for pipe in pipes)]
         except (EOFError, OSError):
             self.close()
             raise CharrnnError(ENDED, RESUME) from None
@@ -175,4 +202,5 @@ def serve(pipe_file: int, memory_file: int) -> None:
         shards = [Shard(a, size, number, memory) for number in range(first, size.shards, processes)]
         pipe.send("ready")
         while True:
-            pipe.send(work(shards, pipe.recv()))
+            function, given = pipe.recv()
+            pipe.send(function(shards, *given))

@@ -13,7 +13,7 @@ from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
 from charrnn.training.automatic_settings import usual_shards, weights_of
 from charrnn.training.optimizer import Optimizer, clip, initial_moments
-from charrnn.training.processes import BatchSize, SharedBatch
+from charrnn.training.processes import BatchSize, SharedBatch, norm
 from tests.benchmarks.measuring import Work, in_turn
 
 Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps
@@ -50,7 +50,7 @@ def step(shape: Shape, cores: int, cell: str = "tanh", *, forced: bool = False) 
         count += 1
         everything.p.flat[...] = p.flat
         everything.nats_and_gradient(window, states, None)
-        clip(everything.gradient.flat, 5.0)
+        clip(everything.gradient.flat, everything.ask(norm), 5.0)
         optimizer.update(everything.gradient.flat, moments, count, 0.001)
 
     return work

@@ -160,7 +160,7 @@ def test_wrong_usage_is_an_error_like_others_with_status_2(
     assert "\x1b" not in done.err
 
 
-def test_two_dashes_before_a_command_change_nothing(trained: Program) -> None:
+def test_fault_37_two_dashes_before_a_command_change_nothing(trained: Program) -> None:
     plain, dashed = trained.run("info", "--json"), trained.run("--", "info", "--json")
     assert (dashed.status, dashed.out) == (0, plain.out)
 
@@ -393,7 +393,7 @@ TRAIN: list[Row] = [
     (2, "names.txt -m names.txt --dry-run", "-m would overwrite names.txt", "Name another file."),
     (2, "x --valid names.txt -m names.txt", "-m would overwrite names.txt", "Name another file."),
     (2, "names.txt -m names.txt --resume", "-m would overwrite names.txt", "Name another file."),
-    (2, "verses -m verses", "verses cannot be written", "such as my-verses"),
+    (2, "verses -m verses", "-m would overwrite verses", "Name another file."),
     (2, "verses -m a.npz --metrics a.npz", "--metrics would overwrite a.npz", "Name another file."),
     (2, "names.txt -m x --metrics ./names.txt", "--metrics would overwrite names.txt", "Name"),
     # Networks

@@ -1,10 +1,13 @@
 """``charrnn sample`` as a user meets it: in a pipe, in a terminal, with every option."""
 
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from charrnn.prediction.sampling import Sample
 from charrnn.settings.corpus import Reading
 from tests.child import Result
 from tests.networks import END, babbler, independent, markov, saved, speller
@@ -172,3 +175,25 @@ def test_several_models_are_mixed_and_counts_can_be_used(program: Program) -> No
         for use in ("network", "counts", "both")
     ]
     assert len(set(parts)) == 3
+
+
+class Drawn(str):
+    """A text that tells when nobody keeps it."""
+
+
+def test_fault_40_samples_that_were_shown_are_not_kept(
+    trained: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[int] = []
+
+    def draw(*_: object, **how: object) -> Iterator[Sample]:
+        drawn = [Drawn(f"anna {number}") for number in range(9)] + [Drawn("anna")]
+        alive = [weakref.ref(text) for text in drawn]
+        while drawn:
+            yield Sample(0, drawn.pop(), 1.0, "end")
+        kept.append(sum(text() is not None for text in alive))
+
+    monkeypatch.setattr("charrnn.prediction.conditions.choose", draw)
+    ran = trained.run("sample", "-n", "10", "--seed", "1")
+    ran.says("copies of training texts: 1 of 10 samples")
+    assert kept[0] <= 1  # the last

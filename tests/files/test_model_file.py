@@ -265,7 +265,7 @@ def test_fault_31_a_killed_save_leaves_nothing_that_others_can_read(tmp_path: Pa
         "import os; from charrnn.files.model_file import replaced as new\nwith new('m.npz') as f:\n"
     )
     code += " f.write(b'a text')\n f.flush()\n os.kill(os.getpid(), 9)"
-    assert finished([*PYTHON, "-c", code], tmp_path, NOTHING, None).status == -9
+    assert finished([*PYTHON, "-c", code], tmp_path, NOTHING, None).status == 137
     assert stat.S_IMODE((tmp_path / ".m.npz.tmp").stat().st_mode) == 0o600
     with (
         mock.patch.object(os, "open", wraps=os.open) as opened,

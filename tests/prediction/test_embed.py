@@ -105,7 +105,7 @@ def test_a_text_has_the_same_vector_alone_and_among_others(texts: list[str]) -> 
 def test_more_texts_than_there_are_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["abc"[: i % 4] * (i % 5) for i in range(50)]
     whole = embed(babbler(), texts)
-    monkeypatch.setattr("charrnn.prediction.embed.SCORED_LANES", 3)
+    monkeypatch.setattr("charrnn.prediction.scoring.SCORED_LANES", 3)
     np.testing.assert_allclose(embed(babbler(), texts), whole, atol=1e-7)
 
 

@@ -20,12 +20,14 @@ from charrnn.settings.drawing import SampleConfig
 from tests.networks import (
     COIN,
     END,
+    MANY,
     UNKNOWN,
     babbler,
     drawing_lengths,
     independent,
     markov,
     model_of,
+    peak_bytes,
 )
 
 DRAWS = 20_000
@@ -283,3 +285,9 @@ def test_numbers_lie_between_zero_and_one() -> None:
 def test_every_seed_will_do() -> None:
     firsts = [float(uniform(keys(seed, [2**62]), 2**40, 1)[0, 0]) for seed in (0, 1, 2**64 - 1)]
     assert len(set(firsts)) == 3
+
+
+def test_fault_40_the_likeliest_of_many_characters_needs_no_matrix_of_them() -> None:
+    model = babbler(MANY, hidden=4, layers=1)
+    sampler = Sampler(model, SampleConfig(temperature=0, max_characters=3, seed=1))
+    assert peak_bytes(lambda: list(sampler.samples(range(2)))) < 50 * 8 * len(MANY)

@@ -25,7 +25,7 @@ from charrnn.system.packaged import path_of
 from charrnn.text.counts import Ngrams
 from charrnn.text.vocabulary import END, SCALARS, Vocabulary
 from tests.networks import END as OUTSIDE
-from tests.networks import SHAPES, markov, model_score
+from tests.networks import MANY, SHAPES, babbler, markov, model_score, peak_bytes
 
 
 def model(novelty: float = 0.01) -> LanguageModel:
@@ -211,3 +211,14 @@ def test_a_model_with_itself_is_itself() -> None:
     twice = combine([model, model])
     alone, both = score_texts(model, texts()), score_texts(twice, texts())
     np.testing.assert_allclose(both.nats, alone.nats, rtol=0, atol=1e-9)
+
+
+def test_fault_40_a_large_vocabulary_is_scored_in_fewer_lanes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    predictor = Predictor([babbler(MANY, hidden=4, layers=1)])
+    texts = [MANY[at] + MANY[-at] for at in range(120)]
+    nats = score_texts(predictor, texts).nats
+    monkeypatch.setattr("charrnn.prediction.scoring.LOGITS_AT_ONCE", 10 * len(MANY))
+    assert peak_bytes(lambda: score_texts(predictor, texts)) < 50 * 8 * len(MANY)
+    np.testing.assert_allclose(score_texts(predictor, texts).nats, nats, rtol=1e-12)

@@ -14,10 +14,13 @@ from charrnn.prediction.unfold import NAME, Part, Unfolding, unfold
 from charrnn.text.vocabulary import END
 from tests.networks import (
     CHARACTERS,
+    MANY,
+    babbler,
     disagreement,
     model_of,
     nats_at,
     nats_through_time,
+    peak_bytes,
     slopes,
     steps_of,
 )
@@ -162,3 +165,8 @@ def test_the_gradient_of_a_state_is_that_of_central_differences(
 
     measured = [(loss(i, 1e-5) - loss(i, -1e-5)) / 2e-5 for i in range(size["hidden"])]
     np.testing.assert_allclose(found.layers[-1].values["dL/dh"][t], measured, rtol=1e-4, atol=1e-6)
+
+
+def test_fault_40_to_unfold_needs_no_matrix_of_many_characters() -> None:
+    model = babbler(MANY, hidden=4, layers=1)
+    assert peak_bytes(lambda: unfold(model, MANY[:3])) < 150 * 8 * len(MANY)

@@ -1,6 +1,8 @@
-"""Faults 20 and 23: signals, and two runs into one file."""
+"""Faults 20, 23 and 35: signals, and two runs into one file."""
 
 import fcntl
+import os
+import shlex
 import signal
 import subprocess
 import termios
@@ -9,7 +11,19 @@ import pytest
 
 from charrnn.files import model_file
 from charrnn.system.signals import Stopped, delayed, handled, watched
-from tests.child import answer, children_of, is_running, program_with, wait_until
+from tests.child import (
+    CHARRNN,
+    NOTHING,
+    PATIENCE,
+    answer,
+    children_of,
+    is_running,
+    program_with,
+    pseudo_terminal,
+    read_screen,
+    surroundings,
+    wait_until,
+)
 from tests.program import SMALL, Program, assert_no_temporary_files, lines_of, seldom
 
 pytestmark = pytest.mark.child(True)
@@ -179,3 +193,44 @@ def test_while_a_second_signal_clears_up_another_ends_the_process() -> None:
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+@pytest.mark.parametrize("number", MARK, ids=lambda number: number.name)
+def test_fault_35_after_saving_the_program_dies_of_the_signal(
+    program: Program, number: signal.Signals
+) -> None:
+    with program.going(*ENDLESS) as child:
+        child.until_saved()
+        child.send(number)
+        child.end()
+        assert child.process.returncode == -number
+    assert model_file.load(program / "model.npz").state.step > 0
+    assert_no_temporary_files(program)
+
+
+def test_fault_35_ctrl_c_ends_the_loop_of_a_shell(program: Program) -> None:
+    loop = f"for seed in 1 2 3; do {shlex.join([*CHARRNN, *ENDLESS, '--force'])}; done; echo on"
+    with pseudo_terminal(80) as (ours, theirs):
+        shell = subprocess.Popen(
+            ["bash", "-c", loop],
+            env=surroundings(NOTHING),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=take_terminal,
+        )
+        try:
+            os.close(theirs)
+            wait_until((program / "model.npz").exists)
+            os.write(ours, b"\x03")  # Ctrl-C
+            assert shell.wait(PATIENCE) == -signal.SIGINT
+        finally:
+            shell.kill()
+        assert read_screen(ours).count("to resume: charrnn train --resume") == 1
+    assert_no_temporary_files(program)
+
+
+def take_terminal() -> None:
+    """Make standard input the terminal of this process, whose keys send it signals."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -43,9 +43,9 @@ def zeros(p: Parameters) -> list[np.ndarray]:
     return [np.zeros((LANES, 6), np.float32) for _ in p.architecture.state_names]
 
 
-def test_without_them_the_window_is_the_one_that_was_given() -> None:
-    p, w = network(), window()
-    assert OwnInputs(p.architecture, config()).read(p, w, zeros(p), 3, 1.0) is w
+def test_without_them_nothing_is_read() -> None:
+    p = network()
+    assert not OwnInputs(p.architecture, config()).is_on
 
 
 @pytest.mark.parametrize("done", [0.0, 0.5, 1.0])

@@ -16,8 +16,8 @@ from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
 from charrnn.settings.training import TrainConfig
-from charrnn.training.processes import BatchSize, SharedBatch
-from tests.child import NOTHING, Child, going, is_running, wait_until
+from charrnn.training.processes import BatchSize, Shard, SharedBatch
+from tests.child import NOTHING, UNLIMITED, Child, going, is_running, wait_until
 from tests.program import Program
 
 NAMES = [f"{first}{last}" for first in "abcdefgh" for last in ("nna", "ob", "erta", "lix")]
@@ -137,6 +137,53 @@ def test_fault_26_a_killed_process_ends_the_training(tmp_path: Path, batches: Ba
     assert all(child.poll() is not None for child in children)
     run.save(tmp_path / "model.npz")
     assert charrnn.resume(tmp_path / "model.npz", NAMES).checkpoint.state.step > 0
+
+
+RESUME = """
+{}import sys, charrnn
+run = charrnn.resume("names.npz", epochs=3)
+for event in run:
+    pass
+run.save(sys.argv[1])
+"""
+NOISE = ("--dropout", "0.3", "--own-inputs", "0.3", "--clip", "0.5", "--counts", "--cell", "gru")
+
+
+@pytest.mark.parametrize("cores", ["1", "3"])
+def test_fault_67_in_either_order_of_imports_a_run_ends_in_the_bytes_of_the_program(
+    program: Program, cores: str
+) -> None:
+    shape = ("--hidden", "120", "--bptt", "8", "--batch", "24", "--cores", cores, *NOISE)
+    program.run("train", "names.txt", *shape, "--epochs", "1", "-m", "names.npz").says()
+    for first in ("", "import numpy; "):
+        line = [sys.executable, "-c", RESUME.format(first), f"{len(first)}.npz"]
+        with going(line, program.folder, UNLIMITED) as child:
+            assert child.end().status == 0, child.err
+    program.run("train", "--resume", "-m", "names.npz", "--epochs", "3").says()
+    files = {(program / name).read_bytes() for name in ("names.npz", "0.npz", "14.npz")}
+    assert len(files) == 1
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_fault_67_beside_other_threads_children_compute_all_shards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int
+) -> None:
+    whole = trained(tmp_path, 1, shards=2)
+    for module in ("system.children", "training.processes"):
+        monkeypatch.setattr(f"charrnn.{module}.has_one_thread", lambda: False)
+    monkeypatch.setattr(Shard, "compute", None)
+    assert trained(tmp_path, cores, shards=2) == whole
+
+
+def test_fault_67_where_no_child_starts_this_process_computes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = trained(tmp_path, 1, shards=2)
+    for module in ("system.children", "training.processes"):
+        monkeypatch.setattr(f"charrnn.{module}.has_one_thread", lambda: False)
+    for fault in ("", "/bin/false"):
+        monkeypatch.setattr(sys, "executable", fault)
+        assert trained(tmp_path, 2, shards=2) == whole
 
 
 def script(folder: Path, epochs: str) -> AbstractContextManager[Child]:

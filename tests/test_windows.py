@@ -1,0 +1,52 @@
+"""Fault 41: every command works without what Windows does not have, in one process if need be."""
+
+from pathlib import Path
+
+from charrnn.files import model_file
+from tests.child import PLAIN, PYTHON, Changes
+from tests.program import Program
+
+FOLDER = Path(__file__).parent / "as_on_windows"
+AS_ON_WINDOWS: Changes = {"PYTHONPATH": f"{FOLDER}:{PLAIN['PYTHONPATH']}"}
+SMALLEST = ("--hidden", "3", "--layers", "1", "--epochs", "2")
+USUAL = ("--hidden", "256", "--epochs", "1", "--batch", "64", "--bptt", "8")  # in two processes
+LINES = [
+    ("train", "names.txt", *USUAL, "-m", "usual.npz"),
+    ("train", "names.txt", *SMALLEST, "--cores", "3", "--batch", "64", "--metrics", "run.jsonl"),
+    ("train", "--resume", "--epochs", "3", "--cores", "2", "--metrics", "run.jsonl"),
+    ("train", "names.txt", *SMALLEST, "--counts"),  # the old model keeps another name
+    ("sample", "-n", "3", "--cores", "2"),
+    ("sample", "-n", "3", "--best", "--cores", "2"),
+    ("eval", "names.txt", "--per-example", "--cores", "2"),
+    ("eval", "--held-out", "--baselines"),
+    ("fill", "ann_"),
+    ("embed", "names.txt", "-o", "vectors.npy"),
+    ("reach",),
+    ("unfold", "anna"),
+    ("info",),
+    *(("export", f"names{suffix}") for suffix in (".html", ".mjs", ".h", ".safetensors", ".npz")),
+    ("sweep", "names.txt", "--try", "hidden=3,4", "--epochs", "1", "--cores", "2"),
+    ("sweep", "names.txt", "--try", "hidden=3,4,5", "--epochs", "1", "-o", "sweep", "--resume"),
+    ("guide", "promises"),
+]
+
+
+def test_fault_41_every_command_works_as_on_windows(program: Program) -> None:
+    for line in LINES:
+        ended = program.run(*line, child=True, env=AS_ON_WINDOWS)
+        assert (ended.status, "Traceback" in ended.err) == (0, False), (line, ended.err)
+    assert model_file.load(program / "usual.npz").config.shards == 2
+    assert (program / "model.1.npz").exists()
+
+
+def test_fault_41_one_process_writes_the_same_file(program: Program) -> None:
+    line = ("train", "names.txt", *SMALLEST, "--batch", "64", "--cores", "2", "-q", "-m")
+    program.run(*line, "here.npz", child=True).says()
+    program.run(*line, "there.npz", child=True, env=AS_ON_WINDOWS).says()
+    assert (program / "here.npz").read_bytes() == (program / "there.npz").read_bytes()
+
+
+def test_what_windows_does_not_have_is_hidden(program: Program) -> None:
+    code = "import os, signal, charrnn; print(hasattr(os, 'fork'), hasattr(signal, 'SIGHUP'))"
+    ran = program.run("-c", code, by=PYTHON, env=AS_ON_WINDOWS)
+    assert ran.out == "False False\n"

@@ -1,0 +1,47 @@
+"""Fault 39: the memory that a plan asks for is what the run takes."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from charrnn.system.packaged import CORPORA, path_of
+from tests.child import program_with
+from tests.program import NAMES, Program, plan_of
+
+TELL = """
+import atexit, os
+def tell():
+    with open("/proc/self/status") as file:
+        words = file.read().split()
+    print(words[words.index("VmHWM:") + 1])
+atexit.register(tell)
+"""
+SHAPES = {
+    "short list": ("--epochs", "3"),
+    "many symbols, counts": ("--epochs", "1", "--hidden", "96", "--counts"),
+    "one long text": ("--epochs", "1", "--hidden", "64", "--examples", "files"),
+}
+
+
+def corpus(shape: str) -> str:
+    """Return a text of this shape."""
+    rng, names = random.Random(1), NAMES.split()
+    if shape == "many symbols, counts":
+        signs = [chr(0x4E00 + number) for number in range(6000)]
+        return "".join(f"{''.join(rng.choices(signs, k=8))}\n" for _ in range(6000))
+    if shape == "one long text":
+        return "".join(Path(path_of(name)).read_text("utf-8") for name in CORPORA)
+    return "".join(rng.choice(names) + rng.choice(names) + "\n" for _ in range(2_000))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is not known here")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_fault_39_the_plan_is_near_the_peak(program: Program, shape: str) -> None:
+    program.write("names.txt", corpus(shape))
+    line = (*SHAPES[shape], "--cores", "1")
+    planned = plan_of(program, *line)["memory_bytes"]
+    ran = program.run("train", "names.txt", *line, "-q", by=program_with(TELL))
+    assert ran.status == 0, ran.err
+    assert 0.8 < planned / (1024 * int(ran.lines[-1])) < 1.3
