@@ -32,9 +32,10 @@ from charrnn.errors import (
 from charrnn.files.metrics import Metrics
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, copy_best, record_of
 from charrnn.files.model_corpus import read_again
-from charrnn.files.model_file import keep_old, locked_model
 from charrnn.files.model_file import load as load_run
+from charrnn.files.model_file import locked_model
 from charrnn.files.model_file import save as save_run
+from charrnn.files.saving import keep_old
 from charrnn.model import Model
 from charrnn.network.arrays import Array64
 from charrnn.network.parameters import LanguageModel

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, remedy
-from charrnn.files.json_lines import LineFile, parse_line
 from charrnn.files.model_contents import Checkpoint, CorpusRecord
-from charrnn.files.model_file import Note, locked, save
+from charrnn.files.model_file import save
+from charrnn.files.saving import LineFile, Note, locked, parse_line
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction.losses import CLEAR_ERRORS

@@ -56,7 +56,7 @@ class Options(CommandOptions):
 def run(options: Options, console: Console) -> None:
     import numpy as np
 
-    from charrnn.files.model_file import locked, replaced
+    from charrnn.files.saving import locked, replaced
     from charrnn.model import load
 
     path, model = options.output, load(options.model)

@@ -108,7 +108,8 @@ class Options(CorpusOptions):
 def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
     from charrnn import runs
-    from charrnn.files.model_file import check_writable, locked_model
+    from charrnn.files.model_file import locked_model
+    from charrnn.files.saving import check_writable
 
     check(options)
     open_run = resume_run if options.resume else new_training

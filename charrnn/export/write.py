@@ -60,10 +60,10 @@ def export_to(
     path: str | PathLike[str], trained: Trained, options: ExportOptions, *, force: bool = False
 ) -> None:
     """Write the file, whole or not at all. Raise SaveError if it exists, unless forced."""
-    from charrnn.files import model_file
+    from charrnn.files import model_file, saving
 
     suffix, options = options.suffix_for(path), replace(options, name=Path(path).stem)
-    with model_file.locked(path):
+    with saving.locked(path):
         if os.path.lexists(path) and not force:
             what = f"{os.fspath(path)} is there already"
             raise SaveError(what, "Name another file, or say force=True.")
@@ -71,7 +71,7 @@ def export_to(
             model_file.save_slim(Path(path), slim(trained, without_counts=options.without_counts))
             return
         content = export(trained, suffix, options)
-        with model_file.replaced(Path(os.path.realpath(path))) as file:
+        with saving.replaced(Path(os.path.realpath(path))) as file:
             file.write(content)
 
 

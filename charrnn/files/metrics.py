@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.errors import CharrnnError, remedy
-from charrnn.files.json_lines import LineFile, parse_line
 from charrnn.files.model_contents import Checkpoint
+from charrnn.files.saving import LineFile, parse_line
 from charrnn.settings.training import LIMITS
 from charrnn.training.loop import Checkup, Event, Step
 

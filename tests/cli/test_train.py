@@ -17,8 +17,8 @@ from charrnn import runs
 from charrnn.cli import progress
 from charrnn.errors import SaveError
 from charrnn.files import model_file
-from charrnn.files.json_lines import LineFile
 from charrnn.files.model_contents import Checkpoint
+from charrnn.files.saving import LineFile
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Event
 from tests.child import CHARRNN

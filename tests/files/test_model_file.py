@@ -22,8 +22,8 @@ import charrnn
 from charrnn import errors
 from charrnn.errors import SaveError
 from charrnn.export import write as export
-from charrnn.files import model_file
-from charrnn.files.json_lines import LineFile
+from charrnn.files import model_file, saving
+from charrnn.files.saving import LineFile
 from charrnn.prediction.predictor import EVEN
 from charrnn.system.packaged import CORPORA, MODELS
 from tests.child import NOTHING, PYTHON, finished, going
@@ -248,7 +248,7 @@ def test_fault_31_a_file_is_never_more_readable_than_the_old_one(
         path.touch()
         path.chmod(before)
     try:
-        with model_file.replaced(path) as file:
+        with saving.replaced(path) as file:
             file.write(b"a text")
             file.flush()
             [temporary] = tmp_path.glob("*.tmp")
@@ -261,15 +261,13 @@ def test_fault_31_a_file_is_never_more_readable_than_the_old_one(
 
 def test_fault_31_a_killed_save_leaves_nothing_that_others_can_read(tmp_path: Path) -> None:
     """The file is made for its owner alone: who opens it while it is empty reads on."""
-    code = (
-        "import os; from charrnn.files.model_file import replaced as new\nwith new('m.npz') as f:\n"
-    )
+    code = "import os; from charrnn.files.saving import replaced as new\nwith new('m.npz') as f:\n"
     code += " f.write(b'a text')\n f.flush()\n os.kill(os.getpid(), 9)"
     assert finished([*PYTHON, "-c", code], tmp_path, NOTHING, None).status == 137
     assert stat.S_IMODE((tmp_path / ".m.npz.tmp").stat().st_mode) == 0o600
     with (
         mock.patch.object(os, "open", wraps=os.open) as opened,
-        model_file.replaced(tmp_path / "m.npz"),
+        saving.replaced(tmp_path / "m.npz"),
     ):
         assert opened.call_args.kwargs == {"mode": 0o600}
 
@@ -291,7 +289,7 @@ def test_fault_48_names_of_the_package_are_refused_for_files_to_write(
     hint = f"Name another file, such as my-{os.path.basename(name)}."
     trained.refuses(*line, what=what, hint=hint, status=2)
     model = charrnn.load("model.npz")
-    for write in (model.save, model_file.check_writable):
+    for write in (model.save, saving.check_writable):
         with pytest.raises(errors.SettingError, match="latin cannot be written"):
             write("latin")
 
@@ -413,16 +411,16 @@ def test_fault_19_a_folder_that_is_read_only_is_said_before_training(trained: Pr
 def test_fault_23_a_lock_keeps_others_out_and_goes_with_its_holder(tmp_path: Path) -> None:
     path, lock = tmp_path / "m.npz", tmp_path / ".m.npz.lock"
     lock.touch()  # of a run that was killed
-    with model_file.locked(path), pytest.raises(errors.SaveError), model_file.locked(path):
+    with saving.locked(path), pytest.raises(errors.SaveError), saving.locked(path):
         pass
     assert not lock.exists()
-    code = "import time; from charrnn.files.model_file import locked as lock\nwith lock('m.npz'):\n"
+    code = "import time; from charrnn.files.saving import locked as lock\nwith lock('m.npz'):\n"
     command = [*PYTHON, "-uc", f"{code}  print()\n  time.sleep(60)"]
     with going(command, tmp_path, NOTHING) as child:  # at its end it is killed
         child.until(lambda: child.out == "\n")
-        with pytest.raises(errors.SaveError), model_file.locked(path):
+        with pytest.raises(errors.SaveError), saving.locked(path):
             pass
-    with model_file.locked(path):
+    with saving.locked(path):
         pass
 
 
@@ -437,7 +435,7 @@ def test_fault_23_a_lock_that_its_holder_removes_meanwhile_keeps_nobody_out(
         flock(file, how)
 
     monkeypatch.setattr(fcntl, "flock", take)
-    with pytest.raises(errors.SaveError), model_file.locked(tmp_path / "m.npz"):
+    with pytest.raises(errors.SaveError), saving.locked(tmp_path / "m.npz"):
         pass
     assert lock.exists()
 
@@ -454,13 +452,11 @@ def test_an_old_model_gets_the_next_free_name(
         monkeypatch.setattr(os, "link", refuse)
     before = stored.read_bytes()
     (stored.parent / "m.1.npz").write_text("of somebody else")
-    assert model_file.keep_old(stored) == str(stored.parent / "m.2.npz")
+    assert saving.keep_old(stored) == str(stored.parent / "m.2.npz")
     assert (stored.parent / "m.2.npz").read_bytes() == before == stored.read_bytes()
     if links:
-        assert model_file.keep_old(stored) == str(
-            stored.parent / "m.2.npz"
-        )  # of a run that was killed
-    assert model_file.keep_old(stored.parent / "other.npz") is None
+        assert saving.keep_old(stored) == str(stored.parent / "m.2.npz")  # of a run that was killed
+    assert saving.keep_old(stored.parent / "other.npz") is None
 
 
 def test_fault_44_a_full_disk_without_links_leaves_no_torn_model(
@@ -473,9 +469,9 @@ def test_fault_44_a_full_disk_without_links_leaves_no_torn_model(
     stored.chmod(0o600)
     monkeypatch.setattr(os, "link", full)
     with mock.patch("shutil.copyfileobj", write_some), pytest.raises(SaveError, match="No space"):
-        model_file.keep_old(stored)
+        saving.keep_old(stored)
     assert os.listdir(stored.parent) == [stored.name]
-    old = model_file.keep_old(stored)
+    old = saving.keep_old(stored)
     assert old == str(stored.parent / "m.1.npz")
     assert stat.S_IMODE(os.stat(old).st_mode) == 0o600
 
@@ -487,6 +483,6 @@ def test_fault_44_through_a_link_it_names_the_file_beside_the_target(
     monkeypatch.chdir(stored.parent / "links")
     Path("m.npz").symlink_to(stored)
     Path("m.1.npz").write_text("of somebody else")
-    assert model_file.keep_old("m.npz") == str(stored.parent / "m.1.npz")
-    assert model_file.keep_old("../m.npz") == os.path.join("..", "m.1.npz")
+    assert saving.keep_old("m.npz") == str(stored.parent / "m.1.npz")
+    assert saving.keep_old("../m.npz") == os.path.join("..", "m.1.npz")
     assert Path("../m.1.npz").read_bytes() == stored.read_bytes()

@@ -1,0 +1,223 @@
+"""Files that are replaced whole, or to which lines are added whole, and locked.
+
+At every moment a path refers to all of the old content or all of the new. A killed save leaves a
+temporary file, which the next one replaces, and a lock file, which stops no other run.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import IO, Any, Final
+
+from charrnn.errors import SaveError, remedy
+from charrnn.system.packaged import check_name
+
+try:
+    import fcntl
+except ImportError:  # Windows: two runs into one file are not noticed
+    fcntl = None  # type: ignore[assignment]
+
+PathName = str | os.PathLike[str]
+Note = Callable[[str], object]
+NO_LINK_NO_WAIT: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+@contextmanager
+def target_of(path: PathName) -> Iterator[Path]:
+    """Yield the file that a path leads to; an OSError of the block becomes a SaveError."""
+    check_name(path)
+    try:
+        target = Path(os.path.realpath(path))
+        if target.exists():
+            if not target.is_file():
+                raise OSError(errno.EINVAL, "it is not a regular file")
+            has_right = target.stat().st_mode & 0o222  # which root does not need
+            if not (has_right and os.access(target, os.W_OK)):
+                raise OSError(errno.EACCES, "it is read-only")
+        yield target
+    except OSError as error:
+        what = f"{os.fspath(path)} cannot be saved: {error.strerror or error}"
+        raise SaveError(what, remedy(error)) from error
+
+
+@contextmanager
+def replaced(path: PathName) -> Iterator[IO[bytes]]:
+    """Yield a new file that takes the place of the old one at the end, if all goes well.
+
+    The caller holds the lock. A file that a killed save has left is replaced, too.
+    """
+    with target_of(path) as target, written(target, old=target) as file:
+        yield file
+
+
+@contextmanager
+def written(target: Path, old: Path) -> Iterator[IO[bytes]]:
+    """Yield a new file that gets its name at the end, and the mode of an old one if that exists.
+
+    While it is written, it can be read by those who can read the old one, or by its owner alone.
+    """
+    temporary = target.with_name(f".{target.name}.tmp")
+    temporary.unlink(missing_ok=True)
+    try:
+        with open(temporary, "xb", opener=partial(os.open, mode=0o600)) as file:
+            with suppress(OSError):  # there is no old file, or the filesystem has no modes
+                shutil.copymode(old, temporary)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if not old.exists():
+            mask = os.umask(0o077)  # to read it is to set it
+            os.umask(mask)
+            with suppress(OSError):
+                temporary.chmod(0o666 & ~mask)
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    with suppress(OSError):  # not every folder can be opened, and none on Windows
+        folder = os.open(target.parent, os.O_RDONLY)
+        with suppress(OSError):
+            os.fsync(folder)  # or a power cut could bring the old file back
+        os.close(folder)
+
+
+def check_writable(path: PathName) -> None:
+    """Raise SaveError if a file could not be saved. Use it before long work."""
+    with target_of(path) as target, tempfile.TemporaryFile(dir=target.parent):
+        pass
+
+
+def keep_old(path: PathName) -> str | None:
+    """Give a model a second name, model.1.npz or the next free number, and return that.
+
+    The first name stays until a save replaces it, so a kill in between loses neither. Without such
+    a file, return None.
+    """
+    with target_of(path) as target:
+        if not target.is_file():
+            return None
+        for number in count(1):
+            old = target.with_name(f"{target.stem}.{number}{target.suffix}")
+            if not os.path.lexists(old):
+                try:
+                    os.link(target, old)
+                except OSError:  # the filesystem has no links
+                    with written(old, old=target) as copy, open(target, "rb") as model:
+                        shutil.copyfileobj(model, copy)
+                break
+            if os.path.exists(old) and old.samefile(target):  # a run was killed before it saved
+                break
+        folder = os.path.dirname(path)
+        is_there = os.path.realpath(folder) == str(old.parent)  # not, if a link leads elsewhere
+        return os.path.join(folder, old.name) if is_there else str(old)
+
+
+@contextmanager
+def locked(path: PathName, note: Note = lambda _: None) -> Iterator[None]:
+    """Keep all other runs out of this block for the same file, or raise SaveError.
+
+    ``note`` is called with a line if the filesystem has no locks.
+    """
+    with target_of(path) as target:
+        lock = target.with_name(f".{target.name}.lock")
+        if os.path.lexists(lock) and not stat.S_ISREG(lock.lstat().st_mode):
+            raise OSError(errno.EINVAL, f"{lock.name} beside it is not a regular file")
+        how = os.O_CREAT | os.O_WRONLY | NO_LINK_NO_WAIT  # in case one takes its place now
+        file = open(os.open(lock, how, 0o666), "ab")  # noqa: SIM115
+        is_alone = try_lock(file, lock, note)
+    with file:
+        if not is_alone:
+            what = f"{os.fspath(path)} is being written by another run"
+            hint = "Wait until that run has ended, or name another file with [path]."
+            raise SaveError(what, hint)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.unlink(lock)
+
+
+def try_lock(file: IO[bytes], lock: Path, note: Note) -> bool:
+    """Lock an open file. Return False if another run has it, or has just removed it."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:  # of some cluster filesystems
+        note(f"{lock.parent} has no locks ({error.strerror}): let no other run write this file")
+    with suppress(FileNotFoundError):  # it was removed after it was opened and before it was locked
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(lock))
+    return False
+
+
+def parse_line(line: bytes | str) -> dict[str, Any]:
+    """Return the object on a line of JSON. Raise ValueError for anything else."""
+    row = json.loads(line)
+    if not isinstance(row, dict):
+        raise ValueError("not an object")
+    return row
+
+
+class LineFile:
+    """A file of JSON lines, each appended whole or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = open(path, "ab+", buffering=0)  # noqa: SIM115
+
+    def lines(self) -> list[bytes]:
+        """Return the lines of the file with their ends. The last one may be torn."""
+        size = self._file.seek(0, os.SEEK_END)  # 0 for a device, which may be endless
+        self._file.seek(0)
+        return self._file.read(size).splitlines(keepends=True)
+
+    def truncate(self, size: int) -> None:
+        """Drop everything after the first ``size`` bytes."""
+        if size < self._file.seek(0, os.SEEK_END):
+            self._file.truncate(size)
+
+    def keep(self, kept: list[bytes], lines: list[bytes]) -> None:
+        """Of the lines of the file, keep some; others may have the file open, and go on writing."""
+        if len(kept) == len(lines):
+            return
+        same = next(i for i, line in enumerate(lines) if kept[i : i + 1] != [line])
+        size, rest = sum(map(len, kept[:same])), b"".join(kept[same:])
+        if rest:
+            with open(self._path, "r+b") as file:  # the other one writes at its end alone
+                file.seek(size)
+                file.write(rest)
+        self.truncate(size + len(rest))
+
+    def drop_torn_line(self) -> None:
+        lines = self.lines()
+        self.keep([line for line in lines if line.endswith(b"\n")], lines)
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Append a line. If that fails, raise OSError and leave the file as it was."""
+        size = self._file.seek(0, os.SEEK_END)
+        line = json.dumps(row, allow_nan=False).encode() + b"\n"
+        try:
+            while line:
+                line = line[self._file.write(line) :]
+        except OSError:
+            with suppress(OSError):
+                self.truncate(size)
+            raise
+
+    def sync(self) -> None:
+        """Make the lines outlast a power cut, if the filesystem can do that."""
+        with suppress(OSError):
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
