@@ -1,0 +1,310 @@
+"""Faults 19, 23, 31, 32, 42 to 45 and 48: a file is whole or not written, locked, and ours."""
+
+import errno
+import fcntl
+import os
+import resource
+import stat
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+import charrnn
+from charrnn import errors
+from charrnn.errors import SaveError
+from charrnn.files import saving
+from charrnn.files.saving import LineFile
+from charrnn.system.packaged import CORPORA, MODELS
+from tests.child import NOTHING, PYTHON, finished, going
+from tests.program import SMALL, Program, assert_no_temporary_files
+
+TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    run = charrnn.train(TEXTS, hidden=5, layers=1, batch=3, bptt=4, epochs=3)
+    for _ in range(20):
+        next(run)
+    run.save(tmp_path / "m.npz")
+    return tmp_path / "m.npz"
+
+
+def full(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_fault_19_a_failed_save_leaves_the_old_file_and_nothing_else(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, run = stored.read_bytes(), charrnn.resume(stored, TEXTS)
+    next(run)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(errors.SaveError, match="cannot be saved: No space left") as failed:
+        run.save(stored)
+    assert failed.value.hint.startswith("Free some room")
+    assert stored.read_bytes() == before
+    assert os.listdir(stored.parent) == [stored.name]
+    with pytest.raises(errors.SaveError, match="it is not a regular file"):
+        run.save("/dev/null")
+
+
+def test_a_save_outlasts_a_power_cut_and_leaves_the_rights_of_the_file(
+    stored: Path, disk_calls: list[str]
+) -> None:
+    stored.chmod(0o640)
+    charrnn.resume(stored, TEXTS).save(stored)
+    assert disk_calls == ["fsync", "replace", "fsync"]  # the file, its name, the folder
+    assert stat.S_IMODE(stored.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, 0o640), (0o600, 0o600), (0o664, 0o664)])
+def test_fault_31_a_file_is_never_more_readable_than_the_old_one(
+    tmp_path: Path, before: int | None, after: int
+) -> None:
+    path, usual = tmp_path / "m.npz", os.umask(0o027)
+    if before is not None:
+        path.touch()
+        path.chmod(before)
+    try:
+        with saving.replaced(path) as file:
+            file.write(b"a text")
+            file.flush()
+            [temporary] = tmp_path.glob("*.tmp")
+            assert stat.S_IMODE(temporary.stat().st_mode) == (before or 0o600)
+        assert stat.S_IMODE(path.stat().st_mode) == after
+        assert os.umask(usual) == 0o027
+    finally:
+        os.umask(usual)
+
+
+def test_fault_31_a_killed_save_leaves_nothing_that_others_can_read(tmp_path: Path) -> None:
+    """The file is made for its owner alone: who opens it while it is empty reads on."""
+    code = "import os; from charrnn.files.saving import replaced as new\nwith new('m.npz') as f:\n"
+    code += " f.write(b'a text')\n f.flush()\n os.kill(os.getpid(), 9)"
+    assert finished([*PYTHON, "-c", code], tmp_path, NOTHING, None).status == 137
+    assert stat.S_IMODE((tmp_path / ".m.npz.tmp").stat().st_mode) == 0o600
+    with (
+        mock.patch.object(os, "open", wraps=os.open) as opened,
+        saving.replaced(tmp_path / "m.npz"),
+    ):
+        assert opened.call_args.kwargs == {"mode": 0o600}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("train", "names.txt", *SMALL, "-m", "dinosaurs"),
+        ("train", "names.txt", *SMALL, "-m", "model/latin", "--dry-run"),
+        ("train", "names.txt", *SMALL, "--force", "--metrics", "reber"),
+        ("sweep", "names.txt", *SMALL, "--seeds", "2", "-o", "verses"),
+    ],
+)
+def test_fault_48_names_of_the_package_are_refused_for_files_to_write(
+    trained: Program, line: tuple[str, ...]
+) -> None:
+    name = next(word for word in line if os.path.basename(word) in (*CORPORA, *MODELS))
+    what = f"{name} cannot be written: the package has a corpus or a model"
+    hint = f"Name another file, such as my-{os.path.basename(name)}."
+    trained.refuses(*line, what=what, hint=hint, status=2)
+    model = charrnn.load("model.npz")
+    for write in (model.save, saving.check_writable):
+        with pytest.raises(errors.SettingError, match="latin cannot be written"):
+            write("latin")
+
+
+def test_fault_45_a_file_without_the_right_to_write_is_not_replaced(trained: Program) -> None:
+    model = charrnn.load("model.npz")
+    trained.write("model.html", "")
+    for name in ("model.npz", "model.html"):
+        (trained / name).chmod(0o444)
+    what = "model.npz cannot be saved: it is read-only"
+    for line in (("names.txt",), ("names.txt", "--force"), ("--resume", "--epochs", "9")):
+        trained.refuses("train", *line, what=what, hint="Name another file.")
+    what = "model.html cannot be saved: it is read-only"
+    trained.refuses("export", "model.html", "--force", what=what, hint="Name another file.")
+    before = trained.files()
+    for save in (model.save, model.export):
+        with pytest.raises(SaveError, match="it is read-only"):
+            save("model.npz", force=True)
+    assert trained.files() == before
+
+
+@pytest.mark.parametrize("kind", ["link", "nowhere", "pipe", "folder"])
+def test_fault_32_a_lock_is_a_regular_file_or_refused(stored: Path, kind: str) -> None:
+    lock, other = stored.with_name(".m.npz.lock"), stored.with_name("other")
+    if kind == "pipe":
+        os.mkfifo(lock)  # to open it would wait for ever
+    elif kind == "folder":
+        lock.mkdir()
+    else:
+        lock.symlink_to(other)
+    if kind == "link":
+        other.write_text("of somebody else")
+    with pytest.raises(SaveError, match=r"\.m\.npz\.lock beside it is not a regular file"):
+        charrnn.resume(stored, TEXTS).save(stored)
+    assert os.path.lexists(lock)
+    assert other.exists() == (kind == "link")
+    with mock.patch("os.path.lexists", return_value=False), pytest.raises(SaveError) as refused:
+        charrnn.resume(stored, TEXTS).save(stored)  # it came a moment later
+    assert "not a regular file" not in refused.value.what
+    assert other.exists() == (kind == "link")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK])
+def test_fault_43_without_locks_it_goes_on_with_a_note(program: Program, number: int) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    sweep = ("--try", "hidden=2", "--layers", "1", "--epochs", "1")
+    with mock.patch.object(fcntl, "flock", refuse):
+        for ran in (program.train("names.txt"), program.run("sweep", "names.txt", *sweep)):
+            ran.says(f" has no locks ({os.strerror(number)}): let no other run write this file")
+        charrnn.load("model.npz").export("model.html")
+    assert_no_temporary_files(program)
+    assert charrnn.load("model.npz").trained.counters.step
+
+
+def test_fault_42_a_folder_that_cannot_be_opened_is_no_error(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = os.open
+
+    def refuse(path: Any, *how: Any, **more: Any) -> int:
+        if os.path.isdir(path):  # root may open it, whatever its mode is
+            raise PermissionError(13, "Permission denied")
+        return usual(path, *how, **more)
+
+    monkeypatch.setattr(os, "open", refuse)
+    charrnn.resume(stored, TEXTS).save(stored)
+    assert os.listdir(stored.parent) == [stored.name]
+
+
+def test_fault_42_a_folder_that_cannot_be_synced_is_no_error(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = os.fsync
+    monkeypatch.setattr(
+        os,
+        "fsync",
+        lambda file: full(file) if stat.S_ISDIR(os.fstat(file).st_mode) else usual(file),
+    )
+    charrnn.resume(stored, TEXTS).save(stored)
+    assert os.listdir(stored.parent) == [stored.name]
+
+
+def test_fault_19_a_line_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    lines: Any = LineFile(tmp_path / "rows.jsonl")
+    lines.append({"a": 1})
+    write = lines._file.write
+    lines._file = mock.Mock(wraps=lines._file)
+    lines._file.write.side_effect = lambda data: write(data[:3]) if len(data) > 6 else full(data)
+    with pytest.raises(OSError, match="No space left"):
+        lines.append({"b": 2})
+    assert lines.lines() == [b'{"a": 1}\n']
+    lines.close()
+
+
+def test_fault_19_a_limit_on_the_size_of_files_keeps_the_last_good_one(trained: Program) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    before, env = trained.files(), {"PYTHONDONTWRITEBYTECODE": "1"}  # no byte code is cut short
+    for line in (("names.txt", "--force", *SMALL), ("--resume", "--epochs", "9")):
+        ran = trained.run("train", *line, env=env, preexec_fn=limit)
+        assert (ran.status, "cannot be saved: File too large" in ran.err) == (1, True), ran.err
+        assert trained.files() == before
+
+
+def test_fault_19_a_folder_that_is_read_only_is_said_before_training(trained: Program) -> None:
+    trained.folder.chmod(0o500)
+    try:
+        if os.access(trained.folder, os.W_OK):
+            pytest.skip("this user may write everywhere")
+        line = ("train", "names.txt", "--force", *SMALL)
+        trained.refuses(*line, what="cannot be saved: Permission denied", hint="Name another file.")
+    finally:
+        trained.folder.chmod(0o700)
+
+
+def test_fault_23_a_lock_keeps_others_out_and_goes_with_its_holder(tmp_path: Path) -> None:
+    path, lock = tmp_path / "m.npz", tmp_path / ".m.npz.lock"
+    lock.touch()  # of a run that was killed
+    with saving.locked(path), pytest.raises(errors.SaveError), saving.locked(path):
+        pass
+    assert not lock.exists()
+    code = "import time; from charrnn.files.saving import locked as lock\nwith lock('m.npz'):\n"
+    command = [*PYTHON, "-uc", f"{code}  print()\n  time.sleep(60)"]
+    with going(command, tmp_path, NOTHING) as child:  # at its end it is killed
+        child.until(lambda: child.out == "\n")
+        with pytest.raises(errors.SaveError), saving.locked(path):
+            pass
+    with saving.locked(path):
+        pass
+
+
+def test_fault_23_a_lock_that_its_holder_removes_meanwhile_keeps_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, flock = tmp_path / ".m.npz.lock", fcntl.flock
+
+    def take(file: Any, how: int) -> None:
+        lock.unlink()
+        lock.touch()  # by the next run
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", take)
+    with pytest.raises(errors.SaveError), saving.locked(tmp_path / "m.npz"):
+        pass
+    assert lock.exists()
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_an_old_model_gets_the_next_free_name(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    if not links:
+
+        def refuse(*_: object) -> None:
+            raise PermissionError
+
+        monkeypatch.setattr(os, "link", refuse)
+    before = stored.read_bytes()
+    (stored.parent / "m.1.npz").write_text("of somebody else")
+    assert saving.keep_old(stored) == str(stored.parent / "m.2.npz")
+    assert (stored.parent / "m.2.npz").read_bytes() == before == stored.read_bytes()
+    if links:
+        assert saving.keep_old(stored) == str(stored.parent / "m.2.npz")  # of a run that was killed
+    assert saving.keep_old(stored.parent / "other.npz") is None
+
+
+def test_fault_44_a_full_disk_without_links_leaves_no_torn_model(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_some(source: Any, copy: Any) -> None:
+        copy.write(source.read(100))
+        full(copy)
+
+    stored.chmod(0o600)
+    monkeypatch.setattr(os, "link", full)
+    with mock.patch("shutil.copyfileobj", write_some), pytest.raises(SaveError, match="No space"):
+        saving.keep_old(stored)
+    assert os.listdir(stored.parent) == [stored.name]
+    old = saving.keep_old(stored)
+    assert old == str(stored.parent / "m.1.npz")
+    assert stat.S_IMODE(os.stat(old).st_mode) == 0o600
+
+
+def test_fault_44_through_a_link_it_names_the_file_beside_the_target(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (stored.parent / "links").mkdir()
+    monkeypatch.chdir(stored.parent / "links")
+    Path("m.npz").symlink_to(stored)
+    Path("m.1.npz").write_text("of somebody else")
+    assert saving.keep_old("m.npz") == str(stored.parent / "m.1.npz")
+    assert saving.keep_old("../m.npz") == os.path.join("..", "m.1.npz")
+    assert Path("../m.1.npz").read_bytes() == stored.read_bytes()
