@@ -9,8 +9,6 @@
 Importing it is fast: numpy is loaded with the first name that needs it.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """The program: ``charrnn``, or ``python -m charrnn``."""
 
-from __future__ import annotations
-
 import atexit
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Errors and exit statuses: all that can go wrong and is not a bug. A bug keeps its traceback."""
 
-from __future__ import annotations
-
 import errno
 import re
 from collections.abc import Callable

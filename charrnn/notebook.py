@@ -1,7 +1,5 @@
 """What a notebook shows: coloured text and a progress bar."""
 
-from __future__ import annotations
-
 import math
 import sys
 import warnings

@@ -6,8 +6,6 @@ run.save("names.npz")
 run = charrnn.resume("names.npz", ["anna", "bob", ...], epochs=200)
 """
 
-from __future__ import annotations
-
 import math
 import os
 import statistics

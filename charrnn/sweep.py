@@ -4,8 +4,6 @@ All runs hold out the same text. A run is a function that returns a row and the 
 process of the sweep writes both: a row of sweep.jsonl and a model file for each run.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -15,8 +15,6 @@ charrnn train --help
 charrnn --install-completion
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module

@@ -20,8 +20,6 @@ charrnn export names.mjs
 charrnn export small.npz --without-counts
 """
 
-from __future__ import annotations
-
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any

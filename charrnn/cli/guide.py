@@ -11,8 +11,6 @@ charrnn guide first-names
 charrnn guide sampling | grep temperature
 """
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass

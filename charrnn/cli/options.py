@@ -4,8 +4,6 @@ Typer reads the command line by these parameters, and each value by its setting,
 ``options_from`` makes the options of what was read.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 from collections.abc import Callable, Mapping

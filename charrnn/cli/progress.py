@@ -5,8 +5,6 @@ A file or a pipe gets the rows and no bar. Losses are in nats per character; the
 measured like the held-out loss, without dropout.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator

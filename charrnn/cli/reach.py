@@ -14,8 +14,6 @@ charrnn reach -m lstm.npz
 charrnn reach --json | jq -r '.norms[]'
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -5,8 +5,6 @@ for networks with one of these cells or heads. This module picks them and adds t
 the shortest decimal that rounds to the same float.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from importlib.resources import files

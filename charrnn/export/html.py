@@ -5,8 +5,6 @@ points, the numbers are base64, and the title is escaped. The content security p
 page's own scripts and style, by their hashes, and forbids every request.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -5,8 +5,6 @@ out   torch.nn.Linear (hidden, symbols); without END if halt gives its probabili
 halt  torch.nn.Linear (hidden, 1), the logit of the end, if the end is a unit of its own
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict

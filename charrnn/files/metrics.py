@@ -3,8 +3,6 @@
 After a kill it is ahead of the model file. A resumed run cuts it back to where the model is.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import deque

@@ -5,8 +5,6 @@ out again. It may come from a stranger: a file that it names is opened only wher
 needed, and its text is used only if size and hash are those of the record.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import unicodedata

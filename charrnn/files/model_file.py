@@ -9,8 +9,6 @@ unpickles nothing, and compares sizes and headers with the settings and the file
 allocates anything.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import stat

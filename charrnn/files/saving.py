@@ -4,8 +4,6 @@ At every moment a path refers to all of the old content or all of the new. A kil
 temporary file, which the next one replaces, and a lock file, which stops no other run.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

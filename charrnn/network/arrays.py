@@ -1,7 +1,5 @@
 """Names for the types of arrays, the softmax of their rows, and a quotient."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 

@@ -27,8 +27,6 @@ is its ``d_before``, too. A gate with a bias of its own (see own_bias) leaves dL
 lack the first axis, and its ``ux`` is the memory of the new h. ``after`` may be ``before``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 

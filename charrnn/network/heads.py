@@ -5,8 +5,6 @@ the end. No logit may exceed the largest output of its row, or 0, so that a chec
 against overflow also covers the logits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 

@@ -1,7 +1,5 @@
 """Matrix products for a few rows at a time, without copies of BLAS and NumPy; sums by symbol."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

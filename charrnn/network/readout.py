@@ -9,8 +9,6 @@
 Rows are independent, so they are processed in blocks: no array of all rows x symbols is made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -10,8 +10,6 @@ A step moves the state on in place and counts the inputs up and down. Where an e
 caller passes ``zeros``.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

@@ -3,8 +3,6 @@
 A sample that fails a condition is drawn again, as another attempt.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace

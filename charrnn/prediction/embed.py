@@ -6,8 +6,6 @@ END  a  n  n  a          END
                  the vector
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -8,8 +8,6 @@ All beginnings of one length are read side by side, at most ``beam`` of them. Th
 dropped beginnings bounds the fillings that were left out. Characters of the vocabulary fill in.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

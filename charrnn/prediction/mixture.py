@@ -4,8 +4,6 @@ They are fitted on each half of the held-out text. A small penalty pulls them to
 the loss is convex in them, and a few of Newton's steps find its minimum.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

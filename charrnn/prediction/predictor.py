@@ -9,8 +9,6 @@ with the weights of the other half, so that its loss is that of new text. Other 
 of both. The state is that of each network, then that of the counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal, get_args

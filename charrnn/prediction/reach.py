@@ -6,8 +6,6 @@ A product of Jacobians W' diag(1 - h^2) shrinks or grows with the distance. If i
 faster than the spectral radius of W implies, the units are saturated.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Final
 

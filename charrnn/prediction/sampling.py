@@ -10,8 +10,6 @@ A model with ``--ends length`` draws the length of a text before its first chara
     P(tau | prime)  ~  P(tau) P(prime | tau)          for each tau from the length of the prime on
 """
 
-from __future__ import annotations
-
 import math
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence

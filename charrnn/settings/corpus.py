@@ -1,7 +1,5 @@
 """Settings of a corpus: how bytes become text, and texts examples."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal

@@ -1,7 +1,5 @@
 """Settings of drawing texts and of filling gaps."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Settings of a network and of its training."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal

@@ -5,8 +5,6 @@
 A Checked dataclass checks itself by these fields, and the command line makes its options of them.
 """
 
-from __future__ import annotations
-
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Share out groups of work as futures, and to the workers of a Dask scheduler."""
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

@@ -7,8 +7,6 @@ calls ``score_group(model, group)`` for each group. Each worker gets the model o
 depend on its group alone, so that all executors give the same results.
 """
 
-from __future__ import annotations
-
 import itertools
 import multiprocessing
 import os

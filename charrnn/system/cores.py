@@ -5,8 +5,6 @@ the last bits. So the program and its children give the library one thread, by v
 reads once. Elsewhere the threads belong to the person, and training is left to children.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Corpora and models that are included in the package."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ Signals that the parent process ignores (nohup, a shell's ``&``) stay ignored. A
 program dies of the signal, so that the loop of a shell that started it ends, too.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

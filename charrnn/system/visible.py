@@ -4,8 +4,6 @@ All text from a corpus, a model, a path or the command line passes through here 
 terminal: ``ESC`` is shown as ``\\x1b``. Letters of every script, newline and tab stay.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from typing import Final, NewType

@@ -1,7 +1,5 @@
 """Examples in the numbers of a vocabulary; a part of them is held out."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

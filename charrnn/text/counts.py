@@ -17,8 +17,6 @@ A state holds a node for each length of context, (B, lengths), or NONE where the
 context.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, log

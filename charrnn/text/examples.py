@@ -8,8 +8,6 @@ Examples are an array of code points with END_CODE (■) after each. Blank lines
 excerpt of many examples is evenly spaced over them.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

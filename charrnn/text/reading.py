@@ -1,7 +1,5 @@
 """Names to texts: open, unpack, decode, take a column. Each text is in memory as a whole."""
 
-from __future__ import annotations
-
 import bz2
 import codecs
 import lzma

@@ -1,7 +1,5 @@
 """Columns of tables: which one to read, and lines that look like rows of a table."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -8,8 +8,6 @@ Towns:              (dropped)
 Paris               (dropped)
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

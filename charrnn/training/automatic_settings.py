@@ -1,7 +1,5 @@
 """Settings that fit a corpus or a model."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace

@@ -6,8 +6,6 @@
 A window is T rows of the lanes: the inputs x, and the targets y, which stand one place further on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -4,8 +4,6 @@ Excerpts of several texts are scored side by side, because many lanes are faster
 come in as many portions as a batch has shards, so that each process scores some. One may be empty.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

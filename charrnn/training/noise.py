@@ -9,8 +9,6 @@ shares fall to almost nothing, so that the last steps are those of the whole net
 a step follows from the seed and the step number: a resume needs no state.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -9,8 +9,6 @@ where m^ = m / (1 - b1^step) and v^ = v / (1 - b2^step). Weight decay shrinks th
 times the decay, apart from the moments.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Inputs that the network samples itself, in place of the true characters."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

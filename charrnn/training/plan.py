@@ -1,7 +1,5 @@
 """The cost of a run in memory and steps, before it begins."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from charrnn.errors import CorpusError

@@ -13,8 +13,6 @@ name. Where no process can start, and until all are ready, this one computes all
 Where the matrix library has several threads, which could change the last bits, others compute all.
 """
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress

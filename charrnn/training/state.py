@@ -4,8 +4,6 @@ A new network predicts each symbol by its frequency in the corpus, whatever came
 that starts from a model has the model's sizes and predicts as the model does.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
