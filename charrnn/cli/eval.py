@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
 BAND_STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
+MIXTURE = "mixture"  # the name of all models together
 Row = tuple[float, Visible]  # the nats per character of an example, and its line
 
 
@@ -124,11 +125,11 @@ def run(options: Options, console: Console) -> None:
     from charrnn.prediction.predictor import combine
 
     began = time.monotonic()
-    models = {str(path): load(path) for path in options.models}
-    model = models[str(options.models[0])]
+    models = {name_of(path): load(path) for path in options.models}
+    model = models[name_of(options.models[0])]
     predictors = {name: model.predictor(options.use) for name, model in models.items()}
     if len(models) > 1:
-        predictors = {"mixture": combine([*predictors.values()]), **predictors}
+        predictors = {MIXTURE: combine([*predictors.values()]), **predictors}
     use = next(iter(predictors.values())).use
     is_comparable = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
     rows = Rows(model.trained.oddest.get(use) if is_comparable else None, options, console)
@@ -212,6 +213,11 @@ def check(options: Options) -> None:
         if source.isalnum() and source not in CORPORA and not os.path.lexists(source):
             hint = f"To score a word: echo {source} | charrnn eval"
             raise CorpusError(f"{source} does not exist", hint)
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a model in the results."""
+    return os.path.join(os.curdir, path) if str(path) == MIXTURE else str(path)
 
 
 def limit_of(above: str | None, oddest: float | None) -> float:
@@ -351,7 +357,7 @@ def records_of(
     from charrnn.prediction.scoring import total_score
     from charrnn.text.counts import baselines
 
-    reference = whole[str(options.models[0])]
+    reference = whole[name_of(options.models[0])]
     ids, counting, records = reference.ids, [], list[dict[str, Any]]()
     if corpus is not None and options.baselines:
         counting = baselines(corpus.train.ids, ids, corpus.vocabulary)
@@ -414,6 +420,6 @@ def show_records(records: list[dict[str, Any]], options: Options, console: Conso
         lines.append(shown if name.startswith(" ") else console.out.paint(shown, BOLD))
     console.out.write_lines(lines)
     if is_compared:
-        names = ("the row", options.models[0]) if len(records) > 1 else ("the model", "the row")
+        names = ("the row", records[1]["model"]) if len(records) > 1 else ("the model", "the row")
         what = "difference: bits per character of {} less those of {}".format(*names)
         console.note(f"{what}; (=) is below two standard errors")

@@ -128,6 +128,17 @@ def test_several_models_are_a_row_each_after_their_mixture(made: Program) -> Non
     made.refuses("eval", *two, status=2, what="--ends length cannot be mixed", hint=hint)
 
 
+def test_fault_57_a_model_may_be_called_like_the_mixture(made: Program) -> None:
+    (made / "mixture").write_bytes((made / "host.npz").read_bytes())
+    line = ("names.txt", "-m", "model.npz", "-m")
+    wanted, found = rows(made, *line, "host.npz"), rows(made, *line, "mixture")
+    assert [one["model"] for one in found] == ["mixture", "model.npz", "./mixture"]
+    assert [one["nats"] for one in found] == [one["nats"] for one in wanted]
+    found = rows(made, "names.txt", "-m", "mixture", "-m", "model.npz")
+    assert [one["model"] for one in found] == ["mixture", "./mixture", "model.npz"]
+    assert "difference" not in found[1]
+
+
 def test_rows_come_in_the_order_of_the_lines(made: Program) -> None:
     made.write("gaps.txt", "\n" + "\n\n".join(WORDS[:30]) + f"\n{ODD}\n")
     found = rows(made, "gaps.txt", "--per-example", "--examples", "lines")
