@@ -125,8 +125,8 @@ def run(options: Options, console: Console) -> None:
     from charrnn.prediction.predictor import combine
 
     began = time.monotonic()
-    models = {name_of(path): load(path) for path in options.models}
-    model = models[name_of(options.models[0])]
+    models = {shown_name(path): load(path) for path in options.models}
+    model = models[shown_name(options.models[0])]
     predictors = {name: model.predictor(options.use) for name, model in models.items()}
     if len(models) > 1:
         predictors = {MIXTURE: combine([*predictors.values()]), **predictors}
@@ -174,6 +174,7 @@ def score_groups(
     from charrnn.prediction.losses import Score, in_bits
     from charrnn.prediction.scoring import join_groups, score_group, total_score
     from charrnn.spread.workers import open_executor
+    from charrnn.text.reading import name_of
 
     options, console, total = rows.options, rows.console, Score()
     used = [*predictors.values()][: 1 if rows.are_shown else None]
@@ -188,13 +189,13 @@ def score_groups(
             if not rows.are_shown:
                 results.append(scored)
     console.out.write_lines(line for _, line in rows.top_rows)
-    if rows.are_shown and total.ends:
+    if not total.ends:
+        what = f"nothing was scored: {', '.join(map(name_of, options.sources))} is empty"
+        hint = "Name a text with a visible character, or score the held-out text by --held-out."
+        raise CorpusError(what, hint)
+    if rows.are_shown:
         size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
         console.note(f"{in_bits(total.nats_per_character)} bits per character, over {size}")
-    if not (total.ends or rows.are_shown or options.above):
-        piped = "standard input is empty; --held-out scores the held-out text"
-        what = piped if options.sources == ("-",) else f"{', '.join(options.sources)} is empty"
-        raise CorpusError(what, "Name a text with a visible character.")
     by_model = map(join_groups, zip(*results, strict=True))
     return dict(zip(predictors, by_model, strict=False))  # none without results
 
@@ -215,7 +216,7 @@ def check(options: Options) -> None:
             raise CorpusError(f"{source} does not exist", hint)
 
 
-def name_of(path: Path) -> str:
+def shown_name(path: Path) -> str:
     """Return the name of a model in the results."""
     return os.path.join(os.curdir, path) if str(path) == MIXTURE else str(path)
 
@@ -357,7 +358,7 @@ def records_of(
     from charrnn.prediction.scoring import total_score
     from charrnn.text.counts import baselines
 
-    reference = whole[name_of(options.models[0])]
+    reference = whole[shown_name(options.models[0])]
     ids, counting, records = reference.ids, [], list[dict[str, Any]]()
     if corpus is not None and options.baselines:
         counting = baselines(corpus.train.ids, ids, corpus.vocabulary)

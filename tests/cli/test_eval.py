@@ -225,15 +225,19 @@ def test_the_column_of_the_training_is_read_from_other_tables(made: Program, mod
 
 
 @pytest.mark.parametrize(
-    ("line", "status"),
-    [((), 1), (("--above", "2"), 0), (("--per-example",), 0), (("--top", "3"), 0)],
+    "line",
+    [
+        *((), ("--above", "2"), ("--per-example",), ("--top", "3"), ("--per-char",), ("--json",)),
+        *(("--above", "1.5x", "-q"), ("--per-example", "--above", "1.5x"), ("--baselines",)),
+    ],
 )
-def test_an_empty_pipe_is_not_the_held_out_text(
-    made: Program, line: tuple[str, ...], status: int
-) -> None:
-    ran = made.run("eval", *line, stdin=b"")
-    assert (ran.status, ran.out) == (status, "")
-    assert ("standard input is empty; --held-out scores" in ran.err) == bool(status)
+def test_fault_65_nothing_scored_is_an_error(made: Program, line: tuple[str, ...]) -> None:
+    made.write("blank.txt", " \n\n")
+    for sources, name in {(): "standard input", ("blank.txt",): "blank.txt"}.items():
+        ran = made.run("eval", *sources, *line, "-m", "counts.npz", stdin=b"")
+        assert (ran.status, ran.out) == (1, "")
+        assert f"error: nothing was scored: {name} is empty" in ran.err
+    assert "--held-out" in ran.err
 
 
 def test_without_a_text_a_pipe_is_read(made: Program) -> None:
