@@ -26,7 +26,6 @@ from charrnn.text.examples import choose_kind, line_numbers, split_examples, tex
 from charrnn.text.reading import content_of, lines_of_input, name_of, text_of
 from charrnn.text.tables import column_of
 from charrnn.text.tidy import clean_lines
-from charrnn.text.vocabulary import END
 
 READ_WITHOUT_WAITING: Final = (  # a pipe may have taken the place of a file
     os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -106,15 +105,21 @@ def read_typed(text: str, form: Normalization) -> str:
 def training_texts(trained: Trained) -> tuple[list[str], str]:
     """Return the texts that a model was trained on, and a note if it learned from more than these.
 
-    Raise CorpusError if they are gone or have changed. A model with counts has its text.
+    Raise CorpusError if they are gone or have changed. A model with counts has its text, but for
+    what was held out.
     """
-    record, counted = trained.corpus, trained.counted
+    record, counted, texts = trained.corpus, trained.counted, list[str]()
     if counted is not None:
-        pieces = np.split(counted, np.flatnonzero(counted == END))
-        return [trained.model.vocabulary.decode(ids) for ids in pieces], ""
-    corpus = read_again(record)
+        texts = texts_of(trained.model.vocabulary.codes[counted])
+    try:
+        corpus = read_again(record)
+    except CorpusError as error:
+        if counted is None:
+            raise
+        lost = f"{error.what}: samples may be texts that were held out"
+        return texts, lost if record.held_out_examples else ""
     learned = corpus.vocabulary.codes[corpus.train.ids]
-    texts = texts_of(np.append(learned, corpus.held_out_codes))
+    texts += texts_of(np.append(learned, corpus.held_out_codes))
     return texts, "" if corpus.digest == record.digest else trained_on_others(record)
 
 

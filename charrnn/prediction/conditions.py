@@ -3,6 +3,7 @@
 A sample that fails a condition is drawn again, as another attempt.
 """
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
@@ -53,8 +54,8 @@ class Conditions:
 
 
 def folded(text: str) -> str:
-    """Return the text without case and outer spaces."""
-    return text.strip().casefold()
+    """Return the text without case and outer spaces, in one Unicode form."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold()).strip()
 
 
 def choose(

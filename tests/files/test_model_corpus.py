@@ -14,6 +14,7 @@ import pytest
 
 import charrnn
 from charrnn import errors
+from charrnn.files.model_corpus import texts_to_avoid
 from charrnn.text.corpus import read_files
 from tests.networks import Facts, forge
 from tests.program import BRIEF, Program
@@ -216,3 +217,37 @@ def test_fault_29_a_model_that_learned_from_the_files_of_another_is_told_so(
     shutil.copy("texts/names.txt", "copy.txt")
     ran = program.run("train", "copy.txt", "--from", "model.npz", "-m", "b.npz", "--dry-run")
     assert "model.npz may know what is held out: add --valid FILE" in ran.out
+
+
+# What samples may not be
+
+
+def avoided(program: Program) -> tuple[set[str], list[str]]:
+    notes: list[str] = []
+    trained = charrnn.load("model.npz").trained
+    return texts_to_avoid([trained], novel=True, best=False, note=notes.append), notes
+
+
+def test_fault_51_a_list_that_was_edited_is_not_taken_for_it(program: Program) -> None:
+    program.write("names.txt", "anna\nbob\ncleo\n" * 9)
+    program.run("train", "names.txt", *BRIEF).says()
+    assert avoided(program) == ({"anna", "bob", "cleo"}, [])
+    program.write("names.txt", "anna\nben\ncleo\n" * 9)  # as many lines, and as long
+    hint = "Name the list with --not-in."
+    program.refuses("sample", "--novel", what="names.txt has changed", hint=hint)
+
+
+def test_fault_51_a_model_with_counts_knows_what_was_held_out(program: Program) -> None:
+    texts = {f"{first} {second}" for first in "abcdefgh" for second in "abcdefgh"}
+    program.write("names.txt", "\n".join(sorted(texts)))
+    program.run("train", "names.txt", *BRIEF, "--counts").says()
+    assert avoided(program) == (texts, [])
+    Path("names.txt").unlink()
+    learned, notes = avoided(program)
+    assert learned < texts
+    assert "" not in learned
+    assert notes == ["names.txt is gone: samples may be texts that were held out"]
+    program.write("all.txt", "anna\n")
+    program.run("train", "all.txt", *BRIEF, "--counts", "--holdout", "0").says()
+    Path("all.txt").unlink()
+    assert avoided(program) == ({"anna"}, [])

@@ -5,7 +5,7 @@ from unittest import mock
 
 import pytest
 
-from charrnn.prediction.conditions import Conditions, choose
+from charrnn.prediction.conditions import Conditions, choose, folded
 from charrnn.prediction.sampling import Sample, Sampler
 from charrnn.settings.drawing import SampleConfig
 from tests.networks import (
@@ -49,6 +49,21 @@ def test_known_texts_are_compared_without_case_and_outer_spaces() -> None:
     conditions = Conditions(known={"abc"})
     passed = [conditions.accept(Sample(0, text, 0.0, "end")) for text in ("ABC ", "Abd")]
     assert (passed, conditions.rejected) == ([False, True], {"copies": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("Zoe\u0308", "zo\u00eb"),
+        ("\u00c9", "e\u0301 "),
+        ("\u01f0", "J\u030c"),
+        ("Straße", "STRASSE"),
+    ],
+)
+def test_fault_51_known_texts_are_compared_in_one_unicode_form(text: str, other: str) -> None:
+    conditions = Conditions(known={folded(text)})
+    assert not conditions.accept(Sample(0, other, 0.0, "end"))
+    assert not Conditions(known={folded(other)}).accept(Sample(0, text, 0.0, "end"))
 
 
 def test_what_has_no_end_may_be_longer_than_the_longest() -> None:
