@@ -62,13 +62,12 @@ def examples_in(
                 yield [Example(at, line, source) for at, line in numbered if line.strip()]
                 number += len(lines)
             continue
-        name, skipped = name_of(source), 0
+        name, starts = name_of(source), list[int]()
         text = text_of(source, replace(reading, column=None, tidy=False))
         how: Kind = "lines" if reading.column is not None or reading.tidy else kind
         if reading.column is not None and text:
             try:
-                text = column_of(text, reading.column, name)
-                skipped = int(not reading.column.isdecimal())
+                text, starts = column_of(text, reading.column, name)
             except CorpusError:
                 if "column" in typed:
                     raise
@@ -79,7 +78,8 @@ def examples_in(
                 warn(f"{what}: whole lines are scored")
         text = clean_lines(text) if reading.tidy else text
         how = choose_kind(text) if how == "auto" else how
-        numbers = (line_numbers(text, how) + skipped).tolist()
+        numbers = line_numbers(text, how).tolist()
+        numbers = [starts[number - 1] for number in numbers] if starts else numbers
         texts = texts_of(split_examples(text, how))
         yield [Example(at, example, name) for at, example in zip(numbers, texts, strict=True)]
 

@@ -55,7 +55,7 @@ def text_of(
         raise CorpusError(what, "Try [encoding] latin-1 or utf-16, or [errors] replace.") from None
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if reading.column is not None:
-        text = column_of(text, reading.column, name)
+        text, _ = column_of(text, reading.column, name)
     if reading.normalize != "none":
         text = unicodedata.normalize(reading.normalize, text)
     if reading.tidy:

@@ -5,19 +5,21 @@ import io
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import dropwhile
 from typing import Final, Literal
 
 from charrnn.errors import CorpusError
 from charrnn.text.tidy import HEADINGS
 
 COLUMN_SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}
+LARGEST_FIELD: Final = (1 << 31) - 1  # the most that csv takes everywhere
 ENOUGH_LINES: Final = 10  # lines that show what all lines have in common
 NEARLY_ALL: Final = 0.95
 
 
-def column_of(text: str, column: str, name: str) -> str:
-    """Return a column of a table as text, a line for each row; breaks in a field become spaces.
+def column_of(text: str, column: str, name: str) -> tuple[str, list[int]]:
+    """Return a column of a table as text, a line for each row, and on which lines the rows begin.
+
+    Breaks in a field become spaces.
 
     A number counts columns from 1. Any other column is named in the first row, which is left out.
     The separator is the one that the first line has most of. Quotes enclose fields, except between
@@ -28,11 +30,19 @@ def column_of(text: str, column: str, name: str) -> str:
     is_tabbed = separator == "\t" and "\t" in head
     quoting: Literal[0, 3] = csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL
     table = csv.reader(io.StringIO(text, "\n"), delimiter=separator, quoting=quoting, strict=True)
+    usual_limit = csv.field_size_limit(min(len(text) + 1, LARGEST_FIELD))
+    rows, starts = list[list[str]](), [1]
     try:
-        rows = [*dropwhile(lambda row: not "".join(row).strip(), table)]
+        for row in table:
+            starts.append(table.line_num + 1)
+            rows.append(row)
     except csv.Error as error:
         what = f"{name} is not a table: line {table.line_num}, {error}"
         raise CorpusError(what, 'Mend that line; a " may have no end.') from None
+    finally:
+        csv.field_size_limit(usual_limit)
+    blank = next((i for i, row in enumerate(rows) if "".join(row).strip()), len(rows))
+    rows, starts = rows[blank:], starts[blank:-1]
     first = rows[0] if rows else []
     names = [*first, *(field.strip().casefold() for field in first)]  # as they are, or alike
     wanted = column if column in first else column.strip().casefold()
@@ -40,12 +50,12 @@ def column_of(text: str, column: str, name: str) -> str:
         at = int(column) - 1
     else:
         at = names.index(wanted) % len(first) if wanted in names else len(first)
-        rows = rows[1:]
+        rows, starts = rows[1:], starts[1:]
     if first and at >= len(first):
         what = f"{name} has no column {column}; its first row is: {', '.join(first)[:200]}"
         raise CorpusError(what, "Give [column] one of its names, or a number from 1.")
     fields = (row[at] if at < len(row) else "" for row in rows)
-    return "".join([re.sub("[\r\n]+", " ", field) + "\n" for field in fields])
+    return "".join([re.sub("[\r\n]+", " ", field) + "\n" for field in fields]), starts
 
 
 def table_in(firsts: Sequence[str], lines: Sequence[str]) -> tuple[str, int, str] | None:

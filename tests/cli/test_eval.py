@@ -209,6 +209,13 @@ def test_characters_with_their_nats_and_ranks(made: Program) -> None:
     assert "\\x00" in seen
 
 
+def test_fault_50_rows_of_a_table_are_numbered_by_its_lines(made: Program) -> None:
+    made.write("gaps.csv", f'\n\nid,host\n"7\n8",{WORDS[3]}\n\n9,\n9,{WORDS[4]}\n')
+    for line in ((), ("--tidy",)):
+        found = rows(made, "gaps.csv", "--per-example", "-m", "host.npz", *line)
+        assert [row["number"] for row in found] == [4, 8]
+
+
 @pytest.mark.parametrize("model", ["host", "second"])
 def test_the_column_of_the_training_is_read_from_other_tables(made: Program, model: str) -> None:
     made.write("new.csv", f"id,host\n7,{WORDS[3]}\n8,{WORDS[4]}\n")
