@@ -159,8 +159,9 @@ def groups_to_score(
     console.note_if_waiting(options.sources)
     is_live = options.sources == ("-",) and options.per_example and not options.top
     kind: Any = options.examples or model.corpus.config.examples
-    warn = None if options.above else console.warn
-    files = examples_in(model.corpus, options.sources, options.reading, kind, warn, is_live)
+    typed = {"errors": "replace", **options.reading}
+    how = {"needs_column": options.above is not None, "is_live": is_live}
+    files = examples_in(model.corpus, options.sources, typed, kind, console.warn, **how)
     if corpus is not None and not options.sources:
         files = iter([held_out_examples(corpus)])
     groups = (group for examples in files for group in groups_of(examples, attrgetter("text")))

@@ -23,7 +23,7 @@ from charrnn.settings.corpus import Kind, Normalization
 from charrnn.system.packaged import corpus_at
 from charrnn.text.corpus import Corpus, read_files
 from charrnn.text.examples import choose_kind, line_numbers, split_examples, texts_of
-from charrnn.text.reading import content_of, lines_of_input, name_of, text_of
+from charrnn.text.reading import Warn, content_of, lines_of_input, name_of, text_of
 from charrnn.text.tables import column_of
 from charrnn.text.tidy import clean_lines
 
@@ -44,26 +44,28 @@ def examples_in(
     sources: Sequence[str],
     typed: Mapping[str, Any],
     kind: Kind,
-    warn: Callable[[str], object] | None = None,
+    warn: Warn | None = None,
+    *,
+    needs_column: bool = False,
     is_live: bool = False,
 ) -> Iterator[list[Example]]:
     """Yield the examples of each file, read as the corpus of a model but for what is typed.
 
     Where the first row lacks the column of the corpus, whole lines are read with a warning; without
-    ``warn``, that is an error.
+    ``warn``, or if the column is needed, that is an error.
     With ``is_live``, lines of standard input come as soon as they are there.
     """
     reading = replace(record.reading, **typed)
     for source in sources:
         if source == "-" and is_live and reading.column is None and kind in ("auto", "lines"):
             number = 1
-            for lines in lines_of_input(reading):
+            for lines in lines_of_input(reading, warn):
                 numbered = enumerate(lines, number)
                 yield [Example(at, line, source) for at, line in numbered if line.strip()]
                 number += len(lines)
             continue
         name, starts = name_of(source), list[int]()
-        text = text_of(source, replace(reading, column=None, tidy=False))
+        text = text_of(source, replace(reading, column=None, tidy=False), warn=warn)
         how: Kind = "lines" if reading.column is not None or reading.tidy else kind
         if reading.column is not None and text:
             try:
@@ -72,7 +74,7 @@ def examples_in(
                 if "column" in typed:
                     raise
                 what = f"{name} has no column {reading.column}, which the model was trained on"
-                if warn is None:
+                if warn is None or needs_column:
                     hint = "Name a column with [column], or leave out [above]."
                     raise CorpusError(what, hint) from None
                 warn(f"{what}: whole lines are scored")
@@ -171,7 +173,7 @@ def read_again(
 
     if not (sources or record.sources):
         raise CorpusError("the model was trained on texts from Python", hint)
-    return read_files(sources or record.sources, record.config, valid or record.valid, read)
+    return read_files(sources or record.sources, record.config, valid or record.valid, read, typed)
 
 
 def content_in(record: CorpusRecord, name: str, hint: str) -> bytes:

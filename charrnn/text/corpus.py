@@ -1,7 +1,7 @@
 """Examples in the numbers of a vocabulary; a part of them is held out."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Kind
 from charrnn.text.counts import estimated_loss
 from charrnn.text.examples import choose_kind, join_examples, split_examples, texts_of
-from charrnn.text.reading import Mark, Read, content_of, is_kept, name_of, text_of
+from charrnn.text.reading import Mark, Read, content_of, is_kept, name_of, text_of, unpacked
 from charrnn.text.tables import table_in
 from charrnn.text.tidy import Tidied, mess_in_words, untidy
 from charrnn.text.vocabulary import END, END_CODE, Codes, Ids, Vocabulary, in_blocks
@@ -97,8 +97,12 @@ def read_files(
     config: CorpusConfig | None = None,
     valid: Sequence[str] = (),
     read: Read = content_of,
+    typed: Container[str] | None = None,
 ) -> Corpus:
-    """Read the corpus from files; validation files are held out, and everything else trains."""
+    """Read the corpus from files; validation files are held out, and everything else trains.
+
+    ``typed`` are the names of files that a person trusts, if these are not all.
+    """
     config, digest, tidied = config or CorpusConfig(), hashlib.sha256(), Tidied()
     files: dict[str, Mark] = {}
 
@@ -106,7 +110,7 @@ def read_files(
         data = read(name)
         if is_kept(name):
             files[name] = len(data), hashlib.sha256(data).hexdigest()
-        return data
+        return unpacked(data, name, is_bounded=typed is not None and name not in typed)
 
     is_list = config.reading.column is not None or config.reading.tidy
     kind: Kind = "lines" if is_list else config.examples

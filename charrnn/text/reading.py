@@ -2,15 +2,17 @@
 
 import bz2
 import codecs
+import io
 import lzma
 import os
 import re
 import sys
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
+from itertools import chain
 from typing import Any, Final
 
 from charrnn.errors import CorpusError
@@ -21,14 +23,17 @@ from charrnn.text.tables import column_of
 from charrnn.text.tidy import Tidied, clean
 
 Read = Callable[[str], bytes]
+Warn = Callable[[str], object]
 Mark = tuple[int, str]  # the size of a file and its SHA-256, by which it is known again
 
 STREAMS: Final = ("/dev/stdin", "/dev/fd/", "/proc/")  # another file in each process
-UNPACKERS: Final[dict[str, Callable[[], Any]]] = {  # by the suffix of a file
-    ".gz": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
-    ".xz": lzma.LZMADecompressor,
-    ".bz2": bz2.BZ2Decompressor,
+PACKINGS: Final[dict[str, tuple[bytes, Callable[[], Any]]]] = {  # by suffix: how data begins
+    ".gz": (rb"\x1f\x8b\x08", lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)),
+    ".xz": (rb"\xfd7zXZ\0", lzma.LZMADecompressor),
+    ".bz2": (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", bz2.BZ2Decompressor),
 }
+LONGEST_MARK: Final = 10  # bytes at the beginning of packed data
+MOST_TIMES, AT_ONCE = 64, 1 << 26  # bytes of unpacked data
 
 
 def name_of(source: str) -> str:
@@ -37,23 +42,19 @@ def name_of(source: str) -> str:
 
 
 def text_of(
-    source: str, reading: Reading, tidied: Tidied | None = None, read: Read | None = None
+    source: str,
+    reading: Reading,
+    tidied: Tidied | None = None,
+    read: Read | None = None,
+    warn: Warn | None = None,
 ) -> str:
     """Return the text of a file, or of standard input for "-", with a newline after each line.
 
     If the reading is tidy, lines are cleaned, and some dropped: ``tidied`` has seen those before.
-    ``read`` returns the content of a source, if that is not just what is typed.
+    ``read`` returns the content of a source, unpacked, if that is not just what is typed.
     """
-    name, data = name_of(source), bytes_of(source, read or content_of)
-    try:
-        text = data.decode(reading.encoding, reading.errors)
-    except UnicodeDecodeError as error:
-        before = data[: error.start].decode(reading.encoding, "replace")
-        line = len(re.findall("\r\n?|\n", before)) + 1
-        place = f"byte {error.start}, in line {line}, is 0x{data[error.start]:02x}"
-        what = f"{name} is not {reading.encoding.upper()}: {place}"
-        raise CorpusError(what, "Try [encoding] latin-1 or utf-16, or [errors] replace.") from None
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    name, data = name_of(source), bytes_of(source, read or unpacked_content_of)
+    text = "".join(decoded([data], name, reading, warn))
     if reading.column is not None:
         text, _ = column_of(text, reading.column, name)
     if reading.normalize != "none":
@@ -61,6 +62,46 @@ def text_of(
     if reading.tidy:
         text = (tidied or Tidied()).tidy(text)
     return text
+
+
+def decoded(
+    pieces: Iterable[bytes], name: str, reading: Reading, warn: Warn | None = None
+) -> Iterator[str]:
+    """Yield the text of bytes as they come, with LF for each line break and no BOM before it.
+
+    Bytes that cannot be decoded are an error; or they become U+FFFD, with one warning.
+    """
+    decoder = codecs.getincrementaldecoder(reading.encoding)()
+    with_breaks = io.IncrementalNewlineDecoder(decoder, translate=True)
+    size, line, mark = 0, 1, "\ufeff"
+    for data in chain(pieces, [b""]):
+        size += len(data)
+        try:
+            text = with_breaks.decode(data, not data)
+        except UnicodeError as error:
+            place = place_of(error, size, line, reading)
+            what = f"{name} is not {reading.encoding.upper()}: {place}"
+            if reading.errors == "strict" or "BOM" in str(error):
+                hint = "Try [encoding] latin-1, utf-16 or utf-16-le, or [errors] replace."
+                raise CorpusError(what, hint) from None
+            if warn is not None:
+                warn(f"{what}; U+FFFD takes the place of such bytes")
+            decoder.errors = "replace"
+            text = with_breaks.decode(data, not data)
+        line += text.count("\n")
+        if text:
+            yield text.removeprefix(mark)
+            mark = ""
+
+
+def place_of(error: UnicodeError, size: int, line: int, reading: Reading) -> str:
+    """Say where bytes cannot be decoded: ``size`` were read, the last of them from a line on."""
+    if not isinstance(error, UnicodeDecodeError):
+        return str(error)
+    before = error.object[: error.start].decode(reading.encoding, "replace")
+    line += len(re.findall("\r\n?|\n", before))
+    byte = size - len(error.object) + error.start
+    return f"byte {byte}, in line {line}, is 0x{error.object[error.start]:02x}"
 
 
 def content_of(source: str) -> bytes:
@@ -78,13 +119,11 @@ def is_kept(source: str) -> bool:
 
 
 def bytes_of(source: str, read: Read) -> bytes:
-    """Return the bytes of a file, unpacked if its suffix says so, or of standard input."""
-    name = name_of(source)
+    """Return what is read from a file, or from standard input; raise CorpusError."""
     try:
-        data = read(source)
-        suffix = os.path.splitext(source)[1]
-        return unpacked(data, suffix) if suffix in UNPACKERS else data
+        return read(source)
     except (OSError, ValueError, AttributeError) as error:  # the last: there is no sys.stdin
+        name = name_of(source)
         what = f"{name} cannot be read: {getattr(error, 'strerror', None) or error}"
         if isinstance(error, FileNotFoundError):
             what = f"{name or 'a file without a name'} does not exist"
@@ -92,36 +131,64 @@ def bytes_of(source: str, read: Read) -> bytes:
         raise CorpusError(what, f"{near}Check the name, and the folder you are in.") from error
 
 
-def unpacked(data: bytes, suffix: str) -> bytes:
-    """Return the content of all streams in a packed file. NULs may follow a stream.
+def unpacked_content_of(source: str) -> bytes:
+    return unpacked(content_of(source), source)
+
+
+def packing_of(data: bytes) -> str | None:
+    """Return the suffix for data that begins as packed data does."""
+    return next((suffix for suffix, (mark, _) in PACKINGS.items() if re.match(mark, data)), None)
+
+
+def unpacked(data: bytes, source: str, *, is_bounded: bool = False) -> bytes:
+    """Return the content of all streams in packed data, and other data as it is.
 
     The modules of Python ignore a damaged stream after the first one. This loop reads every stream.
+    NULs may follow a stream. What is bounded stays in proportion to the packed data.
     """
-    contents = []
+    name, suffix = name_of(source), packing_of(data) or os.path.splitext(source)[1]
+    if suffix not in PACKINGS:
+        return data
+    room, pieces = MOST_TIMES * len(data) + AT_ONCE, []
     while data:
-        stream = UNPACKERS[suffix]()
-        with suppress(OSError, zlib.error, lzma.LZMAError):
-            contents.append(stream.decompress(data))
-        if not stream.eof:
-            raise ValueError(f"its {suffix} data is damaged or cut short")
+        stream = PACKINGS[suffix][1]()
+        while not stream.eof:
+            piece = b""
+            with suppress(OSError, zlib.error, lzma.LZMAError):
+                piece = stream.decompress(data, AT_ONCE)
+            if not (piece or stream.eof):
+                what = f"{name} cannot be read: its {suffix} data is damaged or cut short"
+                raise CorpusError(what, "Copy or pack the text again.")
+            data = getattr(stream, "unconsumed_tail", b"")  # others than zlib keep it inside
+            pieces.append(piece)
+            room -= len(piece)
+            if is_bounded and room < 0:
+                what = f"{name} is not unpacked: its content is too large for its size"
+                raise CorpusError(what, "Unpack it, and name the text.")
         data = stream.unused_data.lstrip(b"\0")
-    return b"".join(contents)
+    return b"".join(pieces)
 
 
-def lines_of_input(reading: Reading) -> Iterator[list[str]]:
+def lines_of_input(reading: Reading, warn: Warn | None = None) -> Iterator[list[str]]:
     """Yield the lines of standard input as soon as they come, all that are there at once."""
-    decoder = codecs.getincrementaldecoder(reading.encoding)(reading.errors)
+    unfinished: list[str] = []  # pieces of a line
+    for text in chain(decoded(pieces_of_input(), name_of("-"), reading, warn), [None]):
+        first, *lines = [""] if text is None else text.split("\n")
+        unfinished.append(first)
+        if lines or (text is None and any(unfinished)):
+            lines = ["".join(unfinished), *lines]
+            unfinished = [] if text is None else [lines.pop()]
+            if reading.normalize != "none":
+                lines = [unicodedata.normalize(reading.normalize, line) for line in lines]
+            yield [clean(line)[0] for line in lines] if reading.tidy else lines
+
+
+def pieces_of_input() -> Iterator[bytes]:
+    """Yield the bytes of standard input as soon as they come; packed data as a whole."""
     stream: Any = sys.stdin.buffer
-    unfinished, data = "", b"-"
+    data = stream.readline(LONGEST_MARK)
+    if packing_of(data):
+        data = unpacked(data + stream.read(), "-")
     while data:
+        yield data
         data = stream.read1(1 << 20)
-        try:
-            *lines, unfinished = (unfinished + decoder.decode(data, not data)).split("\n")
-        except UnicodeError as error:
-            what = f"standard input is not {reading.encoding.upper()}: {error}"
-            raise CorpusError(what, "Name the encoding of the text with [encoding].") from None
-        lines += [unfinished] if unfinished and not data else []
-        lines = [line.removesuffix("\r").lstrip("\ufeff") for line in lines]
-        if reading.normalize != "none":
-            lines = [unicodedata.normalize(reading.normalize, line) for line in lines]
-        yield [clean(line)[0] for line in lines] if reading.tidy else lines

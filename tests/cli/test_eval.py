@@ -251,6 +251,27 @@ def test_without_a_text_a_pipe_is_read(made: Program) -> None:
     assert rows(made, stdin=b"Tyrannosaurus\n")[0]["characters"] == 13
 
 
+@pytest.mark.parametrize("line", [(), ("--per-example",), ("--above", "2", "--per-example")])
+def test_fault_64_bytes_that_cannot_be_decoded_do_not_blind_the_alarm(
+    made: Program, line: tuple[str, ...]
+) -> None:
+    data = f"{WORDS[0]}\n{ODD}".encode() + b"\xff\xfe\n" + b"\xff\n" + ODD.encode() + b"\n"
+    made.write("log.txt", data)
+    place = f"is not UTF-8: byte {len(WORDS[0]) + 1 + len(ODD)}, in line 2, is 0xff"
+    for source in ("log.txt", "-"):
+        ran = made.run("eval", source, "--json", *line, stdin=data)
+        assert ran.status == (3 if "--above" in line else 0)
+        assert ran.err.count("warning:") == ran.err.count(f"{place}; U+FFFD") == 1
+        if line:
+            texts = [row["text"] for row in ran.rows if row["number"] > 1]
+            assert texts == [f"{ODD}\ufffd\ufffd", "\ufffd", ODD]
+            assert sum(row["unknown"] for row in ran.rows if row["number"] == 3) == 1
+        strict = made.run("eval", source, "--errors", "strict", *line, stdin=data)
+        assert strict.status == 1
+        assert place in strict.err
+    made.refuses("train", "log.txt", what=place, hint="--errors replace")
+
+
 def test_rows_appear_as_lines_come(made: Program) -> None:
     with made.going("eval", "-", "--per-example", "-q", stdin=subprocess.PIPE) as child:
         for count in (1, 2, 3):

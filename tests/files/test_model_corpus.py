@@ -1,6 +1,9 @@
 """A corpus is found again from any folder, and beside a model that has moved together with it."""
 
 import builtins
+import bz2
+import gzip
+import lzma
 import os
 import shutil
 import tempfile
@@ -15,6 +18,7 @@ import pytest
 import charrnn
 from charrnn import errors
 from charrnn.files.model_corpus import texts_to_avoid
+from charrnn.text import reading
 from charrnn.text.corpus import read_files
 from tests.networks import Facts, forge
 from tests.program import BRIEF, Program
@@ -217,6 +221,23 @@ def test_fault_29_a_model_that_learned_from_the_files_of_another_is_told_so(
     shutil.copy("texts/names.txt", "copy.txt")
     ran = program.run("train", "copy.txt", "--from", "model.npz", "-m", "b.npz", "--dry-run")
     assert "model.npz may know what is held out: add --valid FILE" in ran.out
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+def test_fault_66_a_packed_file_that_a_model_names_cannot_fill_the_memory(
+    trained: Program, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
+) -> None:
+    monkeypatch.setattr(reading, "AT_ONCE", 1 << 10)
+    packed = pack(b"anna\n" * 5_000)
+    trained.write("list", packed)
+    forge(Path("model.npz"), named("list", content=packed))
+    what = "list is not unpacked: its content is too large for its size"
+    trained.refuses("sample", "--novel", what=what, hint="Name the list with --not-in.")
+    trained.refuses("eval", what=what, hint="Unpack it, and name the text.")
+    trained.run("train", "list", *BRIEF, "-m", "typed.npz").says()
+    again = ("train", "list", "--resume", "--epochs", "2", "--dry-run", "-m", "typed.npz")
+    assert trained.run(*again).status == 0
+    trained.run("sample", "--not-in", "list").says("")
 
 
 # What samples may not be

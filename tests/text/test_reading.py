@@ -9,12 +9,14 @@ import sys
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
-from charrnn.text.reading import lines_of_input, text_of
+from charrnn.text import reading as bytes_to_text
+from charrnn.text.reading import lines_of_input, name_of, text_of
 
 TEXT = "Zoë\n\nBo\n日本\n"
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -116,11 +118,143 @@ def test_fault_8_names_with_newlines_and_dashes(
         assert text_of(name, Reading()) == "x\n"
 
 
-def test_standard_input_as_a_whole_and_by_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    def type_in() -> None:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("ë\r\n\nb".encode())))
+# A pipe
 
-    type_in()
+
+class Pieces(io.RawIOBase):
+    """A pipe that gives a few bytes at once."""
+
+    def __init__(self, data: bytes, size: int) -> None:
+        self.data, self.size = io.BytesIO(data), size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self.data.readinto(memoryview(buffer)[: self.size])
+
+
+@pytest.fixture
+def pipe(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def type_in(data: bytes, size: int = 1 << 16) -> None:
+        stream: Any = io.BufferedReader(Pieces(data, size))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
+
+    return type_in
+
+
+def lines_typed(reading: Reading, **how: Any) -> list[str]:
+    return [*chain.from_iterable(lines_of_input(reading, **how))]
+
+
+def test_standard_input_as_a_whole_and_by_lines(pipe: Callable[..., None]) -> None:
+    pipe("ë\r\n\nb".encode())
     assert text_of("-", Reading()) == "ë\n\nb"
-    type_in()
-    assert [*chain.from_iterable(lines_of_input(Reading()))] == ["ë", "", "b"]
+    pipe("ë\r\n\nb".encode())
+    assert lines_typed(Reading()) == ["ë", "", "b"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1 << 16])
+@pytest.mark.parametrize(
+    ("data", "reading"),
+    [
+        (b"a\rb\n", {}),
+        (b"a\r\nb\r\rc\r", {}),
+        ("\ufeffa\n\ufeffb\ufeff".encode(), {}),
+        ("\ufeff\ufeffa".encode(), {}),
+        ("ë\u2028b\x0bc\n\x85".encode(), {}),
+        (TEXT.encode("utf-16"), {"encoding": "utf-16"}),
+        (TEXT.encode("utf-16-be"), {"encoding": "utf-16-be"}),
+        ("e\u0308\r\n- b,\n".encode(), {"normalize": "NFC"}),
+        (b"ab\xe2\x82\ncd\xff\n\xe2", {"errors": "replace"}),
+        (b"", {}),
+        (b"B\nBZh\n", {}),
+    ],
+)
+def test_fault_49_a_pipe_is_read_as_a_file(
+    tmp_path: Path, pipe: Callable[..., None], data: bytes, reading: dict[str, Any], size: int
+) -> None:
+    pipe(data, size)
+    text = text_of(file_of(tmp_path, data), Reading(**reading))
+    assert lines_typed(Reading(**reading)) == text.removesuffix("\n").split("\n")[: len(text)]
+
+
+def test_fault_49_a_long_line_comes_in_many_pieces(pipe: Callable[..., None]) -> None:
+    """Each is looked at once: else this takes minutes."""
+    pipe(b"a" * (1 << 25) + b"\nb", 1 << 12)
+    assert list(map(len, lines_typed(Reading()))) == [1 << 25, 1]
+
+
+@pytest.mark.parametrize("size", [1, 3, 1 << 16])
+@pytest.mark.parametrize(
+    ("data", "encoding", "place"),
+    [
+        (b"ab\r\ncd\rZo\xeb\nx\xff\n", "utf-8", "byte 9, in line 3, is 0xeb"),
+        (b"ab\n\xe2\x82", "utf-8", "byte 3, in line 2, is 0xe2"),
+        ("a\nb".encode("utf-16") + b"\0", "utf-16", "byte 8, in line 2, is 0x00"),
+    ],
+)
+def test_fault_64_the_first_byte_that_cannot_be_decoded_is_named_once(
+    tmp_path: Path, pipe: Callable[..., None], data: bytes, encoding: str, place: str, size: int
+) -> None:
+    source, said = file_of(tmp_path, data), list[str]()
+    replacing, strict = Reading(encoding, errors="replace"), Reading(encoding)
+    for name in (source, "-"):
+        what = f"{name_of(name)} is not {encoding.upper()}: {place}"
+        for read in (text_of, lambda _, reading, **how: lines_typed(reading, **how)):
+            pipe(data, size)
+            assert "\ufffd" in "".join(read(name, replacing, warn=said.append))
+            assert said == [f"{what}; U+FFFD takes the place of such bytes"]
+            said.clear()
+            pipe(data, size)
+            with pytest.raises(CorpusError) as error:
+                read(name, strict, warn=said.append)
+            assert error.value.what == what
+            assert "errors replace" in error.value.hint
+            if name == source:
+                break
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace"])
+def test_fault_64_without_a_byte_order_utf_16_is_refused(tmp_path: Path, errors: Any) -> None:
+    with pytest.raises(CorpusError, match="is not UTF-16:") as error:
+        text_of(file_of(tmp_path, TEXT.encode("utf-16-le")), Reading("utf-16", errors=errors))
+    assert "utf-16-le" in error.value.hint
+
+
+# Packed data
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_fault_66_packed_data_is_known_by_its_first_bytes(
+    tmp_path: Path, pipe: Callable[..., None], suffix: str
+) -> None:
+    pack = PACKERS[suffix]
+    packed, lines = pack(TEXT.encode()), TEXT.removesuffix("\n").split("\n")
+    for name in ("auth.log.1", "a.txt", f"a{suffix}", "a.gz", "a.xz"):
+        assert text_of(file_of(tmp_path, packed, name), Reading()) == TEXT
+    assert text_of(file_of(tmp_path, pack(b"")), Reading()) == ""
+    for size in (1, 1 << 16):
+        pipe(packed, size)
+        assert text_of("-", Reading()) == TEXT
+        pipe(packed + packed, size)
+        assert lines_typed(Reading()) == lines * 2
+    words = f"cannot be read: its {suffix} data is damaged or cut short"
+    for read in (text_of, lambda _, reading: lines_typed(reading)):
+        pipe(packed[:-3])
+        with pytest.raises(CorpusError, match=f"standard input {words}"):
+            read("-", Reading())
+    with pytest.raises(CorpusError, match=words) as error:
+        text_of(file_of(tmp_path, packed[:-3], "auth.log.1"), Reading())
+    assert error.value.hint == "Copy or pack the text again."
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_fault_66_what_is_unpacked_in_many_pieces_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    text = "".join(f"{i * i}\n" for i in range(5000))
+    source = file_of(tmp_path, PACKERS[suffix](text.encode()) * 2)
+    for size in (100, 1000, len(text), len(text) + 1):
+        monkeypatch.setattr(bytes_to_text, "AT_ONCE", size)
+        assert text_of(source, Reading()) == 2 * text
