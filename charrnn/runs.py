@@ -94,7 +94,7 @@ class Run(Iterator[Event]):
     def model(self) -> Model:
         """A copy of the model with the lowest held-out loss so far."""
         with self._between_steps:
-            return Model(copy_best(self.checkpoint))
+            return Model(copy_best(self.checkpoint), learned_from=self._corpus)
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the run into a model file for ``load`` and ``resume``; replace an older model.
@@ -331,7 +331,7 @@ def fit(
     events = show_progress(run.checkpoint, run) if progress else run
     for _ in events:
         pass
-    return Model(copy_best(run.checkpoint), run.checkpoint)
+    return replace(run.model, checkpoint=run.checkpoint)
 
 
 class Saver:

@@ -297,6 +297,24 @@ def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> Non
         model.sample(not_in=[1])  # type: ignore[arg-type]
 
 
+def test_fault_53_a_fitted_model_knows_its_texts_while_it_lives(program: Program) -> None:
+    texts = ["a", "b", "Cc"] * 12
+    program.write("short.txt", "\n".join(texts))
+    lists, files = (charrnn.fit(given, CONFIG) for given in (texts, Path("short.txt")))
+    Path("short.txt").unlink()
+    run = charrnn.train(texts, CONFIG)
+    list(run)
+    for model in (lists, files, run.model):
+        assert {"a", "b"} & {*model.sample(40, seed=1)}
+        for drawn in (model.sample(40, seed=1, novel=True), model.sample(4, seed=1, best=True)):
+            assert not {text.strip().casefold() for text in drawn} & {"a", "b", "cc"}
+    lists.save("model.npz")
+    with pytest.raises(charrnn.CharrnnError, match="trained on texts from Python"):
+        charrnn.load("model.npz").sample(novel=True)
+    with pytest.warns(UserWarning, match="samples may be copies"):
+        charrnn.load("model.npz").sample(best=True)
+
+
 def test_a_score_shows_its_mean(model: charrnn.Model) -> None:
     score = model.score(["anna", "bob"])
     mean = f"{score.nats_per_character:.4f} nats per character, {score.nats:.1f} nats"

@@ -113,9 +113,13 @@ def training_texts(trained: Trained) -> tuple[list[str], str]:
         pieces = np.split(counted, np.flatnonzero(counted == END))
         return [trained.model.vocabulary.decode(ids) for ids in pieces], ""
     corpus = read_again(record)
+    return texts_in(corpus), "" if corpus.digest == record.digest else trained_on_others(record)
+
+
+def texts_in(corpus: Corpus) -> list[str]:
+    """Return all texts of a corpus, first those learned from, then those held out."""
     learned = corpus.vocabulary.codes[corpus.train.ids]
-    texts = texts_of(np.append(learned, corpus.held_out_codes))
-    return texts, "" if corpus.digest == record.digest else trained_on_others(record)
+    return texts_of(np.append(learned, corpus.held_out_codes))
 
 
 def texts_to_avoid(
