@@ -297,6 +297,14 @@ def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> Non
         model.sample(not_in=[1])  # type: ignore[arg-type]
 
 
+def test_fault_52_an_open_file_is_no_list_of_texts(program: Program, model: charrnn.Model) -> None:
+    for function in (model.score, model.scores, model.embed, charrnn.fit):
+        with open("names.txt") as file, pytest.raises(SettingError, match="TextIOWrapper"):
+            function(file)
+    with open("names.txt") as file, pytest.raises(SettingError, match="not_in cannot be"):
+        model.sample(not_in=file)
+
+
 def test_fault_53_a_fitted_model_knows_its_texts_while_it_lives(program: Program) -> None:
     texts = ["a", "b", "Cc"] * 12
     program.write("short.txt", "\n".join(texts))
