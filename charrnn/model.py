@@ -38,7 +38,7 @@ from charrnn.prediction.sampling import Sampler
 from charrnn.prediction.scoring import groups_of, score_per_text, score_texts, total_score
 from charrnn.settings.drawing import SampleConfig
 from charrnn.settings.training import Fitted
-from charrnn.settings.values import OneOf, Text, Whole, check
+from charrnn.settings.values import OneOf, Text, Whole, check, with_settings
 from charrnn.system.packaged import model_at
 from charrnn.text.corpus import Corpus, Texts, check_texts, files_in
 from charrnn.text.counts import Ngrams
@@ -164,7 +164,8 @@ class Model:
         shortest = None if shortest is None else check("shortest", shortest, WHOLE_FROM_0)
         longest = None if longest is None else check("longest", longest, WHOLE_FROM_0)
         prime = check("prime", prime, Text())
-        config = limit_length(SampleConfig(**drawing), prime, shortest, longest)
+        config = with_settings(SampleConfig(), drawing, Model.sample)
+        config = limit_length(config, prime, shortest, longest)
         if self.learned_from is not None:
             known = set(map(folded, texts_in(self.learned_from))) if novel or best else set()
         else:
@@ -186,7 +187,8 @@ class Model:
     ) -> Iterator[str]:
         """Yield the characters of one text as they are sampled, without the prime."""
         prime = check("prime", prime, Text())
-        stream = Sampler(self.predictor(use), SampleConfig(**drawing), prime).stream()
+        config = with_settings(SampleConfig(), drawing, Model.stream)
+        stream = Sampler(self.predictor(use), config, prime).stream()
         return (character for character in stream if character)
 
     def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:

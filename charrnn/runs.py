@@ -44,6 +44,7 @@ from charrnn.prediction.predictor import Predictor, Use
 from charrnn.prediction.scoring import score_ids
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import AUTOMATIC, LIMITS, Fitted, TrainConfig
+from charrnn.settings.values import with_settings
 from charrnn.system.children import in_one_thread
 from charrnn.system.cores import cores_for
 from charrnn.system.signals import delayed
@@ -139,7 +140,7 @@ def train(
         if not isinstance(value, kind | None):
             what = f"{name} cannot be {type(value).__name__}"
             raise SettingError(what, f"Give a {kind.__name__}.", name)
-    config = replace(config or TrainConfig(), **settings)
+    config = with_settings(config or TrainConfig(), settings, train)
     cutting, model = CorpusConfig(holdout=holdout), None
     if start_from is not None:
         model = start_from.language_model

@@ -71,7 +71,7 @@ def test_a_module_draws_and_scores_as_the_slim_file(size: dict[str, Any], tmp_pa
     np.testing.assert_allclose(in_javascript(model, "model.score('abé?Ж')"), scored.nats)
 
 
-def test_a_module_takes_lengths_and_refuses_other_options(tmp_path: Path) -> None:
+def test_fault_68_a_module_takes_lengths_and_refuses_other_options(tmp_path: Path) -> None:
     model = model_of(**MODELS[0])
     options = "{ seed: 1, shortest: 3, longest: 5, number }"
     each = f"Array.from({{ length: 50 }}, (_, number) => model.sample({options}))"
@@ -81,6 +81,11 @@ def test_a_module_takes_lengths_and_refuses_other_options(tmp_path: Path) -> Non
     message = "there is no option topK; there are prime, shortest, longest, temperature, seed"
     assert in_javascript(model, catch.format("{ topK: 1 }")).startswith(message)
     assert in_javascript(model, catch.format("{ seed: -1 }")) == "seed cannot be -1"
+    for wrong in ("5", "'ab'", "null"):
+        said = in_javascript(model, catch.format(wrong))
+        assert (
+            said == f"options have names, such as {{ number: 5 }}: {wrong.strip(chr(39))} has none"
+        )
     several = in_javascript(model, "Array.from({ length: 9 }, () => model.sample())")
     assert len(set(several)) > 1
 
