@@ -15,6 +15,7 @@ from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.text.vocabulary import Vocabulary
 from charrnn.training.automatic_settings import take_sizes
 from charrnn.training.loop import AVERAGED, Checkup, Done, Step
+from charrnn.training.optimizer import Optimizer
 from tests.networks import babbler, model_of
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
@@ -135,3 +136,19 @@ def test_fault_54_a_check_up_finds_that_the_only_step_diverged() -> None:
     assert step.nats_per_character < 5  # it was measured before the parameters changed
     with pytest.raises(DivergedError, match="the loss diverged at step 1"):
         list(run)
+
+
+def test_fault_59_the_rate_of_symbols_is_that_of_the_steps_of_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    update, rates = Optimizer.update, []
+
+    def noted(optimizer: Optimizer, *arguments: Any) -> None:
+        rates.append(arguments[-1])
+        update(optimizer, *arguments)
+
+    monkeypatch.setattr(Optimizer, "update", noted)
+    monkeypatch.setattr("charrnn.training.optimizer.ENOUGH_STEPS", 36)
+    texts = ["anna", "dora", "emil"] * 8  # a window each
+    list(train(texts, hidden=3, batch=1, bptt=5, epochs=1, holdout=0.0))
+    assert rates == pytest.approx([1, *[36 / 24] * 23])  # nothing is known at the first step
