@@ -83,7 +83,7 @@ class Model:
     trained: Trained
     checkpoint: Checkpoint | None = None  # the run, where that is at hand
     origin: str | None = None  # the file that it was loaded from
-    learned_from: Corpus | None = None  # after ``fit``
+    learned_from: Corpus | None = None  # the texts of ``fit``, while it lives
 
     def __repr__(self) -> str:
         size, best = self.parameters.architecture, self.trained.best
