@@ -21,7 +21,7 @@ import numpy as np
 from charrnn.errors import CharrnnError, ModelFileError
 from charrnn.export.write import ExportOptions, export_to
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
-from charrnn.files.model_corpus import texts_like, texts_to_avoid
+from charrnn.files.model_corpus import texts_in, texts_like, texts_to_avoid
 from charrnn.files.model_file import load_trained, locked_model, save_loaded
 from charrnn.files.model_file import save as save_run
 from charrnn.network.arrays import Array64, Integers
@@ -38,9 +38,9 @@ from charrnn.prediction.sampling import Sampler
 from charrnn.prediction.scoring import groups_of, score_per_text, score_texts, total_score
 from charrnn.settings.drawing import SampleConfig
 from charrnn.settings.training import Fitted
-from charrnn.settings.values import OneOf, Text, Whole, check
+from charrnn.settings.values import OneOf, Text, Whole, check, with_settings
 from charrnn.system.packaged import model_at
-from charrnn.text.corpus import Texts, check_texts, files_in
+from charrnn.text.corpus import Corpus, Texts, check_texts, files_in
 from charrnn.text.counts import Ngrams
 from charrnn.text.vocabulary import END, Vocabulary
 
@@ -83,6 +83,7 @@ class Model:
     trained: Trained
     checkpoint: Checkpoint | None = None  # the run, where that is at hand
     origin: str | None = None  # the file that it was loaded from
+    learned_from: Corpus | None = None  # the texts of ``fit``, while it lives
 
     def __repr__(self) -> str:
         size, best = self.parameters.architecture, self.trained.best
@@ -163,8 +164,12 @@ class Model:
         shortest = None if shortest is None else check("shortest", shortest, WHOLE_FROM_0)
         longest = None if longest is None else check("longest", longest, WHOLE_FROM_0)
         prime = check("prime", prime, Text())
-        config = limit_length(SampleConfig(**drawing), prime, shortest, longest)
-        known = texts_to_avoid([self.trained], novel=novel, best=best, note=warnings.warn)
+        config = with_settings(SampleConfig(), drawing, Model.sample)
+        config = limit_length(config, prime, shortest, longest)
+        if self.learned_from is not None:
+            known = set(map(folded, texts_in(self.learned_from))) if novel or best else set()
+        else:
+            known = texts_to_avoid([self.trained], novel=novel, best=best, note=warnings.warn)
         if not_in is not None:
             files = files_in(not_in)
             texts = texts_like(self.corpus, files) if files else check_texts(not_in, "not_in")
@@ -182,7 +187,8 @@ class Model:
     ) -> Iterator[str]:
         """Yield the characters of one text as they are sampled, without the prime."""
         prime = check("prime", prime, Text())
-        stream = Sampler(self.predictor(use), SampleConfig(**drawing), prime).stream()
+        config = with_settings(SampleConfig(), drawing, Model.stream)
+        stream = Sampler(self.predictor(use), config, prime).stream()
         return (character for character in stream if character)
 
     def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:

@@ -44,6 +44,7 @@ from charrnn.prediction.predictor import Predictor, Use
 from charrnn.prediction.scoring import score_ids
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import AUTOMATIC, LIMITS, Fitted, TrainConfig
+from charrnn.settings.values import with_settings
 from charrnn.system.children import in_one_thread
 from charrnn.system.cores import cores_for
 from charrnn.system.signals import delayed
@@ -94,7 +95,7 @@ class Run(Iterator[Event]):
     def model(self) -> Model:
         """A copy of the model with the lowest held-out loss so far."""
         with self._between_steps:
-            return Model(copy_best(self.checkpoint))
+            return Model(copy_best(self.checkpoint), learned_from=self._corpus)
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the run into a model file for ``load`` and ``resume``; replace an older model.
@@ -139,7 +140,7 @@ def train(
         if not isinstance(value, kind | None):
             what = f"{name} cannot be {type(value).__name__}"
             raise SettingError(what, f"Give a {kind.__name__}.", name)
-    config = replace(config or TrainConfig(), **settings)
+    config = with_settings(config or TrainConfig(), settings, train)
     cutting, model = CorpusConfig(holdout=holdout), None
     if start_from is not None:
         model = start_from.language_model
@@ -331,7 +332,7 @@ def fit(
     events = show_progress(run.checkpoint, run) if progress else run
     for _ in events:
         pass
-    return Model(copy_best(run.checkpoint), run.checkpoint)
+    return replace(run.model, checkpoint=run.checkpoint)
 
 
 class Saver:

@@ -78,8 +78,13 @@ def name_of(settings: Mapping[str, Any]) -> str:
     pieces = []
     for name, value in settings.items():
         shown = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
-        pieces.append(f"{option_of(name).lstrip('-')}={shown.removesuffix('.0')}")
+        pieces.append(f"{word_of(name)}={shown.removesuffix('.0')}")
     return ",".join(pieces)
+
+
+def word_of(name: str) -> str:
+    """Return the option of a setting without its dashes."""
+    return option_of(name).lstrip("-")
 
 
 def train_one(material: Material, trial: Trial) -> tuple[Row, Checkpoint | None]:
@@ -142,21 +147,24 @@ class Folder:
         done = diverged | {name for name in self.rows if self.model(name).exists()}
         return [trial for trial in trials if trial.name not in done]
 
-    def check(self, material: Material, trials: Iterable[Trial]) -> None:
-        """Raise ResumeError if a row belongs to another corpus, or has other settings."""
-        for trial in trials:
-            if trial.name not in self.rows:
-                continue
-            row = self.rows[trial.name]
+    def check(self, material: Material, tried: Iterable[str]) -> None:
+        """Raise ResumeError if a row belongs to another corpus, or has other settings.
+
+        What was tried then, or is tried now, may differ.
+        """
+        for row in self.rows.values():
             had, wanted = row["fingerprint"][:12], material.record.fingerprint[:12]
             if had != wanted:
                 what = f"{self.path} learned from another corpus (SHA-256 {had}) than this one"
                 hint = "Give the same text, or begin a sweep in another folder."
                 raise ResumeError(f"{what} ({wanted})", hint)
-            settings = {**material.reading, **material.learning, **trial.tried}
-            unset = dict.fromkeys(sorted(row["settings"].keys() | settings.keys()))
+            old, new = row["settings"], {**material.reading, **material.learning}
+            varied = {pair.partition("=")[0] for pair in row["name"].split(",")}
+            varied.update(map(word_of, tried))
+            shared = [name for name in sorted({*old, *new}) if word_of(name) not in varied]
+            old, new = ({name: settings.get(name) for name in shared} for settings in (old, new))
             hint = "Give the same settings, or name another folder."
-            check_agreement(self.path, {**unset, **row["settings"]}, {**unset, **settings}, hint)
+            check_agreement(self.path, old, new, hint)
 
 
 @contextmanager
@@ -179,7 +187,8 @@ def open_folder(path: Path, *, resume: bool, note: Note = lambda _: None) -> Ite
                     row |= {"schema": SCHEMA, "fingerprint": row.pop("corpus")}
                 if row["schema"] != SCHEMA:
                     raise ValueError(row["schema"])
-                row["model"] = row["model"] and str(folder.model(row["name"]))
+                model = folder.model(row["name"])
+                row["model"] = str(model) if row["model"] and model.exists() else None
                 folder.rows[row["name"]] = row
             except (ValueError, KeyError) as error:
                 what = f"line {number:,} of {rows_file} is not a row of a sweep"

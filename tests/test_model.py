@@ -7,7 +7,9 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
 from dataclasses import astuple, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -265,10 +267,33 @@ def test_settings_can_be_given_by_name(model: charrnn.Model) -> None:
     assert fitted.sample(5, seed=1) == model.sample(5, seed=1)
     assert charrnn.fit(TEXTS, CONFIG, epochs=1).config.epochs == 1
     assert charrnn.train(TEXTS, hidden=3, seed=5).checkpoint.config.seed == 5
-    with pytest.raises(TypeError, match="unexpected keyword argument 'units'"):
-        charrnn.fit(TEXTS, units=3)
     with pytest.raises(SettingError, match="hidden cannot be 0"):
         charrnn.fit(TEXTS, hidden=0)
+
+
+def test_fault_68_a_setting_that_is_not_there_names_the_nearest(model: charrnn.Model) -> None:
+    wrong: Any
+    for function, wrong, near in (
+        (partial(charrnn.fit, TEXTS), {"hiden": 8}, "Did you mean hidden?"),
+        (partial(charrnn.train, TEXTS), {"holdot": 0.2}, "Did you mean holdout?"),
+        (partial(charrnn.fit, TEXTS, CONFIG), {"x": 3}, "See help(charrnn.train)."),
+        (model.sample, {"temprature": 0.5}, "Did you mean temperature?"),
+        (model.sample, {"uniqe": True}, "Did you mean unique?"),
+        (model.stream, {"prim": "a"}, "Did you mean prime?"),
+    ):
+        with pytest.raises(SettingError, match=f"setting {next(iter(wrong))}$") as told:
+            function(**wrong)
+        assert told.value.hint == near
+
+
+def test_fault_68_a_table_is_no_list_of_texts(model: charrnn.Model) -> None:
+    class Table(dict[str, list[str]]):
+        columns = ("name", "text")
+
+    for function in (model.score, model.scores, model.embed, charrnn.fit):
+        with pytest.raises(SettingError, match="texts cannot be Table") as told:
+            function(Table(name=["anna"], text=["bob"]))
+        assert told.value.hint.startswith("Give one column of the table")
 
 
 def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> None:
@@ -295,6 +320,32 @@ def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> Non
         model.sample(shortest=5, longest=4)
     with pytest.raises(SettingError, match="a text cannot be int"):
         model.sample(not_in=[1])  # type: ignore[arg-type]
+
+
+def test_fault_52_an_open_file_is_no_list_of_texts(program: Program, model: charrnn.Model) -> None:
+    for function in (model.score, model.scores, model.embed, charrnn.fit):
+        with open("names.txt") as file, pytest.raises(SettingError, match="TextIOWrapper"):
+            function(file)
+    with open("names.txt") as file, pytest.raises(SettingError, match="not_in cannot be"):
+        model.sample(not_in=file)
+
+
+def test_fault_53_a_fitted_model_knows_its_texts_while_it_lives(program: Program) -> None:
+    texts = ["a", "b", "Cc"] * 12
+    program.write("short.txt", "\n".join(texts))
+    lists, files = (charrnn.fit(given, CONFIG) for given in (texts, Path("short.txt")))
+    Path("short.txt").unlink()
+    run = charrnn.train(texts, CONFIG)
+    list(run)
+    for model in (lists, files, run.model):
+        assert {"a", "b"} & {*model.sample(40, seed=1)}
+        for drawn in (model.sample(40, seed=1, novel=True), model.sample(4, seed=1, best=True)):
+            assert not {text.strip().casefold() for text in drawn} & {"a", "b", "cc"}
+    lists.save("model.npz")
+    with pytest.raises(charrnn.CharrnnError, match="trained on texts from Python"):
+        charrnn.load("model.npz").sample(novel=True)
+    with pytest.warns(UserWarning, match="samples may be copies"):
+        charrnn.load("model.npz").sample(best=True)
 
 
 def test_a_score_shows_its_mean(model: charrnn.Model) -> None:

@@ -52,7 +52,7 @@ def test_the_grid_is_every_combination_from_one_seed_after_the_other() -> None:
 def run(folder: Path, material: Material, seeds: tuple[int, ...], **how: Any) -> dict[str, Row]:
     trials = trials_of(TRIED, seeds)
     with open_folder(folder, resume=how.pop("resume", False)) as opened:
-        opened.check(material, trials)
+        opened.check(material, TRIED)
         with open_executor(material, **how) as executor:
             list(opened.run(executor, material, opened.missing(trials)))
         assert not opened.missing(trials)

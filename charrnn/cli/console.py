@@ -14,6 +14,7 @@ import io
 import json
 import os
 import select
+import shlex
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ from charrnn.errors import (
     SaveError,
     SettingError,
 )
-from charrnn.system.packaged import check_name, model_at
+from charrnn.system.packaged import MODELS, check_name, model_at
 from charrnn.system.signals import handled
 from charrnn.system.visible import (
     Visible,
@@ -341,6 +342,9 @@ def usage_in_our_words(error: Any) -> tuple[str, str]:
     if name:
         return f"{name}: {error.message}" if error.message else f"{name} is missing", hint
     message = error.format_message().rstrip(".")
+    extra = message.rpartition(" (")[2].removesuffix(")")
+    if "extra argument" in message and (extra.endswith(".npz") or extra in MODELS):
+        hint = f"Did you mean -m {shlex.quote(extra)}?"
     return message[:1].lower() + message[1:], hint
 
 

@@ -157,11 +157,13 @@ def run(options: Options, console: Console) -> None:
     corpus, at_once = material.corpus, min(cores_for(options.cores), len(trials))
     examples = f"{len(corpus.train):,} examples, and {len(corpus.held_out):,} that are held out"
     console.note(f"corpus    {', '.join(corpus.sources)}: {examples}")
+    names = [trial.name for trial in trials]
     console.note(f"runs      {len(trials):,}, {at_once:,} at once, each on one core")
     if options.dry_run:
         if options.as_json:
-            names = [trial.name for trial in trials]
             console.json("sweep.plan", {"folder": str(path), "runs": names, "at_once": at_once})
+        else:
+            console.out.write_lines(map(visible_line, names))
         return
     baselines = compute_baselines(corpus, material.record)
     counting = min(baselines, key=lambda baseline: baseline.nats_per_character)
@@ -169,13 +171,15 @@ def run(options: Options, console: Console) -> None:
         open_executor(material, at_once, options.scheduler) as executor,
         open_folder(path, resume=options.resume, note=console.note) as folder,
     ):
-        folder.check(material, trials)
+        folder.check(material, tried)
         make_runs(folder, executor, material, folder.missing(trials), console)
-        rows = [folder.rows[trial.name] for trial in trials]
-    show_ranking(rank([*rows, *counting_rows(counting, seeds)]), path, options, console)
-    failed = [f"{row['name']}: {row['error']}" for row in rows if row["error"] is not None]
+    rows = [folder.rows[name] for name in dict.fromkeys([*names, *folder.rows])]
+    all_seeds = dict.fromkeys(row["seed"] for row in rows)
+    show_ranking(rank([*rows, *counting_rows(counting, all_seeds)]), path, options, console)
+    errors = [(name, folder.rows[name]["error"]) for name in names]
+    failed = [f"{name}: {error}" for name, error in errors if error is not None]
     if failed:
-        what = f"{len(failed):,} of {len(rows):,} runs failed; {failed[0]}"
+        what = f"{len(failed):,} of {len(names):,} runs failed; {failed[0]}"
         raise CharrnnError(what, "--resume repeats failed runs, except those that diverged.")
 
 

@@ -120,9 +120,14 @@ def training_texts(trained: Trained) -> tuple[list[str], str]:
             raise
         lost = f"{error.what}: samples may be texts that were held out"
         return texts, lost if record.held_out_examples else ""
-    learned = corpus.vocabulary.codes[corpus.train.ids]
-    texts += texts_of(np.append(learned, corpus.held_out_codes))
+    texts += texts_in(corpus)
     return texts, "" if corpus.digest == record.digest else trained_on_others(record)
+
+
+def texts_in(corpus: Corpus) -> list[str]:
+    """Return all texts of a corpus, first those learned from, then those held out."""
+    learned = corpus.vocabulary.codes[corpus.train.ids]
+    return texts_of(np.append(learned, corpus.held_out_codes))
 
 
 def texts_to_avoid(

@@ -6,14 +6,16 @@ A Checked dataclass checks itself by these fields, and the command line makes it
 """
 
 import numbers
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from inspect import signature
 from operator import index
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from charrnn.errors import SettingError
-from charrnn.system.visible import either
+from charrnn.system.visible import did_you_mean, either
 
 LONGEST_SHOWN: Final = 60  # characters of a value in a message
 LARGEST: Final = 1 << 20  # units, lanes, steps: more is a typing error
@@ -197,6 +199,22 @@ def check(name: str, value: object, values: Values) -> Any:
         shown = shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}..."
         hint = f"It may be {values.allowed}."
         raise SettingError(f"{name} cannot be {shown}", hint, name) from None
+
+
+T = TypeVar("T", bound="Checked")
+
+
+def with_settings(config: T, settings: Mapping[str, Any], function: Callable[..., Any]) -> T:
+    """Return the configuration with these settings, which were given to this function by name.
+
+    SettingError names the setting, or the argument of the function, that is nearest to another.
+    """
+    known = settings_of(type(config))
+    for name in settings.keys() - known.keys():
+        near = did_you_mean(get_close_matches(name, [*known, *signature(function).parameters], 1))
+        hint = near.rstrip() or f"See help(charrnn.{function.__qualname__})."
+        raise SettingError(f"there is no setting {name}", hint)
+    return replace(config, **settings)  # type: ignore[type-var]
 
 
 class Checked:

@@ -149,9 +149,9 @@ class Learner:
         state, config = self.state, self.config
         p, moments = state.parameters.flat, state.moments
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
+        symbol_rate = symbol_rate_factor(state.step / done) if state.step and done else 1.0
         state.step += 1
-        planned_steps = state.step / done if done else math.inf
-        self.optimizer.update(gradient, moments, state.step, lr, symbol_rate_factor(planned_steps))
+        self.optimizer.update(gradient, moments, state.step, lr, symbol_rate)
         span = max(1.0, AVERAGED * state.step * lr / config.lr)  # steps in the average
         state.average += (p - state.average) / np.float32(span)
         return lr

@@ -69,7 +69,7 @@ def sample_characters(p: Parameters, h: Array, draws: Array) -> Integers:
     weights = o[:, UNKNOWN + 1 :]
     weights -= weights.max(1, keepdims=True)
     np.exp(weights, weights)
-    sums = draws * np.add.reduce(weights, 1)
-    is_beyond = np.add.accumulate(weights, 1) > sums[:, None]
+    sums = np.add.accumulate(weights, 1)  # np.add.reduce may be larger than the last of them
+    is_beyond = sums > (draws * sums[:, -1])[:, None]
     sampled: Integers = np.argmax(is_beyond, axis=1)  # the first True of each row
     return sampled + UNKNOWN + 1

@@ -22,7 +22,8 @@ from charrnn.cli import app, options
 from charrnn.errors import USAGE
 from charrnn.settings.values import Setting
 from tests.child import CHARRNN, HOME, Result
-from tests.program import NAMES, SIZE, Program
+from tests.networks import saved, speller
+from tests.program import NAMES, SIZE, SMALL, Program
 
 
 def test_the_version_is_that_of_the_package(program: Program) -> None:
@@ -160,6 +161,16 @@ def test_wrong_usage_is_an_error_like_others_with_status_2(
     assert "\x1b" not in done.err
 
 
+def test_fault_68_a_model_in_the_place_of_a_text_is_given_with_m(program: Program) -> None:
+    for command, extra, hint in (
+        ("sample", "stars.npz", "Did you mean -m stars.npz?"),
+        ("sample", "my stars.npz", "Did you mean -m 'my stars.npz'?"),
+        ("info", "dinosaurs", "Did you mean -m dinosaurs?"),
+        ("sample", "Anna", "Try 'charrnn sample --help'."),
+    ):
+        program.refuses(command, extra, what=f"({extra})", hint=hint, status=2)
+
+
 def test_fault_37_two_dashes_before_a_command_change_nothing(trained: Program) -> None:
     plain, dashed = trained.run("info", "--json"), trained.run("--", "info", "--json")
     assert (dashed.status, dashed.out) == (0, plain.out)
@@ -172,6 +183,24 @@ def test_the_model_of_the_environment_is_one_path_and_never_wins(trained: Progra
         assert trained.run(command, "-q", env=env).status == 0
         ended = trained.run(command, "-m", "none.npz", env=env)
         assert "there is no model none.npz\n" in ended.err
+
+
+def test_fault_55_a_model_that_is_typed_wins_over_that_of_the_environment(
+    trained: Program,
+) -> None:
+    one, other = trained / "one.npz", trained / "other.npz"
+    for word, path in (("abc", one), ("xyz", other)):
+        saved(speller(word), path)
+    env = {"CHARRNN_MODEL": str(other)}
+    assert trained.run("sample", env=env).out == "xyz\n"
+    for option in (("-m", one), ("--model", one), (f"--model={one}",)):
+        assert trained.run("sample", *option, env=env).out == "abc\n"
+        ids = trained.run("unfold", "abc", *option, "--json", env=env).json
+        assert ids["model"] == str(one) if "model" in ids else "abc" in str(ids)
+    before = other.read_bytes()
+    trained.run("train", "names.txt", *SMALL, "-m", "new.npz", env=env).says("-m new.npz")
+    assert (trained / "new.npz").exists()
+    assert other.read_bytes() == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -146,6 +146,15 @@ def test_too_few_samples_are_an_error(abc: Path, program: Program) -> None:
     assert "found only 1 of 5 samples" in ran.err
 
 
+def test_fault_56_too_few_at_one_of_several_temperatures_are_an_error(
+    coin: Path, program: Program
+) -> None:
+    ran = sampled(program, coin, "-n", "3", "-t", "0", "-t", "1", "--unique", "--seed", "1")
+    texts = ran.out.splitlines()
+    assert (ran.status, len(texts), len({*texts})) == (1, 4, 4)
+    assert "found only 4 of 6 samples" in ran.err
+
+
 def test_novel_samples_are_not_of_the_corpus_even_if_that_is_gone(well_trained: Program) -> None:
     names = well_trained / "names.txt"
     known = set(names.read_text().split())

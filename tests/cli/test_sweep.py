@@ -53,6 +53,36 @@ def test_folders_are_numbered_and_seeds_are_counted(program: Program) -> None:
     assert not (program / "sweep-4").exists()
 
 
+def test_fault_58_a_dry_run_shows_the_runs(program: Program) -> None:
+    ran = program.run(*TRY, "--seeds", "2", "--dry-run")
+    assert (ran.status, ran.lines) == (
+        0,
+        [f"hidden={hidden},seed={seed}" for seed in (0, 1) for hidden in (2, 3)],
+    )
+    assert not (program / "sweep").exists()
+
+
+def test_fault_58_a_resumed_sweep_ranks_its_runs_among_those_that_are_there(
+    program: Program,
+) -> None:
+    line = ("sweep", "names.txt", *SMALL[2:], "--epochs", "2", "--cores", "1", "--json")
+    first = program.run(*line, "--try", "hidden=2,3").json["ranking"]
+    more = ("--resume", "--hidden", "2", "--try", "lr=0.01", "--seeds", "1-2")
+    ranking = program.run(*line, *more).json["ranking"]
+    names = {row["name"]: row for row in ranking}
+    assert set(names) == {"hidden=2", "hidden=3", "lr=0.01", "counting"}
+    assert [names[name]["run_count"] for name in ("lr=0.01", "counting")] == [2, 3]
+    for row in first:
+        assert names[row["name"]]["nats_per_character"] == row["nats_per_character"]
+    assert sorted(row["seed"] for row in map(json.loads, rows_of(program))) == [0, 0, 1, 2]
+    (program / "sweep/hidden=3,seed=0.npz").unlink()
+    again = program.run(*line, *more).json["ranking"]
+    assert {row["name"]: row["model"] for row in again}["hidden=3"] is None
+    for other in (("--epochs", "3"), ("--holdout", "0.3"), ("--clip", "2")):
+        ended = program.run(*line, *more, *other)
+        assert_refusal(ended, f"{other[0]} {other[1]} contradicts sweep", "Give the same settings")
+
+
 def test_a_failed_run_does_not_stop_the_others(program: Program) -> None:
     line = ("sweep", "names.txt", *SMALL, "--batch", "4", "--try", "lr=0.01,1000000")
     ended = program.run(*line)

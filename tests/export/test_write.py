@@ -71,7 +71,7 @@ def test_a_module_draws_and_scores_as_the_slim_file(size: dict[str, Any], tmp_pa
     np.testing.assert_allclose(in_javascript(model, "model.score('abé?Ж')"), scored.nats)
 
 
-def test_a_module_takes_lengths_and_refuses_other_options(tmp_path: Path) -> None:
+def test_fault_68_a_module_takes_lengths_and_refuses_other_options(tmp_path: Path) -> None:
     model = model_of(**MODELS[0])
     options = "{ seed: 1, shortest: 3, longest: 5, number }"
     each = f"Array.from({{ length: 50 }}, (_, number) => model.sample({options}))"
@@ -81,6 +81,11 @@ def test_a_module_takes_lengths_and_refuses_other_options(tmp_path: Path) -> Non
     message = "there is no option topK; there are prime, shortest, longest, temperature, seed"
     assert in_javascript(model, catch.format("{ topK: 1 }")).startswith(message)
     assert in_javascript(model, catch.format("{ seed: -1 }")) == "seed cannot be -1"
+    for wrong in ("5", "'ab'", "null"):
+        said = in_javascript(model, catch.format(wrong))
+        assert (
+            said == f"options have names, such as {{ number: 5 }}: {wrong.strip(chr(39))} has none"
+        )
     several = in_javascript(model, "Array.from({ length: 9 }, () => model.sample())")
     assert len(set(several)) > 1
 
@@ -102,6 +107,49 @@ def test_a_header_draws_as_the_slim_file(size: dict[str, Any], tmp_path: Path) -
         out = subprocess.run(line, capture_output=True, check=True).stdout.decode()
         sampled = small.sample(count, seed=seed, temperature=temperature, prime=prime)
         assert out.split("\n")[:-1] == [text.removeprefix(prime) for text in sampled]
+
+
+SMALL_BUFFERS = """
+#define NAMES_IMPLEMENTATION
+#include "names.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(void) {
+    static names_state s;
+    for (size_t size = 1; size <= 20; size++)
+        for (uint64_t number = 0; number < 40; number++) {
+            char *to = malloc(size);
+            size_t length;
+            names_begin(&s, 1, number);
+            do { /* piece by piece */
+                memset(to, 'x', size);
+                length = names_utf8(&s, 1.0, to, size);
+                if (length >= size || strlen(to) != length) return 1;
+                fputs(to, stdout);
+            } while (length);
+            free(to);
+            puts("");
+        }
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_fault_61_a_header_writes_at_most_the_bytes_it_was_given(tmp_path: Path) -> None:
+    model = model_of(**MODELS[0], seed=SEED)
+    (tmp_path / "names.h").write_bytes(export(model.trained, ".h", ExportOptions(prefix="names")))
+    (tmp_path / "main.c").write_text(SMALL_BUFFERS)
+    flags = ["-std=c99", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    subprocess.run(["cc", *flags, "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
+    ran = subprocess.run([tmp_path / "main"], capture_output=True, check=False)
+    assert (ran.returncode, ran.stderr.decode()) == (0, "")
+    drawn = slim(model, tmp_path).sample(40, seed=1)
+    assert any(text.endswith("😀") for text in drawn)
+    assert {len(text.encode()) for text in drawn} & {4, 5, 16}  # as long as a buffer, or shorter
+    # A character and the 0 after it may need five bytes: smaller buffers stay empty.
+    assert ran.stdout.decode().split("\n")[:-1] == [""] * 4 * 40 + drawn * 16
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")

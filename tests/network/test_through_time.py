@@ -1,10 +1,14 @@
 """Windows one after the other, and the fast ways of slopes, products and sums."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from charrnn.network.heads import HEADS
 from charrnn.network.parameters import Architecture
 from charrnn.network.through_time import Unfolded
+from charrnn.text.vocabulary import END as END_ID
 from tests.networks import (
     LANES,
     STEPS,
@@ -59,3 +63,18 @@ def test_slopes_are_the_same_however_many_steps_are_taken_at_a_time(
     loss_of(p, w, state_of(p), masks_of(p), apart)
     np.testing.assert_array_equal(apart.flat, together.flat)
     assert np.getbufsize() == size  # numpy has its buffer back
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_fault_60_idle_lanes_have_no_loss_and_no_gradient(head: str) -> None:
+    """ENDs after the last symbol of a lane count as little as characters do."""
+    p = parameters_of(Architecture(SYMBOLS, 5, 1, head_name=head))
+    w, h0 = window(), state_of(p)
+    w.y[-1] = END_ID, 3, END_ID
+    idle = np.zeros(w.y.shape, np.bool_)
+    idle[-1] = True
+    found, expected = p.like(), p.like()
+    nats = begun(p, h0).nats_and_gradient(p, replace(w, idle=idle), found, 1.0)
+    before = begun(p, h0).nats_and_gradient(p, steps_of(w, slice(STEPS - 1)), expected, 1.0)
+    assert nats == pytest.approx(before)
+    np.testing.assert_allclose(found.flat, expected.flat, atol=1e-12)

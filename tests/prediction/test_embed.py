@@ -10,7 +10,7 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import Network
 from charrnn.prediction.embed import Vectors, embed
 from charrnn.text.vocabulary import END, codes_of
-from tests.networks import babbler, model_of
+from tests.networks import babbler, drawing_lengths, model_of
 from tests.program import Program
 
 
@@ -33,6 +33,17 @@ def test_an_array_holds_a_row_for_each_example(well_trained: Program) -> None:
     array = np.load("names.npy")
     assert (array.shape, array.dtype) == ((64, 16), np.float32)
     np.testing.assert_array_equal(array, charrnn.load("model.npz").embed(names))
+
+
+def test_fault_60_examples_are_cut_as_they_are_typed(well_trained: Program) -> None:
+    text = "anna\n\nbob\nclara\n" + "\n\ndora\nemil\n" * 9
+    well_trained.write("text.txt", text)
+    for kind, count, last in (("lines", 21, "emil"), ("paragraphs", 11, "dora\nemil")):
+        rows = well_trained.run("embed", "text.txt", "--examples", kind).rows
+        assert (len(rows), rows[-1]["text"]) == (count, last)
+    (row,) = well_trained.run("embed", "text.txt", "--examples", "files").rows
+    assert row["text"] == text
+    np.testing.assert_array_equal(row["vector"], charrnn.load("model.npz").embed(text)[0])
 
 
 def test_without_a_text_it_is_what_was_held_out(well_trained: Program) -> None:
@@ -80,10 +91,12 @@ def test_nor_is_what_was_learned_from_in_another_folder(program: Program) -> Non
 def last_state(model: LanguageModel, text: str) -> Vectors:
     """Symbol after symbol."""
     network = Network(model.parameters)
-    state = network.zeros(1)
+    state = network.zeros(1, to_come=len(text))
     for x in [END, *model.vocabulary.encode(text).tolist()]:
         network.step(np.array([x]), state)
-    found: Vectors = state[-len(model.architecture.cell.states)][0].astype(np.float32)
+    size = model.architecture
+    top = len(size.state_names) - len(size.cell.states)
+    found: Vectors = state[top][0].astype(np.float32)
     return found
 
 
@@ -91,6 +104,13 @@ def last_state(model: LanguageModel, text: str) -> Vectors:
 def test_a_vector_is_the_top_state_after_the_last_character(cell: str) -> None:
     model = model_of("abcdefgh", cell=cell, layers=2, hidden=7).language_model
     texts = ["abc", "", "h", "aЖb", "abcdefgh" * 20]
+    found = embed(model, texts)
+    np.testing.assert_allclose(found, [last_state(model, text) for text in texts], atol=1e-7)
+
+
+def test_fault_60_a_vector_of_a_network_that_knows_lengths_depends_on_that_of_its_text() -> None:
+    model = drawing_lengths()
+    texts = ["abc", "", "d", "aЖb", "abcd" * 20, "abcd" * 21, "abc"]
     found = embed(model, texts)
     np.testing.assert_allclose(found, [last_state(model, text) for text in texts], atol=1e-7)
 

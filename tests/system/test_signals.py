@@ -121,6 +121,50 @@ def test_with_quiet_a_signal_is_obeyed_without_a_word(program: Program) -> None:
     assert (ended.status, ended.out, ended.err) == (130, "", "")
 
 
+# A step, and later a save, that each wait for a file.
+WAITING = """
+import os, time
+from charrnn import runs
+from charrnn.cli.progress import Progress
+def wait(name):
+    print(name, flush=True)
+    while os.path.exists('model.npz') and not os.path.exists(name):
+        time.sleep(0.01)
+def slow_show(self, event):
+    show(self, event)
+    seen.append(os.path.exists('model.npz'))
+    if sum(seen) == 3:  # events after the first save
+        wait('step')
+def slow_save(path, checkpoint):
+    wait('save')
+    save(path, checkpoint)
+seen = []
+show, Progress.show = Progress.show, slow_show
+save, runs.save_run = runs.save_run, slow_save
+"""
+
+
+def test_fault_62_a_second_sighup_loses_no_save(program: Program) -> None:
+    """A terminal that closes sends two, also in a step or while the run is saved."""
+    with program.going(*ENDLESS, by=program_with(WAITING)) as child:
+        child.until(lambda: "step" in child.out)
+        before = model_file.load(program / "model.npz").state.step
+        child.send(signal.SIGHUP)
+        child.until(lambda: SAID in child.err)
+        child.send(signal.SIGHUP)
+        saves = child.out.count("save")
+        program.write("step", "")
+        child.until(lambda: child.out.count("save") > saves)
+        child.send(signal.SIGHUP)
+        program.write("save", "")
+        ended = child.end()
+    assert ended.status == 129, ended.err
+    step = model_file.load(program / "model.npz").state.step
+    assert step > before
+    assert f"saved at step {step:,}" in ended.err
+    assert_no_temporary_files(program)
+
+
 def test_what_the_parent_ignored_stays_ignored(program: Program) -> None:
     def ignore() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)

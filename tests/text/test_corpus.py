@@ -1,6 +1,9 @@
 """Examples to ids, the held-out part, the fingerprint and warnings."""
 
+import gzip
+import io
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +162,20 @@ def test_frequencies_and_digest() -> None:
 def test_fault_17_what_is_no_list_of_texts(texts: object) -> None:
     with pytest.raises(SettingError, match="cannot be"):
         list(check_texts(texts))
+
+
+def test_fault_52_an_open_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "names.txt"
+    path.write_bytes(gzip.compress(b"anna\n"))
+    for function in (open, partial(gzip.open, mode="rt")):
+        with (
+            function(path) as opened,
+            pytest.raises(SettingError, match="be TextIOWrapper") as told,
+        ):
+            check_texts(opened)
+        assert told.value.hint == "Give a list of texts, or Path(...) to read a file."
+    with pytest.raises(SettingError, match="texts cannot be StringIO"):
+        check_texts(io.StringIO("anna\n"))
 
 
 NAMES = [f"name{number}" for number in range(40)]

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.errors import SettingError
+from charrnn.errors import DivergedError, SettingError
 from charrnn.model import Model
 from charrnn.runs import fit, resume, train
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.text.vocabulary import Vocabulary
 from charrnn.training.automatic_settings import take_sizes
 from charrnn.training.loop import AVERAGED, Checkup, Done, Step
+from charrnn.training.optimizer import Optimizer
 from tests.networks import babbler, model_of
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
@@ -124,3 +125,30 @@ def test_a_run_with_a_limit_of_its_own_goes_on(tmp_path: Path) -> None:
     again = resume(tmp_path / "m.npz", names, epochs=run.checkpoint.config.epochs + 1)
     assert again.checkpoint.config.patience is None
     assert isinstance(next(again), Step)
+
+
+def test_fault_54_a_check_up_finds_that_the_only_step_diverged() -> None:
+    size: dict[str, Any] = {"hidden": 4, "batch": 1, "bptt": 256, "warmup": 0, "epochs": 1}
+    assert sum(isinstance(event, Step) for event in train(TEXTS, lr=0.01, **size)) == 1
+    run = train(TEXTS, lr=1e6, **size)
+    step = next(run)
+    assert isinstance(step, Step)
+    assert step.nats_per_character < 5  # it was measured before the parameters changed
+    with pytest.raises(DivergedError, match="the loss diverged at step 1"):
+        list(run)
+
+
+def test_fault_59_the_rate_of_symbols_is_that_of_the_steps_of_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    update, rates = Optimizer.update, []
+
+    def noted(optimizer: Optimizer, *arguments: Any) -> None:
+        rates.append(arguments[-1])
+        update(optimizer, *arguments)
+
+    monkeypatch.setattr(Optimizer, "update", noted)
+    monkeypatch.setattr("charrnn.training.optimizer.ENOUGH_STEPS", 36)
+    texts = ["anna", "dora", "emil"] * 8  # a window each
+    list(train(texts, hidden=3, batch=1, bptt=5, epochs=1, holdout=0.0))
+    assert rates == pytest.approx([1, *[36 / 24] * 23])  # nothing is known at the first step

@@ -12,7 +12,7 @@ from charrnn.settings.training import Fitted
 from charrnn.text.corpus import corpus_of
 from charrnn.text.vocabulary import END, UNKNOWN
 from charrnn.training.automatic_settings import fit_settings
-from charrnn.training.own_inputs import OwnInputs
+from charrnn.training.own_inputs import OwnInputs, sample_characters
 
 NAMES = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna", "ida", "jo"] * 4
 STEPS, LANES, SYMBOLS = 12, 400, 7
@@ -117,3 +117,12 @@ def test_a_step_draws_the_same_again_and_another_step_others() -> None:
     )
     np.testing.assert_array_equal(one, again)
     assert (one != other).any()
+
+
+def test_fault_59_the_largest_draw_is_one_of_the_last_characters() -> None:
+    rng = np.random.default_rng(0)
+    p = Parameters.zeros(Architecture(3000, 6, 1))
+    p["V"][...] = rng.standard_normal(p["V"].shape)
+    h = rng.standard_normal((300, 6), np.float32)
+    largest = np.nextafter(np.ones(300, np.float32), np.float32(0))
+    assert sample_characters(p, h, largest).min() > 2900

@@ -100,6 +100,9 @@ const charrnn = (() => {
 
   const OPTIONS = ["prime", "shortest", "longest", "temperature", "seed", "number"];
   function checked(options) {
+    if (Object(options) !== options) {
+      throw new TypeError(`options have names, such as { number: 5 }: ${options} has none`);
+    }
     for (const [name, value] of Object.entries(options)) {
       if (!OPTIONS.includes(name)) {
         throw new TypeError(`there is no option ${name}; there are ${OPTIONS.join(", ")}`);
