@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -169,7 +169,9 @@ class Model:
         if self.learned_from is not None:
             known = set(map(folded, texts_in(self.learned_from))) if novel or best else set()
         else:
-            known = texts_to_avoid([self.trained], novel=novel, best=best, note=warnings.warn)
+            known = texts_to_avoid(
+                [self.trained], novel=novel, best=best, note=partial(warnings.warn, stacklevel=3)
+            )
         if not_in is not None:
             files = files_in(not_in)
             texts = texts_like(self.corpus, files) if files else check_texts(not_in, "not_in")

@@ -19,7 +19,9 @@ METRICS = ("--metrics", "metrics.jsonl")
 
 # A run of half a second, which is killed and resumed, and its files
 
-OFTEN = program_with("from charrnn import runs; runs.SAVE_INTERVAL = runs.SAVE_COST_FACTOR = 0")
+OFTEN = program_with(
+    "from charrnn.files import saver; saver.SAVE_INTERVAL = saver.SAVE_COST_FACTOR = 0"
+)
 SIZE = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--cores", "2")
 BEGIN = ("train", "names.txt", *SIZE, "--check-every", "10", "--epochs", "20", "--preview", "0")
 GO_ON = ("train", "--resume", "--preview", "0", *METRICS)

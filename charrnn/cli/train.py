@@ -22,7 +22,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -140,19 +140,21 @@ def train_to_the_end(
     """Train until the run is over or a signal comes. Save now and then, and at the end."""
     from charrnn import runs
     from charrnn.cli.progress import Progress
-    from charrnn.training.loop import Done
+    from charrnn.files.saver import Saver
+    from charrnn.training.loop import Checkup, Done
 
     run, checkpoint = training.run, training.checkpoint
-    saver = runs.Saver(
-        options.model,
-        checkpoint,
-        options.metrics,
-        is_saved=options.resume,
-        renames_old=not may_replace,
-        tell=console.note,
-        alarm=console.warn,
-    )
-    with closing(saver), watched(console.quiet) as stop:
+    with watched(console.quiet) as stop, ExitStack() as at_end:
+        saver = Saver(
+            options.model,
+            checkpoint,
+            options.metrics,
+            is_saved=options.resume,
+            renames_old=not may_replace,
+            tell=console.note,
+            alarm=console.warn,
+        )
+        at_end.callback(saver.close)
         with saver.explained(), closing(Progress(training, console, options.preview)) as screen:
             for event in run:
                 if isinstance(event, Done):
@@ -160,10 +162,10 @@ def train_to_the_end(
                     break
                 saver.record(event)
                 screen.show(event)
-                if checkpoint.ended is not None:
-                    saver.save()  # before the held-out text is scored, which may take long
-                elif stop.requested:
+                if stop.requested:
                     break
+                if isinstance(event, Checkup) and checkpoint.ended is not None:
+                    saver.save()  # before the held-out text is scored, which may take long
             screen.finish()
             if training.stopped == "patience":
                 console.note("        ended early: the last check-ups were no better")

@@ -33,7 +33,7 @@ PACKINGS: Final[dict[str, tuple[bytes, Callable[[], Any]]]] = {  # by suffix: ho
     ".bz2": (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", bz2.BZ2Decompressor),
 }
 LONGEST_MARK: Final = 10  # bytes at the beginning of packed data
-MOST_TIMES, AT_ONCE = 64, 1 << 26  # bytes of unpacked data
+MOST_TIMES, UNPACKED_AT_ONCE = 64, 1 << 26  # bytes of unpacked data
 
 
 def name_of(source: str) -> str:
@@ -149,13 +149,13 @@ def unpacked(data: bytes, source: str, *, is_bounded: bool = False) -> bytes:
     name, suffix = name_of(source), packing_of(data) or os.path.splitext(source)[1]
     if suffix not in PACKINGS:
         return data
-    room, pieces = MOST_TIMES * len(data) + AT_ONCE, []
+    room, pieces = MOST_TIMES * len(data) + UNPACKED_AT_ONCE, []
     while data:
         stream = PACKINGS[suffix][1]()
         while not stream.eof:
             piece = b""
             with suppress(OSError, zlib.error, lzma.LZMAError):
-                piece = stream.decompress(data, AT_ONCE)
+                piece = stream.decompress(data, UNPACKED_AT_ONCE)
             if not (piece or stream.eof):
                 what = f"{name} cannot be read: its {suffix} data is damaged or cut short"
                 raise CorpusError(what, "Copy or pack the text again.")

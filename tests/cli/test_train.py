@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 import charrnn
-from charrnn import runs
 from charrnn.cli import progress
 from charrnn.errors import SaveError
 from charrnn.files import model_file
@@ -490,8 +489,8 @@ def test_fault_19_a_save_that_fails_is_told(
             raise errors.pop()
         save(path, run)
 
-    monkeypatch.setattr("charrnn.runs.save_run", save_or_fail)
-    monkeypatch.setattr(runs, "SAVE_INTERVAL", 0)
+    monkeypatch.setattr("charrnn.files.saver.save_run", save_or_fail)
+    monkeypatch.setattr("charrnn.files.saver.SAVE_INTERVAL", 0)
     ran = program.run(*RUN)
     assert "charrnn: warning: the disk is full; training continues\n" in ran.err
     assert ran.status == (0 if failures == 1 else 1)

@@ -227,7 +227,7 @@ def test_fault_29_a_model_that_learned_from_the_files_of_another_is_told_so(
 def test_fault_66_a_packed_file_that_a_model_names_cannot_fill_the_memory(
     trained: Program, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:
-    monkeypatch.setattr(reading, "AT_ONCE", 1 << 10)
+    monkeypatch.setattr(reading, "UNPACKED_AT_ONCE", 1 << 10)
     packed = pack(b"anna\n" * 5_000)
     trained.write("list", packed)
     forge(Path("model.npz"), named("list", content=packed))
