@@ -201,10 +201,12 @@ def check(name: str, value: object, values: Values) -> Any:
         raise SettingError(f"{name} cannot be {shown}", hint, name) from None
 
 
-T = TypeVar("T", bound="Checked")
+Config = TypeVar("Config", bound="Checked")
 
 
-def with_settings(config: T, settings: Mapping[str, Any], function: Callable[..., Any]) -> T:
+def with_settings(
+    config: Config, settings: Mapping[str, Any], function: Callable[..., Any]
+) -> Config:
     """Return the configuration with these settings, which were given to this function by name.
 
     SettingError names the setting, or the argument of the function, that is nearest to another.
