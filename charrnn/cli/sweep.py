@@ -1,9 +1,10 @@
 """Each combination of --try values is run once per seed, several runs at once, each on one core.
 All runs are compared on the same held-out text. FOLDER gets a model file and a row of sweep.jsonl
-for each run. The table ranks the combinations by their mean loss over the seeds. A difference below
-two standard errors is not clear.
+for each run. The table ranks all combinations in FOLDER by their mean loss over the seeds. A
+difference below two standard errors is not clear.
 
-Ctrl-C keeps the runs that have ended; the same command with --resume makes the others.
+Ctrl-C keeps the runs that have ended; the same command with --resume makes the others. With other
+values or seeds, --resume adds to those that are there.
 
 # two sizes and two learning rates, from three seeds each: twelve runs
 charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 3

@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
     static names_state s;
     static char text[8001];
     for (int i = 0; i < atoi(argv[3]); i++) {
-        names_begin(&s, (uint64_t)strtoull(argv[1], 0, 10), (uint64_t)i);
+        names_begin(&s, (uint64_t)strtoull(argv[1], 0, 10), (uint64_t)i, 0);
         for (int k = 4; k < argc; k++) names_read(&s, (uint32_t)atoi(argv[k]));
         names_utf8(&s, atof(argv[2]), text, sizeof text);
         puts(text);
@@ -90,6 +90,29 @@ def test_fault_68_a_module_takes_lengths_and_refuses_other_options(tmp_path: Pat
     assert len(set(several)) > 1
 
 
+def test_fault_69_unique_in_a_module_draws_what_python_draws(tmp_path: Path) -> None:
+    model = model_of("ab", **MODELS[0])
+    small = slim(model, tmp_path)
+    for how in ({}, {"prime": "a"}, {"shortest": 2, "longest": 8}, {"temperature": 0.7}):
+        options = f"{{ seed: 1, unique: true, number, ...{json.dumps(how)} }}"
+        each = f"Array.from({{ length: 40 }}, (_, number) => model.sample({options}))"
+        drawn = small.sample(40, seed=1, unique=True, **how)
+        assert in_javascript(model, each) == drawn
+        assert drawn != small.sample(40, seed=1, **how)
+        backwards = in_javascript(model, each.replace("number, ...", "number: 39 - number, ..."))
+        assert backwards == drawn[::-1]
+    catch = "(() => {{ try {{ return model.sample({}); }} catch (e) {{ return e.message; }} }})()"
+    for wrong, said in (
+        ("{ unique: true }", "unique needs a seed"),
+        ("{ unique: 1, seed: 1 }", "unique cannot be 1"),
+        (
+            "{ unique: true, seed: 1, longest: 1, number: 9 }",
+            "none of 101 attempts has such a length and is new",
+        ),
+    ):
+        assert in_javascript(model, catch.format(wrong)) == said
+
+
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 @pytest.mark.parametrize("size", MODELS, ids=IDS)
 def test_a_header_draws_as_the_slim_file(size: dict[str, Any], tmp_path: Path) -> None:
@@ -121,7 +144,7 @@ int main(void) {
         for (uint64_t number = 0; number < 40; number++) {
             char *to = malloc(size);
             size_t length;
-            names_begin(&s, 1, number);
+            names_begin(&s, 1, number, 0);
             do { /* piece by piece */
                 memset(to, 'x', size);
                 length = names_utf8(&s, 1.0, to, size);
@@ -153,18 +176,22 @@ def test_fault_61_a_header_writes_at_most_the_bytes_it_was_given(tmp_path: Path)
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
-def test_the_example_in_a_header_is_a_program(tmp_path: Path) -> None:
+def test_fault_69_the_example_in_a_header_draws_what_python_draws_without_repeats(
+    tmp_path: Path,
+) -> None:
     model = model_of(cell="lstm", ends="halt", layers=2, hidden=3)
     header = export(model.trained, ".h", ExportOptions(name="names")).decode()
     (tmp_path / "names.h").write_text(header)
     (tmp_path / "main.cc").write_text(header[header.index("#define") : header.index("   2 layers")])
     example = re.search(r"       #define NAMES_IMPL.*?\n       }\n", header, re.DOTALL)
     assert example is not None
-    (tmp_path / "main.cc").write_text(example[0])
+    (tmp_path / "main.cc").write_text(example[0].replace("< 10;", "< 60;"))
     line = ["c++", "-std=c++11", "-Wall", "-Werror", "main.cc", "-o", "main"]
     subprocess.run(line, cwd=tmp_path, check=True)
     out = subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout.decode()
-    drawn = slim(model, tmp_path).sample(10, seed=1, temperature=0.8)
+    small = slim(model, tmp_path)
+    assert len({*small.sample(60, seed=1, temperature=0.8)}) < 60
+    drawn = small.sample(60, seed=1, temperature=0.8, unique=True)
     assert out.split("\n")[:-1] == drawn
 
 

@@ -98,7 +98,7 @@ const charrnn = (() => {
     return most === -Infinity ? most : most + Math.log1p(Math.exp(-Math.abs(x - y)));
   }
 
-  const OPTIONS = ["prime", "shortest", "longest", "temperature", "seed", "number"];
+  const OPTIONS = ["prime", "shortest", "longest", "temperature", "seed", "number", "unique"];
   function checked(options) {
     if (Object(options) !== options) {
       throw new TypeError(`options have names, such as { number: 5 }: ${options} has none`);
@@ -109,11 +109,13 @@ const charrnn = (() => {
       }
       const isRight = name === "prime" ? typeof value === "string"
         : name === "seed" ? /^\d+$/.test(String(value))
+        : name === "unique" ? typeof value === "boolean"
         : Number.isFinite(value) && value >= 0;
       if (value !== undefined && !isRight) throw new TypeError(`${name} cannot be ${value}`);
     }
+    if (options.unique && options.seed === undefined) throw new TypeError("unique needs a seed");
     const newSeed = Math.floor(Math.random() * 2 ** 52);
-    return { prime: "", shortest: 1, longest: Infinity, temperature: 1, seed: newSeed, number: 0, ...options };
+    return { prime: "", shortest: 1, longest: Infinity, temperature: 1, seed: newSeed, number: 0, unique: false, ...options };
   }
 
   class Model {
@@ -211,16 +213,35 @@ const charrnn = (() => {
       return { text, nats, ended, isRight, characters: begun + drawn };
     }
     /* A new text. Options: prime, which it begins with; shortest and longest, in characters;
-       temperature; seed, and the number of the text for that seed. */
+       temperature; seed, and the number of the text for that seed; unique: it is no text of a
+       number before. */
     sample(options = {}) {
       const whole = checked(options);
+      const text = whole.unique ? this.uniqueTexts(whole)[whole.number] : this.draw(whole);
+      if (text !== undefined) return text;
+      const wanted = `such a length${whole.unique ? " and is new" : ""}`;
+      throw new RangeError(`none of ${ATTEMPTS} attempts has ${wanted}`);
+    }
+    uniqueTexts({ number, ...others }) { // of all numbers up to this one; the last ones are kept
+      const key = JSON.stringify(Object.values(others).map(String));
+      if (this.kept?.key !== key) this.kept = { key, texts: [], taken: new Set() };
+      const { texts, taken } = this.kept;
+      while (texts.length <= number) {
+        const text = this.draw({ ...others, number: texts.length }, taken);
+        texts.push(text);
+        taken.add(text);
+      }
+      return texts;
+    }
+    draw(whole, taken = new Set()) { // the first attempt of the right length that is not taken
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const steps = this.attempt(whole, attempt);
         let step = steps.next();
         while (!step.done) step = steps.next();
-        if (step.value.isRight) return step.value.text;
+        const { isRight, text } = step.value;
+        if (isRight && !taken.has(text)) return text;
       }
-      throw new RangeError(`none of ${ATTEMPTS} attempts has such a length`);
+      return undefined;
     }
     /* The cost of each symbol in nats (K) under these logits. */
     costs(logits) {

@@ -7,18 +7,26 @@
        #define @P@_IMPLEMENTATION
        #include "@p@.h"
        #include <cstdio>
+       #include <set>
+       #include <string>
        int main() {
            static @p@_state s;
            static char text[8001];
-           for (int number = 0; number < 10; number++) {
-               @p@_begin(&s, 1, number); // the seed, and the number of the text
-               @p@_utf8(&s, 0.8, text, sizeof text); // the temperature
-               std::puts(text);
-           }
+           std::set<std::string> texts;
+           for (int number = 0; number < 10; number++)
+               for (int attempt = 0; attempt < 101; attempt++) { // until the text is new
+                   @p@_begin(&s, 1, number, attempt); // the seed, and the number of the text
+                   @p@_utf8(&s, 0.8, text, sizeof text); // the temperature
+                   if (texts.insert(text).second) {
+                       std::puts(text);
+                       break;
+                   }
+               }
        }
 
    @NETWORK@, @K@ symbols. It draws the texts of charrnn
-   sample --seed from the .npz file that charrnn export makes of the same model. */
+   sample --seed from the .npz file that charrnn export makes of the same model: the first attempts
+   without --unique, and those of this loop with it. */
 #ifndef @P@_H
 #define @P@_H
 
@@ -44,8 +52,8 @@ typedef struct {
     int symbol, is_over;
 } @p@_state;
 
-/* Begin a text of `charrnn sample --seed SEED`, by its number from 0. */
-void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number);
+/* Begin a text of `charrnn sample --seed SEED`, by its number and its attempt, both from 0. */
+void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt);
 
 /* Read a character of the prime, before the first character is drawn. */
 void @p@_read(@p@_state *s, uint32_t code);
@@ -118,10 +126,11 @@ static uint64_t @p@_mix(uint64_t z) { /* SplitMix64 */
     return z ^ (z >> 31);
 }
 
-void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number) {
+void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt) {
     const uint64_t gamma = UINT64_C(0x9E3779B97F4A7C15);
     memset(s, 0, sizeof *s);
-    s->key = @p@_mix(@p@_mix((@p@_mix(seed + gamma) ^ number) + gamma) + gamma);
+    s->key = @p@_mix((@p@_mix(seed + gamma) ^ number) + gamma);
+    s->key = @p@_mix((s->key ^ attempt) + gamma);
 }
 
 void @p@_read(@p@_state *s, uint32_t code) {
