@@ -13,7 +13,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import select
 import shlex
 import stat
 import sys
@@ -269,12 +268,11 @@ def finish() -> None:
 
 
 def has_text(console: Console) -> bool:
-    """Return True if standard input is a pipe or a file; note it where text is slow to come."""
+    """Return True if standard input is a pipe, a file or a socket, and note that it is read."""
     mode = os.fstat(sys.stdin.fileno()).st_mode
-    if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):
+    if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
         return False  # a terminal, or /dev/null, which cron gives to its jobs
-    if os.name != "nt" and not select.select([sys.stdin], [], [], 1.0)[0]:  # seconds
-        console.note("waiting for text from standard input")
+    console.note("reading text from standard input")
     return True
 
 

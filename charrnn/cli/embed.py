@@ -12,17 +12,17 @@ charrnn embed names.txt | head -n 2
 charrnn embed names.txt -o names.npy
 
 # a single text
-echo Tyrannosaurus | charrnn embed - | jq -c .vector
+echo Tyrannosaurus | charrnn embed | jq -c .vector
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os.path import abspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli.console import Console, check_output, count
+from charrnn.cli.console import Console, check_output, count, has_text
 from charrnn.cli.shared_options import CommandOptions, field_of, flag, model_option, sources_option
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import CorpusConfig
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 class Options(CommandOptions):
     sources: tuple[str, ...] = sources_option(
         "TEXT",
-        "Files to read, or - for standard input. Default: the held-out part of the corpus.",
+        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
+        " the held-out part of the training corpus.",
         short="Read these files",
     )
     examples: str | None = field_of(CorpusConfig, "examples", default_in_words="as in training")
@@ -59,6 +60,8 @@ def run(options: Options, console: Console) -> None:
     from charrnn.files.saving import locked, replaced
     from charrnn.model import load
 
+    if not options.sources and has_text(console):
+        options = replace(options, sources=("-",))
     path, model = options.output, load(options.model)
     if path is not None:
         # of the names in a model, only this one is looked up

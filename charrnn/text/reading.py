@@ -33,7 +33,7 @@ PACKINGS: Final[dict[str, tuple[bytes, Callable[[], Any]]]] = {  # by suffix: ho
     ".bz2": (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", bz2.BZ2Decompressor),
 }
 LONGEST_MARK: Final = 10  # bytes at the beginning of packed data
-MOST_TIMES, UNPACKED_AT_ONCE = 64, 1 << 26  # bytes of unpacked data
+TIMES_UNPACKED, LEAST_ROOM = 64, 1 << 26  # bytes of unpacked data
 
 
 def name_of(source: str) -> str:
@@ -53,7 +53,7 @@ def text_of(
     If the reading is tidy, lines are cleaned, and some dropped: ``tidied`` has seen those before.
     ``read`` returns the content of a source, unpacked, if that is not just what is typed.
     """
-    name, data = name_of(source), bytes_of(source, read or unpacked_content_of)
+    name, data = name_of(source), read(source) if read else unpacked(content_of(source), source)
     text = "".join(decoded([data], name, reading, warn))
     if reading.column is not None:
         text, _ = column_of(text, reading.column, name)
@@ -106,33 +106,23 @@ def place_of(error: UnicodeError, size: int, line: int, reading: Reading) -> str
 
 def content_of(source: str) -> bytes:
     """Return the bytes of a file as they are on the disk, or of standard input."""
-    if source == "-":
-        return sys.stdin.buffer.read()
-    with open(path_of(source), "rb") as file:
-        return file.read()
+    try:
+        if source == "-":
+            return sys.stdin.buffer.read()
+        with open(path_of(source), "rb") as file:
+            return file.read()
+    except (OSError, ValueError, AttributeError) as error:  # the last: there is no sys.stdin
+        what = f"{name_of(source)} cannot be read: {getattr(error, 'strerror', None) or error}"
+        if isinstance(error, FileNotFoundError):
+            what = f"{source or 'a file without a name'} does not exist"
+        near = did_you_mean(get_close_matches(source, CORPORA))
+        raise CorpusError(what, f"{near}Check the name, and the folder you are in.") from error
 
 
 def is_kept(source: str) -> bool:
     """Return whether a source is a regular file, which can be read again under its name."""
     is_stream = source == "-" or source.startswith(STREAMS)
     return not is_stream and os.path.isfile(path_of(source))
-
-
-def bytes_of(source: str, read: Read) -> bytes:
-    """Return what is read from a file, or from standard input; raise CorpusError."""
-    try:
-        return read(source)
-    except (OSError, ValueError, AttributeError) as error:  # the last: there is no sys.stdin
-        name = name_of(source)
-        what = f"{name} cannot be read: {getattr(error, 'strerror', None) or error}"
-        if isinstance(error, FileNotFoundError):
-            what = f"{name or 'a file without a name'} does not exist"
-        near = did_you_mean(get_close_matches(source, CORPORA))
-        raise CorpusError(what, f"{near}Check the name, and the folder you are in.") from error
-
-
-def unpacked_content_of(source: str) -> bytes:
-    return unpacked(content_of(source), source)
 
 
 def packing_of(data: bytes) -> str | None:
@@ -146,25 +136,24 @@ def unpacked(data: bytes, source: str, *, is_bounded: bool = False) -> bytes:
     The modules of Python ignore a damaged stream after the first one. This loop reads every stream.
     NULs may follow a stream. What is bounded stays in proportion to the packed data.
     """
-    name, suffix = name_of(source), packing_of(data) or os.path.splitext(source)[1]
+    suffix = packing_of(data) or os.path.splitext(source)[1]
     if suffix not in PACKINGS:
         return data
-    room, pieces = MOST_TIMES * len(data) + UNPACKED_AT_ONCE, []
+    room, pieces = TIMES_UNPACKED * len(data) + LEAST_ROOM, []
     while data:
         stream = PACKINGS[suffix][1]()
         while not stream.eof:
             piece = b""
             with suppress(OSError, zlib.error, lzma.LZMAError):
-                piece = stream.decompress(data, UNPACKED_AT_ONCE)
-            if not (piece or stream.eof):
-                what = f"{name} cannot be read: its {suffix} data is damaged or cut short"
-                raise CorpusError(what, "Copy or pack the text again.")
+                piece = stream.decompress(data, LEAST_ROOM)
             data = getattr(stream, "unconsumed_tail", b"")  # others than zlib keep it inside
             pieces.append(piece)
             room -= len(piece)
-            if is_bounded and room < 0:
-                what = f"{name} is not unpacked: its content is too large for its size"
-                raise CorpusError(what, "Unpack it, and name the text.")
+            is_torn, is_too_much = not (piece or stream.eof), is_bounded and room < 0
+            if is_torn or is_too_much:
+                why = "damaged or cut short" if is_torn else "far larger when it is unpacked"
+                what = f"{name_of(source)} cannot be read: its {suffix} data is {why}"
+                raise CorpusError(what, "Copy the text again, or unpack it and name that file.")
         data = stream.unused_data.lstrip(b"\0")
     return b"".join(pieces)
 

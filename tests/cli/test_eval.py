@@ -2,6 +2,7 @@
 
 import json
 import math
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import charrnn
 from charrnn.prediction import scoring as scores
 from charrnn.prediction.losses import BITS
 from charrnn.prediction.predictor import EVEN
+from tests.child import CHARRNN
 from tests.program import NAMES, SIZE, Program
 
 WORDS = [line for line in NAMES.split("\n") if line]
@@ -270,6 +272,31 @@ def test_fault_64_bytes_that_cannot_be_decoded_do_not_blind_the_alarm(
         assert strict.status == 1
         assert place in strict.err
     made.refuses("train", "log.txt", what=place, hint="--errors replace")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "file", "socket"])
+@pytest.mark.parametrize("command", ["eval", "embed"])
+def test_fault_36_without_a_text_standard_input_is_read(
+    made: Program, command: str, kind: str
+) -> None:
+    made.write("in.txt", "anna\nbo\n")
+    ours, theirs = socket.socketpair()
+    with ours, theirs, open(made / "in.txt", "rb") as file:
+        ours.sendall(b"anna\nbo\n")
+        ours.shutdown(socket.SHUT_WR)
+        how: Any = {"stdin": b"anna\nbo\n", "file": file, "socket": theirs}
+        stdin = how["stdin" if kind == "pipe" else kind]
+        line = [*CHARRNN, command, *(["--json"] if command == "eval" else [])]
+        given = {"input": stdin} if kind == "pipe" else {"stdin": stdin}
+        ran = subprocess.run(line, cwd=made.folder, capture_output=True, check=True, **given)
+    assert b"reading text from standard input" in ran.stderr
+    found = [json.loads(row) for row in ran.stdout.splitlines()]
+    assert [row["text"] for row in found if "text" in row] == (
+        ["anna", "bo"] if command == "embed" else []
+    )
+    assert command == "embed" or found[0]["characters"] == 6
+    empty = made.run("embed", stdin=b"")
+    assert (empty.status, empty.out) == (1, "")
 
 
 def test_rows_appear_as_lines_come(made: Program) -> None:

@@ -227,13 +227,13 @@ def test_fault_29_a_model_that_learned_from_the_files_of_another_is_told_so(
 def test_fault_66_a_packed_file_that_a_model_names_cannot_fill_the_memory(
     trained: Program, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:
-    monkeypatch.setattr(reading, "UNPACKED_AT_ONCE", 1 << 10)
+    monkeypatch.setattr(reading, "LEAST_ROOM", 1 << 10)
     packed = pack(b"anna\n" * 5_000)
     trained.write("list", packed)
     forge(Path("model.npz"), named("list", content=packed))
-    what = "list is not unpacked: its content is too large for its size"
+    what = "data is far larger when it is unpacked"
     trained.refuses("sample", "--novel", what=what, hint="Name the list with --not-in.")
-    trained.refuses("eval", what=what, hint="Unpack it, and name the text.")
+    trained.refuses("eval", what=what, hint="unpack it and name that file.")
     trained.run("train", "list", *BRIEF, "-m", "typed.npz").says()
     again = ("train", "list", "--resume", "--epochs", "2", "--dry-run", "-m", "typed.npz")
     assert trained.run(*again).status == 0

@@ -124,7 +124,7 @@ def test_with_quiet_a_signal_is_obeyed_without_a_word(program: Program) -> None:
 # A step, and later a save, that each wait for a file.
 WAITING = """
 import os, time
-from charrnn import runs
+from charrnn.files import saver
 from charrnn.cli.progress import Progress
 def wait(name):
     print(name, flush=True)
@@ -140,7 +140,7 @@ def slow_save(path, checkpoint):
     save(path, checkpoint)
 seen = []
 show, Progress.show = Progress.show, slow_show
-save, runs.save_run = runs.save_run, slow_save
+save, saver.save_run = saver.save_run, slow_save
 """
 
 

@@ -246,7 +246,7 @@ def test_fault_66_packed_data_is_known_by_its_first_bytes(
             read("-", Reading())
     with pytest.raises(CorpusError, match=words) as error:
         text_of(file_of(tmp_path, packed[:-3], "auth.log.1"), Reading())
-    assert error.value.hint == "Copy or pack the text again."
+    assert error.value.hint == "Copy the text again, or unpack it and name that file."
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
@@ -256,5 +256,5 @@ def test_fault_66_what_is_unpacked_in_many_pieces_is_whole(
     text = "".join(f"{i * i}\n" for i in range(5000))
     source = file_of(tmp_path, PACKERS[suffix](text.encode()) * 2)
     for size in (100, 1000, len(text), len(text) + 1):
-        monkeypatch.setattr(bytes_to_text, "AT_ONCE", size)
+        monkeypatch.setattr(bytes_to_text, "LEAST_ROOM", size)
         assert text_of(source, Reading()) == 2 * text
