@@ -27,36 +27,32 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nlargest
-from itertools import groupby, tee
+from itertools import tee
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import shared_options as shared
-from charrnn.cli.console import BOLD, CYAN, Console, Output, count, has_text, json_line, only_one
+from charrnn.cli.console import BOLD, CYAN, Console, count, has_text, json_line, only_one
 from charrnn.cli.shared_options import CommandOptions, flag, nested
+from charrnn.cli.surprisal import excerpt, write_characters
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.values import COUNT, Values, ensure, setting
 from charrnn.system.cores import cores_for
 from charrnn.system.packaged import CORPORA
-from charrnn.system.visible import Visible, visible, visible_line
+from charrnn.system.visible import Visible, visible_line
 
 if TYPE_CHECKING:
-    from rich.text import Text as RichText
-
     from charrnn.files.model_corpus import Example
     from charrnn.model import Model
     from charrnn.prediction.predictor import Predictor, Use
     from charrnn.prediction.scoring import Group, ScoredTexts
     from charrnn.text.corpus import Corpus
-
-GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
-BAND_STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
 MIXTURE = "mixture"  # the name of all models together
 Row = tuple[float, Visible]  # the nats per character of an example, and its line
 
@@ -266,7 +262,7 @@ class Rows:
     def add(self, examples: list[Example], scored: ScoredTexts) -> None:
         """Write the characters, or count the examples above the limit and write or keep them."""
         if self.options.per_char:
-            write_characters(scored, self.options, self.output)
+            write_characters(scored, self.options.as_json, self.output)
         elif self.are_shown or self.options.above:
             rows = list(self._rows(examples, scored))
             self.count += len(rows)
@@ -306,50 +302,6 @@ class Rows:
         times = "-" if x_oddest is None else f"{x_oddest:.2f}"
         shown = f"{in_bits(loss):>9}  {times:>8}  {text}"
         return Visible(f"{visible_line(place)[-width:]:>{width}}  {shown}")
-
-
-def excerpt(text: str, nats: Any, room: int) -> Visible:
-    """Return a text on one line; a long one is cut to its most surprising part."""
-    import numpy as np
-
-    if len(visible_line(text)) <= room:
-        return visible_line(text)
-    size = max(4, room - len("......"))
-    sums = np.convolve(nats[:-1], np.ones(size), "valid")
-    begin = min(int(sums.argmax()), max(0, len(text) - size))
-    lead, shown = "..." if begin else "", visible_line(text[begin:])
-    tail = "..." if len(lead + shown) > room else ""
-    return Visible(lead + shown[: room - len(lead + tail)] + tail)
-
-
-def write_characters(scored: ScoredTexts, options: Options, output: Output) -> None:
-    """Write coloured text, or a row for each character with its nats and rank."""
-    characters = [character for text in scored.texts for character in (*text, None)]  # None: END
-    nats = scored.nats.tolist()
-    if output.takes_colour and not options.as_json:
-        output.rich.print(coloured(characters, nats), end="", soft_wrap=True)
-        return
-    assert scored.ranks is not None
-    lines: list[Visible] = []
-    for character, cost, rank in zip(characters, nats, scored.ranks.tolist(), strict=True):
-        row = {"character": character, "nats": cost, "rank": rank}
-        line = Visible(f"{visible_line(character or 'END')}\t{cost:.3f}\t{rank}")
-        lines.append(json_line("eval.character", row) if options.as_json else line)
-    output.write_lines(lines)
-
-
-def coloured(characters: Sequence[str | None], nats: list[float]) -> RichText:
-    """Return characters in the colours of their surprisal; None is an end."""
-    from rich.text import Text
-
-    from charrnn.export.html import band_of
-
-    text = Text()
-    pairs = zip(map(band_of, nats), characters, strict=True)
-    for band, stretch in groupby(pairs, itemgetter(0)):
-        shown = ["$\n" if character is None else visible(character) for _, character in stretch]
-        text.append("".join(shown), BAND_STYLES[band])
-    return text
 
 
 def records_of(

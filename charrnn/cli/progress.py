@@ -192,3 +192,13 @@ def preview(model: LanguageModel, count: int, seed: int, columns: int) -> Iterat
         text = visible_line(sample.text)
         fits = cell_len(text) <= longest
         yield text if fits else Visible(set_cell_size(text, longest - 3).rstrip() + "...")
+
+
+def apart_in_words(nats: float, difference: Difference | None) -> str:
+    """Say how far a loss is from that of counting, with the standard error if it is known."""
+    words = f"{abs(nats):.3f} {'worse' if nats > 0 else 'better'}"
+    if difference is None:
+        return words
+    words = "no clear difference" if difference.may_be_chance else words
+    error = difference.standard_error
+    return f"{words} (standard error {error:.3f})" if math.isfinite(error) else words

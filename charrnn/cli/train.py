@@ -17,7 +17,6 @@ charrnn train mine.txt --from given-names -m mine.npz
 
 from __future__ import annotations
 
-import math
 import os
 import shlex
 import sys
@@ -48,13 +47,12 @@ from charrnn.system.packaged import CORPORA
 from charrnn.system.signals import watched
 from charrnn.system.visible import Visible
 
-Files = Mapping[str, tuple[int, str]]  # by name, size and hash of each
-
 if TYPE_CHECKING:
     from charrnn.cli.progress import Training
     from charrnn.files.model_contents import Checkpoint
-    from charrnn.prediction.losses import Difference
     from charrnn.text.corpus import Corpus, Warned
+
+Files = Mapping[str, tuple[int, str]]  # by name, size and hash of each
 
 WARNING_TEXTS = {  # why a list may be messy, or its loss misleading
     "few examples": "only {count:,} to train on: see --examples",
@@ -348,6 +346,7 @@ def show_summary(training: Training, options: Options, console: Console) -> None
 
 def summary(training: Training) -> list[str]:
     """Return a line about the held-out loss, and one about counting, if these are known."""
+    from charrnn.cli.progress import apart_in_words
     from charrnn.prediction.losses import in_bits
 
     state, loss = training.checkpoint.state, training.loss
@@ -366,16 +365,6 @@ def summary(training: Training) -> list[str]:
         words = apart_in_words(loss - counting, training.differences.get(use))
         lines.append(f"{prefix}counting {counting:.3f}: {words}")
     return lines
-
-
-def apart_in_words(nats: float, difference: Difference | None) -> str:
-    """Say how far a loss is from that of counting, with the standard error if it is known."""
-    words = f"{abs(nats):.3f} {'worse' if nats > 0 else 'better'}"
-    if difference is None:
-        return words
-    words = "no clear difference" if difference.may_be_chance else words
-    error = difference.standard_error
-    return f"{words} (standard error {error:.3f})" if math.isfinite(error) else words
 
 
 def show_next(training: Training, options: Options, console: Console) -> None:
