@@ -78,9 +78,9 @@ class Run(Iterator[Event]):
     def __next__(self) -> Event:
         with self._between_steps:
             with delayed():
-                event = next(start(self))
+                event = next(events_of_run(self))
             if isinstance(event, Done):
-                score(self)
+                score_held_out(self)
             return event
 
     @property
@@ -99,7 +99,7 @@ class Run(Iterator[Event]):
             save_run(path, self.checkpoint)
 
 
-def start(run: Run) -> Iterator[Event]:
+def events_of_run(run: Run) -> Iterator[Event]:
     """Start the processes that share the work of a run, once, and return its events."""
     if run._events is None:
         learner = Learner(run.checkpoint.state, run._corpus, run.checkpoint.config)
@@ -107,7 +107,7 @@ def start(run: Run) -> Iterator[Event]:
     return run._events
 
 
-def score(run: Run) -> None:
+def score_held_out(run: Run) -> None:
     """Score the held-out text by the best network and the counts, unless that takes long."""
     run._nats = fit_and_score(run.checkpoint, run._corpus)
 

@@ -118,7 +118,7 @@ def run(options: Options, console: Console) -> None:
     may_replace = options.resume or options.force
     with locked_model(options.model, force=may_replace, note=console.note):
         training = open_run(options, console)
-        runs.start(training.run)
+        runs.events_of_run(training.run)  # which starts its processes
         show_plan(training, options, console)  # while the processes of the run start
         train_to_the_end(training, options, console, may_replace)
     if options.as_json:
@@ -170,7 +170,7 @@ def train_to_the_end(
             saver.save()
         work = len(training.corpus.held_out.ids) * len(checkpoint.state.parameters.flat)
         if training.stopped == "interrupted" and work <= QUICK_WORK:
-            runs.score(run)
+            runs.score_held_out(run)
             saver.save()
         training.compare()
         training.status = stop.status
