@@ -292,7 +292,7 @@ class Model:
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:
-    """Return the model in a file, or one that comes with charrnn.
+    """Return the model in a file, or an included one.
 
     path: The name of the file, or one of the names dinosaurs, given-names, latin, reber and verses;
         default: model.npz.

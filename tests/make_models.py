@@ -1,4 +1,4 @@
-"""Train the models that come along: ``python -m tests.make_models [NAME ...]``.
+"""Train the included models: ``python -m tests.make_models [NAME ...]``.
 
 On one machine the files always have the same bytes. Each model learns from a corpus in data/. The
 model ``latin`` learns from three of them, in more forms: see ``latin_lines``.

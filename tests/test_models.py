@@ -1,5 +1,6 @@
-"""The models that come along: their names, what they learned from, and which file is taken."""
+"""The included models: their names, what they learned from, and which file is taken."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -44,6 +45,16 @@ def test_info_says_what_they_learned_from(program: Program, name: str) -> None:
     told = program.run("info", "-m", name)
     assert told.out.startswith(f"model      {name}, ")
     assert ", ".join(expected) in told.out.replace("\n" + " " * 11, " ")
+
+
+def test_the_table_of_the_models_has_the_figures_of_the_files() -> None:
+    table = (HOME / "data" / "README.md").read_text("utf-8")
+    for name in MODELS:
+        best = charrnn.load(name).trained.best
+        parameters = sum(array.size for array in charrnn.load(name).parameters.values())
+        assert best is not None
+        facts = f"{parameters:,} | {Path(model_at(name)).stat().st_size:,} | {best[1]:.3f} |"
+        assert re.search(rf"(?m)^\| `{name}` .*\| {re.escape(facts)}$", table), (name, facts)
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "latin"])

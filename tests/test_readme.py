@@ -74,7 +74,7 @@ def test_extras_are_named_as_they_are() -> None:
         assert extra in PROJECT["optional-dependencies"]
 
 
-def test_four_packages_come_along() -> None:
+def test_four_packages_are_needed() -> None:
     names = [re.split(r"[<>=]", one)[0] for one in PROJECT["dependencies"]]
     assert sorted(names) == ["numpy", "rich", "tqdm", "typer"]
 

@@ -70,7 +70,7 @@ class Options(CommandOptions):
     )
     sampling: dict[str, Any] = nested(SampleConfig, "top_k", "top_p", "max_characters", "seed")
     novel: bool = flag(
-        "Draw again if a sample is a text of the training corpus, but for case and outer spaces.",
+        "Draw again if a sample is a training text; case and outer spaces do not count.",
         short="Skip texts of the corpus",
     )
     not_in: tuple[str, ...] = setting(

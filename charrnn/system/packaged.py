@@ -13,7 +13,7 @@ HOMES: Final = list(Path(__file__).parents)[1:3]  # of data, installed or in a c
 
 
 def path_of(source: str) -> str:
-    """Return the path of a corpus that comes with the program; any other name stays as it is."""
+    """Return the path of an included corpus; any other name stays as it is."""
     return source if os.path.lexists(source) else corpus_at(source)  # a file comes first
 
 
@@ -23,7 +23,7 @@ def corpus_at(name: str) -> str:
 
 
 def model_at(path: str | os.PathLike[str]) -> str:
-    """Return the path of a model that comes with the program; any other path stays as it is."""
+    """Return the path of an included model; any other path stays as it is."""
     name = os.fspath(path)
     return name if os.path.lexists(name) else _packaged(name, MODELS, f"models/{name}.npz")
 
