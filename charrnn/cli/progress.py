@@ -14,6 +14,7 @@ from typing import Any
 from rich.cells import cell_len, set_cell_size
 
 from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, TIME_LEFT, Console
+from charrnn.errors import CharrnnError
 from charrnn.files.model_contents import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction.losses import (
@@ -53,6 +54,7 @@ class Training:
     seconds: float = 0.0  # of this part of the run
     characters: int = 0
     status: int = 0  # the exit status for a signal that came
+    lost: CharrnnError | None = None  # why lines of metrics are lost
 
     @property
     def corpus(self) -> Corpus:

@@ -21,7 +21,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -128,6 +128,9 @@ def run(options: Options, console: Console) -> None:
     if not training.characters and not training.status:
         console.note("already finished: nothing was left to do")
     show_next(training, options, console)
+    if training.lost is not None:
+        training.lost.status = training.status or training.lost.status
+        raise training.lost
     if training.status:
         raise SystemExit(training.status)
 
@@ -142,17 +145,9 @@ def train_to_the_end(
     from charrnn.training.loop import Checkup, Done
 
     run, checkpoint = training.run, training.checkpoint
-    with watched(console.quiet) as stop, ExitStack() as at_end:
-        saver = Saver(
-            options.model,
-            checkpoint,
-            options.metrics,
-            is_saved=options.resume,
-            renames_old=not may_replace,
-            tell=console.note,
-            alarm=console.warn,
-        )
-        at_end.callback(saver.close)
+    how = {"is_saved": options.resume, "renames_old": not may_replace}
+    saver = Saver(options.model, checkpoint, options.metrics, console.note, console.warn, **how)
+    with watched(console.quiet) as stop, closing(saver):
         with saver.explained(), closing(Progress(training, console, options.preview)) as screen:
             for event in run:
                 if isinstance(event, Done):
@@ -173,7 +168,7 @@ def train_to_the_end(
             runs.score_held_out(run)
             saver.save()
         training.compare()
-        training.status = stop.status
+        training.status, training.lost = stop.status, saver.close()
 
 
 def check(options: Options) -> None:

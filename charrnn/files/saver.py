@@ -3,15 +3,11 @@
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
-from charrnn.errors import (
-    CharrnnError,
-    DivergedError,
-    SaveError,
-)
+from charrnn.errors import CharrnnError, DivergedError, SaveError
 from charrnn.files.metrics import Metrics
 from charrnn.files.model_contents import Checkpoint
 from charrnn.files.model_file import save as save_run
@@ -30,19 +26,19 @@ class Saver:
         self,
         path: str | PathLike[str],
         checkpoint: Checkpoint,
-        metrics: Path | None = None,
+        metrics: Path | None,
+        tell: Callable[[str], None],
+        alarm: Callable[[str], None],
         *,
-        is_saved: bool = False,
-        renames_old: bool = False,
-        tell: Callable[[str], None] = lambda _: None,
-        alarm: Callable[[str], None] = lambda _: None,
+        is_saved: bool,
+        renames_old: bool,
     ) -> None:
         """
         metrics: The file for a line an event.
-        is_saved: The files have this run.
-        renames_old: The first save moves an old model out of the way.
         tell: Called with a line about the old model.
         alarm: Called with a line about a save that fails in training.
+        is_saved: The files have this run.
+        renames_old: The first save moves an old model out of the way.
         """
         self.path, self.checkpoint = os.fspath(path), checkpoint
         self.metrics = None
@@ -53,20 +49,26 @@ class Saver:
         self._due = time.monotonic() + SAVE_INTERVAL
         self._metrics_due = 0.0  # when lines are written, at the earliest
 
-    def close(self) -> None:
-        if self.metrics is not None:
-            self._metrics_due = 0.0
-            self.write_metrics("lines are missing")
-            self.metrics.close()
+    def close(self) -> CharrnnError | None:
+        """Write the lines of metrics that still wait. Return why, if they are lost."""
+        metrics, self.metrics = self.metrics, None
+        try:
+            if metrics is not None:
+                with closing(metrics):
+                    metrics.write()
+        except CharrnnError as error:
+            error.add_note("The last lines are missing.")
+            return error
+        return None
 
-    def write_metrics(self, consequence: str = "training continues") -> None:
+    def write_metrics(self) -> None:
         """Write the lines of metrics that wait. If that fails, repeat it later."""
         if self.metrics is None or time.monotonic() < self._metrics_due:
             return
         try:
             self.metrics.write()
         except CharrnnError as error:
-            self._alarm(f"{error.what}; {consequence}")
+            self._alarm(f"{error.what}; training continues")
             self._metrics_due = time.monotonic() + RETRY_INTERVAL
 
     def record(self, event: Event) -> None:

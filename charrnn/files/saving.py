@@ -190,10 +190,11 @@ class LineFile:
             return
         same = next(i for i, line in enumerate(lines) if kept[i : i + 1] != [line])
         size, rest = sum(map(len, kept[:same])), b"".join(kept[same:])
-        if rest:
-            with open(self._path, "r+b") as file:  # the other one writes at its end alone
-                file.seek(size)
-                file.write(rest)
+        with open(self._path, "r+b") as file:  # the other one writes at its end alone
+            file.seek(sum(map(len, lines)))
+            rest += file.read()  # lines that came since
+            file.seek(size)
+            file.write(rest)
         self.truncate(size + len(rest))
 
     def drop_torn_line(self) -> None:
@@ -202,14 +203,15 @@ class LineFile:
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Append a line. If that fails, raise OSError and leave the file as it was."""
-        size = self._file.seek(0, os.SEEK_END)
-        line = json.dumps(row, allow_nan=False).encode() + b"\n"
+        line, size, end = json.dumps(row, allow_nan=False).encode() + b"\n", 0, 0
         try:
-            while line:
-                line = line[self._file.write(line) :]
+            while size < len(line):
+                size += self._file.write(line[size:])
+                end = self._file.tell()
         except OSError:
             with suppress(OSError):
-                self.truncate(size)
+                if self._file.seek(0, os.SEEK_END) == end:  # no other one has written since
+                    self._file.truncate(end - size)
             raise
 
     def sync(self) -> None:

@@ -27,6 +27,7 @@ from tests.program import (
     SIZE,
     SMALL,
     Program,
+    assert_refusal,
     metrics_of,
     plan_of,
     saved_by,
@@ -392,13 +393,33 @@ def test_fault_46_a_full_disk_does_not_end_the_run(
 
     monkeypatch.setattr(LineFile, "append", append)
     line = ("train", "names.txt", *BRIEF, "--metrics", "m.jsonl")
-    ran = program.run(*line)
-    assert ran.status == 0
-    warning = "charrnn: warning: m.jsonl cannot be written: No space left on device"
-    assert ran.err.count(f"{warning}; training continues") == 1
+    ran = program.run(*line, "--json")
+    what = "m.jsonl cannot be written: No space left on device"
+    assert ran.err.count(f"charrnn: warning: {what}; training continues") == 1
+    assert ran.json["steps"] == charrnn.load("model.npz").trained.counters.step == 26
     steps = [row["step"] for row in rows_of("m.jsonl") if row["schema"] == "charrnn.step/3"]
     assert steps == list(range(1, 27 if recovers else 5))
-    assert (f"{warning}; lines are missing" in ran.err) != recovers
+    assert ran.status == (0 if recovers else 1)
+    if not recovers:
+        hint = "or name another file with --metrics. The last lines are missing."
+        assert_refusal(ran, what, hint)
+
+
+def test_fault_46_a_full_disk_does_not_hide_that_a_signal_came(
+    program: Program, monkeypatch: pytest.MonkeyPatch, stopped_after: list[int]
+) -> None:
+    usual = LineFile.append
+
+    def append(file: LineFile, row: Any) -> None:
+        if row["step"]:
+            raise OSError(28, "No space left on device")
+        usual(file, row)
+
+    monkeypatch.setattr(LineFile, "append", append)
+    stopped_after += [3]
+    ran = program.run("train", "names.txt", *BRIEF, "--metrics", "m.jsonl")
+    assert_refusal(ran, "m.jsonl cannot be written", "The last lines are missing.", 130)
+    assert "to resume: charrnn train --resume --metrics m.jsonl" in ran.err
 
 
 @pytest.mark.parametrize("row", ["[]", "{}", '{"schema": "charrnn.step/3", "step": 1e999}', "\xff"])

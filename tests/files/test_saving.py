@@ -208,6 +208,27 @@ def test_fault_19_a_line_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     lines.close()
 
 
+def test_fault_46_a_line_that_was_cut_off_takes_none_of_another_run_with_it(tmp_path: Path) -> None:
+    lines: Any = LineFile(tmp_path / "rows.jsonl")
+    lines.append({"a": 1})
+    write = lines._file.write
+
+    def write_some(data: bytes) -> Any:
+        with open(tmp_path / "rows.jsonl", "ab") as file:
+            file.write(b"0\n")
+        return write(data[:3]) if len(data) > 6 else full()
+
+    lines._file = mock.Mock(wraps=lines._file)
+    lines._file.write.side_effect = write_some
+    with pytest.raises(OSError, match="No space left"):
+        lines.append({"b": 2})
+    assert lines.lines() == [b'{"a": 1}\n', b"0\n", b'{"b0\n']
+    lines._file.write.side_effect = None
+    lines.keep([b'{"a": 1}\n'], [b'{"a": 1}\n', b"0\n"])  # the last came since these were read
+    assert lines.lines() == [b'{"a": 1}\n', b'{"b0\n']
+    lines.close()
+
+
 def test_fault_19_a_limit_on_the_size_of_files_keeps_the_last_good_one(trained: Program) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
