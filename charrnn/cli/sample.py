@@ -27,16 +27,17 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import shared_options as shared
 from charrnn.cli.console import Console, only_one
 from charrnn.cli.shared_options import MODEL, CommandOptions, Source, flag, nested
-from charrnn.errors import CharrnnError
+from charrnn.errors import CharrnnError, CorpusError
 from charrnn.settings.drawing import SampleConfig
 from charrnn.settings.values import COUNT, TEMPERATURE, Text, Whole, setting
 from charrnn.system.cores import cores_for
@@ -54,7 +55,7 @@ SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    FIRST = "count temperatures prime seed novel unique shortest longest best models"
+    FIRST = "count temperatures primes seed novel unique shortest longest best models"
     count: int = setting(COUNT, default=1, names=("-n", "--count"), short="Draw this many samples")
     temperatures: tuple[float, ...] = setting(
         TEMPERATURE,
@@ -65,8 +66,13 @@ class Options(CommandOptions):
         default_in_words="1",
         short="Set the temperature",
     )
-    prime: str = setting(
-        Text(), default="", names=("-p", "--prime"), short="Begin each sample with this text"
+    primes: tuple[str, ...] = setting(
+        Text("TEXT|@FILE"),
+        "Begin each sample with this text; @FILE has one a line, and @@ stands for a first @."
+        " Repeatable: -n samples of each.",
+        names=("-p", "--prime"),
+        repeated=True,
+        short="Begin each sample with this text",
     )
     sampling: dict[str, Any] = nested(SampleConfig, "top_k", "top_p", "max_characters", "seed")
     novel: bool = flag(
@@ -135,9 +141,14 @@ def run(options: Options, console: Console) -> None:
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
     models = load_models(options, console)
     predictor = combine([model.predictor(options.use) for model in models])
-    prime = as_read(options.prime, models[0], console)
     shortest, longest = options.shortest, options.longest
-    config = limit_length(SampleConfig(**options.sampling), prime, shortest, longest)
+    config = SampleConfig(**options.sampling)
+    typed = list(lines_of_files(options.primes or [""]))
+    if not typed:
+        raise CorpusError(f"{options.primes[0][1:]} is empty", "It needs a beginning a line.")
+    primes = [as_read(text, models[0], console) for text in typed]
+    limits = {prime: limit_length(config, prime, shortest, longest) for prime in primes}
+    combinations = list(product(limits, options.temperatures or (1.0,)))
     avoided = texts_to_avoid(
         [model.trained for model in models],
         novel=options.novel,
@@ -153,14 +164,13 @@ def run(options: Options, console: Console) -> None:
     cores = (
         1 if options.cores is None and options.count < WORTH_PROCESSES else cores_for(options.cores)
     )
-    between = "\n" if "\n" in predictor.vocabulary.characters or "\n" in prime else ""
+    has_newlines = "\n" in "".join([predictor.vocabulary.characters, *primes])
+    between = "\n" if has_newlines else ""
     has_note = not (known or console.quiet)
     shown = Shown(texts_for_note(models) if has_note else None)
-    temperatures = options.temperatures or (1.0,)
-    for temperature in temperatures:
-        if len(temperatures) > 1:
-            console.note(f"temperature {temperature:g}")
-        how = replace(config, temperature=temperature)
+    for prime, temperature in combinations:
+        note_heading(prime if len(limits) > 1 else "", temperature, options, console)
+        how = replace(limits[prime], temperature=temperature)
         sampler = Sampler(predictor, how, prime, may_be_empty=shortest == 0)
         if is_free and options.count == 1 and not options.as_json:
             console.result(between if shown.samples else "")
@@ -176,10 +186,34 @@ def run(options: Options, console: Console) -> None:
                     console.result((between if shown.samples else "") + sample.text + "\n")
                 shown.add(sample)
     note_figures(shown, conditions, config.max_characters, console)
-    wanted = options.count * len(temperatures)
+    wanted = options.count * len(combinations)
     if shown.samples < wanted:
         hint = "Lower -n, raise -t, or ask for less."
         raise CharrnnError(f"found only {shown.samples:,} of {wanted:,} samples", hint)
+
+
+def lines_of_files(typed: Sequence[str]) -> Iterator[str]:
+    """Yield what was typed; @FILE stands for the lines of a file, and @@ for a first @."""
+    from charrnn.settings.corpus import Reading
+    from charrnn.text.reading import text_of
+
+    for text in typed:
+        if text[:1] != "@" or text[:2] == "@@":
+            yield text[text[:1] == "@" :]
+            continue
+        try:
+            lines = text_of(text[1:], Reading()).split("\n")
+        except CorpusError as error:
+            raise CorpusError(error.what, f"For {text} itself, type @{text}.") from error
+        yield from filter(str.strip, lines)
+
+
+def note_heading(prime: str, temperature: float, options: Options, console: Console) -> None:
+    """Note which of several combinations comes next."""
+    words = [f"prime {prime}"] if prime else []
+    words += [f"temperature {temperature:g}"] if len(options.temperatures) > 1 else []
+    if words:
+        console.note(", ".join(words))
 
 
 def load_models(options: Options, console: Console) -> list[Model]:

@@ -115,6 +115,33 @@ def test_fault_14_values_at_the_ends_of_a_range_draw(trained: Program, line: str
     assert all(0 <= row["nats"] < 1e6 for row in ended.rows)
 
 
+def test_each_prime_is_drawn_at_each_temperature(program: Program, tmp_path: Path) -> None:
+    model = saved(babbler(), tmp_path / "babble.npz")
+    program.write("begin.txt", "ab \n\nba\n")
+    line = ("-n", "2", "--seed", "1", "--max-chars", "9")
+    ran = sampled(program, model, *line, "-p", "@begin.txt", "-p", "@@c", "-t", "1", "-t", "0.5")
+    alone = [
+        sampled(program, model, *line, "-p", prime, "-t", temperature, "-q").lines
+        for prime in ("ab ", "ba", "@@c")
+        for temperature in ("1", "0.5")
+    ]
+    assert ran.lines == [text for texts in alone for text in texts]
+    assert [text[0] for text in ran.lines[6:]] == ["b", "b", "@", "@", "@", "@"]
+    assert "prime ba, temperature 0.5\n" in ran.err
+    hint = "For @none itself, type @@none."
+    program.refuses("sample", "-m", model, "-p", "@none", what="none does not exist", hint=hint)
+    program.write("empty.txt", "\n")
+    program.refuses(
+        "sample", "-m", model, "-p", "@empty.txt", what="empty.txt is empty", hint="a line"
+    )
+
+
+def test_conditions_hold_across_all_primes(coin: Path, program: Program) -> None:
+    line = ("-n", "4", "-p", "a", "-p", "aa", "-t", "1", "-t", "2", "--unique", "--seed", "1")
+    texts = sampled(program, coin, *line).lines
+    assert len(texts) == len({*texts}) == 16
+
+
 def test_a_blank_line_stands_between_samples_that_hold_newlines(
     tmp_path: Path, program: Program
 ) -> None:
