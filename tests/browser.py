@@ -129,7 +129,7 @@ class Page:
         return [one["params"] for one in mine if one["method"] == method]
 
 
-def is_quiet(page: Page) -> bool:
+def assert_quiet(page: Page) -> bool:
     """Return whether nothing was thrown, refused or asked of a network."""
     asked = [one["request"]["url"] for one in page.heard("Network.requestWillBeSent")]
     outside = [url for url in asked if not url.startswith(("file:", "data:"))]

@@ -18,7 +18,7 @@ from charrnn.system.cores import ONE_THREAD
 
 os.environ.update(ONE_THREAD)  # before anything imports numpy
 settings.register_profile("usual", deadline=None, max_examples=12, derandomize=True)
-settings.register_profile("long", deadline=None, max_examples=400)
+settings.register_profile("long", deadline=None, max_examples=400, print_blob=True)
 settings.load_profile("usual")
 
 from tests.program import NAMES, SIZE, SMALL, Program  # noqa: E402

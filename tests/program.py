@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import random
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -184,6 +185,13 @@ def assert_refusal(ended: Result, what: str, hint: str, status: int = 1) -> None
     assert what in error
     assert hint in advice
     assert ended.status == status
+
+
+def chance(seed: int | None = None) -> random.Random:
+    """Return a source of chance. Its seed is printed, and pytest shows it where a test fails."""
+    seed = random.randrange(1 << 32) if seed is None else seed
+    print(f"seed {seed}")
+    return random.Random(seed)
 
 
 # Small runs

@@ -1,13 +1,11 @@
 """Each section of the benchmarks can be imported, and is named in the help and in the guide."""
 
-import re
 from importlib import import_module
 
 import pytest
 
 from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks.seconds import split_of
-from tests.pages import GUIDE
 
 
 @pytest.mark.parametrize("name", benchmarks.SECTIONS)
@@ -21,16 +19,3 @@ def test_both_programs_learn_the_same_examples() -> None:
     assert len(parts["held_out"]) > 100
     assert not {*parts["held_out"]} & {*parts["learn"]}
     assert all(text.isalpha() for text in parts["learn"])
-
-
-MEASURED = ("expect", "benchmarks")  # pages with figures
-
-
-@pytest.mark.parametrize("page", MEASURED)
-def test_every_measurement_that_a_page_names_can_be_started(page: str) -> None:
-    text = re.sub("<!--.*?-->", "", (GUIDE / f"{page}.md").read_text("utf-8"))
-    named = re.findall(r"-m\s+tests\.benchmarks((?:\s+[a-z]+\b)*)", text)
-    assert named
-    for words in named:
-        sections = words.partition("learning")[0].split()  # what follows it is for train
-        assert set(sections) <= {*benchmarks.SECTIONS}, words

@@ -1,6 +1,5 @@
 """Fault 18: kill -9 at any moment, and a run that goes on to the same bytes."""
 
-import random
 import shutil
 import signal
 import time
@@ -10,7 +9,7 @@ import pytest
 
 from charrnn.files import model_file
 from tests.child import Child, needs_strace, program_with, strace, wait_until
-from tests.program import Program, assert_no_temporary_files, lines_of
+from tests.program import Program, assert_no_temporary_files, chance, lines_of
 
 pytestmark = pytest.mark.child(True)
 
@@ -64,15 +63,15 @@ def until_written(child: Child, program: Program, lines: int) -> None:
 def test_fault_18_killed_or_interrupted_at_random_it_ends_in_the_same_bytes(
     program: Program, undisturbed: Files, kills: int
 ) -> None:
-    chance, step = random.Random(), 0
+    chosen, step = chance(), 0
     signals = [signal.SIGKILL, signal.SIGTERM] * kills
     while signals:
-        enough = chance.randrange(30) + lines_of(program)
+        enough = chosen.randrange(30) + lines_of(program)
         with program.going(*next_line(program), by=OFTEN) as child:
             if len(signals) % 3:  # while it works, or while it starts
                 until_written(child, program, enough)
             else:
-                time.sleep(chance.uniform(0, 0.5))
+                time.sleep(chosen.uniform(0, 0.5))
             child.send(signals[-1])
             ended = child.end()
         if ended.status == 0:  # it was quicker: once more from the beginning

@@ -21,12 +21,6 @@ ROOMS = """
     plots notebook model runs sweep cli __init__ __main__
 """
 LEVEL = {name: level for level, name in enumerate(ROOMS.split())}
-TERMINAL = {"typer", "click", "rich", "tqdm"}
-DASK = {"dask", "distributed"}
-STANDARD_OF_NETWORK = {
-    *("__future__", "collections", "concurrent", "contextlib", "dataclasses", "functools"),
-    *("importlib", "itertools", "math", "os", "threading", "typing"),
-}
 
 
 @cache
@@ -61,11 +55,6 @@ def room(module: str) -> str:
     return module.partition(".")[2].partition(".")[0] or "__init__"
 
 
-def packages(name: str) -> set[str]:
-    """Return the packages outside charrnn that a module imports."""
-    return {other.partition(".")[0] for other in imports(name)} - {"charrnn"}
-
-
 def test_no_modules_import_each_other_in_a_cycle() -> None:
     graph = {name: {other for other in imports(name) if other in modules()} for name in modules()}
     assert len([*TopologicalSorter(graph).static_order()]) == len(modules())
@@ -77,16 +66,6 @@ def test_a_room_imports_those_above_it() -> None:
         for other in imports(name) - {"charrnn"}:
             if other.startswith("charrnn."):
                 assert LEVEL[room(other)] <= LEVEL[room(name)], f"{name} imports {other}"
-
-
-def test_the_terminal_dask_and_the_network_are_kept_apart() -> None:
-    for name in modules():
-        if room(name) != "cli":  # a notebook has progress bars of tqdm, too
-            assert packages(name) & TERMINAL <= ({"tqdm"} if room(name) == "notebook" else set())
-        if name != "charrnn.spread.cluster":
-            assert not packages(name) & DASK, name
-        if room(name) == "network":
-            assert packages(name) <= STANDARD_OF_NETWORK | {"numpy"}, name
 
 
 def test_only_the_console_writes() -> None:

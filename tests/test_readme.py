@@ -3,31 +3,17 @@
 import re
 import sys
 import tomllib
-from pathlib import Path
 from runpy import run_path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from charrnn.cli.app import COMMANDS
-from charrnn.cli.guide import TOPICS
-from charrnn.system.packaged import CORPORA, path_of
 from tests.child import HOME
 from tests.pages import PAGES
 
 README = (HOME / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
-
-
-def test_it_is_one_page() -> None:
-    assert len(README.split()) <= 1200
-    assert README.count("\n") <= 140
-
-
-def test_every_command_and_topic_is_named() -> None:
-    for word in (*COMMANDS, *TOPICS):
-        assert re.search(rf"`(charrnn (guide )?)?{word}\b", README), word
 
 
 def test_every_file_that_it_names_is_there() -> None:
@@ -56,31 +42,9 @@ def test_a_release_shows_no_links_into_the_repository(monkeypatch: pytest.Monkey
     assert "![" not in shown
 
 
-def test_nothing_installs_the_program_of_others_that_is_called_charrnn() -> None:
-    old = re.compile(r"pip install '?charrnn\b|charrnn\[[a-z]+[],]")
-    files = [HOME / "README.md", HOME / "pyproject.toml", HOME / ".ci" / "run"]
-    for folder in ("charrnn", "data", "tests"):
-        files += [one for one in (HOME / folder).rglob("*") if one.suffix in (".py", ".md")]
-    assert [file for file in files if old.search(file.read_text("utf-8"))] == []
-    assert PROJECT["name"] == "charrnn-numpy"
-    assert [*PROJECT["scripts"]] == ["charrnn"]
-
-
 def test_extras_are_named_as_they_are() -> None:
     text = "".join(page.read_text("utf-8") for page in PAGES)
     extras = re.findall(r"pip install (?:-e )?'\.\[([\w,]+)\]'", text)
     assert {"plot", "test"} <= set(extras)
     for extra in ",".join(extras).split(","):
         assert extra in PROJECT["optional-dependencies"]
-
-
-def test_four_packages_are_needed() -> None:
-    names = [re.split(r"[<>=]", one)[0] for one in PROJECT["dependencies"]]
-    assert sorted(names) == ["numpy", "rich", "tqdm", "typer"]
-
-
-def test_every_corpus_that_comes_along_is_described() -> None:
-    described = (HOME / "data" / "README.md").read_text(encoding="utf-8")
-    for name in CORPORA:
-        assert f"`{name}`" in described or f"`{name}.txt`" in described
-        assert Path(path_of(name)).parent == HOME / "data"

@@ -138,7 +138,7 @@ def test_fault_18_a_run_that_is_resumed_with_any_settings_ends_in_the_same_bytes
 
     @settings(max_examples=faults // 2)
     @given(WAYS, holdouts, stops)
-    def check(chosen: Choice, holdout: float, stops: list[int]) -> None:
+    def assert_same_bytes(chosen: Choice, holdout: float, stops: list[int]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             straight, stopped = Path(folder) / "straight.npz", Path(folder) / "stopped.npz"
             try:
@@ -160,7 +160,7 @@ def test_fault_18_a_run_that_is_resumed_with_any_settings_ends_in_the_same_bytes
             run.save(stopped)
             assert stopped.read_bytes() == straight.read_bytes()
 
-    check()
+    assert_same_bytes()
 
 
 def test_fault_18_a_mixture_is_fitted_to_the_same_bytes_after_a_resume(tmp_path: Path) -> None:

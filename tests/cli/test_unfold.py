@@ -11,7 +11,7 @@ import pytest
 import charrnn
 from charrnn.export.html import policy
 from charrnn.prediction.unfold import NAME, unfold
-from tests.browser import CHROMIUM, Browser, Reading, is_quiet
+from tests.browser import CHROMIUM, Browser, Reading, assert_quiet
 from tests.networks import model_of
 from tests.program import Program
 
@@ -160,10 +160,10 @@ def test_keys_and_pointer_show_equations(drawn: Program, browser: Browser) -> No
     )
     page.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
     assert page.ask(what).startswith("L(1), unit 1.")
-    assert is_quiet(page)
+    assert_quiet(page)
 
 
 def test_a_hostile_text_opens_without_an_error(drawn: Program, browser: Browser) -> None:
     page = browser.open(drawn / "hostile.html")
     assert page.ask("document.querySelectorAll('td i').length") > 10
-    assert is_quiet(page)
+    assert_quiet(page)

@@ -1,7 +1,6 @@
 """Faults 10 to 12: what is saved is loaded, and what is damaged or forged is refused."""
 
 import os
-import random
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from charrnn.export import write as export
 from charrnn.files import model_file
 from charrnn.prediction.predictor import EVEN
 from tests.networks import Facts, forge
+from tests.program import chance
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
 SIZES: dict[str, Any] = {
@@ -63,13 +63,13 @@ def test_a_slim_file_has_the_same_numbers_but_for_their_rounding(
 
 
 def test_fault_10_damage_is_refused_or_means_nothing(saved: Path) -> None:
-    content, chance = saved.read_bytes(), random.Random(1)
+    content, chosen = saved.read_bytes(), chance()
     model = charrnn.load(saved)
     for number in range(40):
         damaged = bytearray(content)
-        at = chance.randrange(len(content))
+        at = chosen.randrange(len(content))
         if number % 4:
-            damaged[at] ^= 1 << chance.randrange(8)
+            damaged[at] ^= 1 << chosen.randrange(8)
         else:
             del damaged[at:]
         saved.write_bytes(damaged)

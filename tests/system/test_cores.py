@@ -95,7 +95,7 @@ def test_fault_38_half_a_core_means_one_process(
 def test_fault_38_a_limit_on_addresses_is_seen(program: Program) -> None:
     resource = pytest.importorskip("resource")
     limit = partial(resource.setrlimit, resource.RLIMIT_AS, (600 * MB, 600 * MB))
-    is_too_large(program.run("train", "names.txt", "--hidden", "2000", preexec_fn=limit))
+    assert_too_large(program.run("train", "names.txt", "--hidden", "2000", preexec_fn=limit))
 
 
 @pytest.fixture
@@ -127,11 +127,11 @@ def test_fault_38_a_plan_too_large_for_a_real_group_is_refused(
     def enter() -> None:
         (small_group / "cgroup.procs").write_text(str(os.getpid()))
 
-    is_too_large(program.run("train", "names.txt", "--hidden", "2000", preexec_fn=enter))
+    assert_too_large(program.run("train", "names.txt", "--hidden", "2000", preexec_fn=enter))
     program.run("train", "names.txt", *SMALL, preexec_fn=enter).says()
 
 
-def is_too_large(ran: Result) -> None:
+def assert_too_large(ran: Result) -> None:
     """Assert that a plan is refused in one line, and a hint."""
     assert (ran.status, "Traceback" in ran.err) == (1, False), ran.err
     what, hint = ran.err.splitlines()[-2:]
