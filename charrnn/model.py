@@ -21,7 +21,7 @@ import numpy as np
 from charrnn.errors import CharrnnError, ModelFileError
 from charrnn.export.write import ExportOptions, export_to
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
-from charrnn.files.model_corpus import texts_in, texts_like, texts_to_avoid
+from charrnn.files.model_corpus import texts_in, texts_like, texts_to_compare
 from charrnn.files.model_file import load_trained, locked_model, save_loaded
 from charrnn.files.model_file import save as save_run
 from charrnn.network.arrays import Array64, Integers
@@ -29,7 +29,7 @@ from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network
 from charrnn.notebook import heat_map
 from charrnn.plots import plot
-from charrnn.prediction.conditions import Conditions, choose, folded, limit_length
+from charrnn.prediction.conditions import choose, conditions_for, folded, limit_length
 from charrnn.prediction.embed import Vectors, embed
 from charrnn.prediction.filling import FillConfig, Filled, fill
 from charrnn.prediction.losses import Score
@@ -38,7 +38,7 @@ from charrnn.prediction.sampling import Sampler
 from charrnn.prediction.scoring import groups_of, score_per_text, score_texts, total_score
 from charrnn.settings.drawing import SampleConfig
 from charrnn.settings.training import Fitted
-from charrnn.settings.values import OneOf, Text, Whole, check, with_settings
+from charrnn.settings.values import SIZE, OneOf, Text, Whole, check, with_settings
 from charrnn.system.packaged import model_at
 from charrnn.text.corpus import Corpus, Texts, check_texts, files_in
 from charrnn.text.counts import Ngrams
@@ -138,10 +138,13 @@ class Model:
         self,
         count: int = 1,
         *,
-        prime: str = "",
+        prime: str | Sequence[str] = "",
         novel: bool = False,
         not_in: Texts | None = None,
         unique: bool = False,
+        without: Sequence[str] = (),
+        known_words: bool = False,
+        distance: int | None = None,
         shortest: int | None = None,
         longest: int | None = None,
         best: bool = False,
@@ -151,10 +154,13 @@ class Model:
         """Return new texts; CharrnnError if too few are found.
 
         count: How many texts, a whole number from 0.
-        prime: The text that each begins with.
+        prime: The text that each begins with; of several, each begins ``count`` texts.
         novel: Show no text of the training corpus, compared without case and outer spaces.
         not_in: Texts, or paths of files with texts, that may not be shown.
         unique: Show no text twice.
+        without: Words that no text contains, without regard to case.
+        known_words: Show only texts of words that occur in the training corpus.
+        distance: The fewest edits from a training text or an earlier one, or None: no limit.
         shortest: The least number of characters, from 0, or None: 1.
         longest: The greatest number of characters, from 0, or None: no limit.
         best: Return the likeliest of ten times as many novel and unique texts.
@@ -163,26 +169,44 @@ class Model:
         count = check("count", count, WHOLE_FROM_0)
         shortest = None if shortest is None else check("shortest", shortest, WHOLE_FROM_0)
         longest = None if longest is None else check("longest", longest, WHOLE_FROM_0)
-        prime = check("prime", prime, Text())
-        config = with_settings(SampleConfig(), drawing, Model.sample)
-        config = limit_length(config, prime, shortest, longest)
-        if self.learned_from is not None:
-            known = set(map(folded, texts_in(self.learned_from))) if novel or best else set()
-        else:
-            known = texts_to_avoid(
-                [self.trained], novel=novel, best=best, note=partial(warnings.warn, stacklevel=3)
+        distance = None if distance is None else check("distance", distance, SIZE)
+        primes = [prime] if isinstance(prime, str) else check_texts(prime, "prime")
+        base = with_settings(SampleConfig(), drawing, Model.sample)
+        configs = [limit_length(base, text, shortest, longest) for text in primes]
+        texts: set[str] = set()
+        compared = known_words or distance is not None
+        if self.learned_from is None:
+            note = partial(warnings.warn, stacklevel=3)
+            texts = texts_to_compare(
+                [self.trained], novel=novel, best=best, compared=compared, note=note
             )
+        elif novel or best or compared:
+            texts = set(map(folded, texts_in(self.learned_from)))
+        taken: Iterable[str] = ()
         if not_in is not None:
             files = files_in(not_in)
-            texts = texts_like(self.corpus, files) if files else check_texts(not_in, "not_in")
-            known.update(map(folded, texts))
-        conditions = Conditions(known, unique or best, shortest, longest)
-        sampler = Sampler(self.predictor(use), config, prime, may_be_empty=shortest == 0)
-        samples = list(choose(sampler, count, conditions, best=best))
-        if len(samples) < count:
+            taken = texts_like(self.corpus, files) if files else check_texts(not_in, "not_in")
+        conditions = conditions_for(
+            texts,
+            taken,
+            without=check_texts(without, "without"),
+            novel=novel,
+            best=best,
+            unique=unique,
+            known_words=known_words,
+            distance=distance,
+            shortest=shortest,
+            longest=longest,
+        )
+        predictor, samples = self.predictor(use), list[str]()
+        for text, config in zip(primes, configs, strict=True):
+            sampler = Sampler(predictor, config, text, may_be_empty=shortest == 0)
+            samples += [sample.text for sample in choose(sampler, count, conditions, best=best)]
+        if len(samples) < count * len(primes):
             hint = "Lower [count], raise [temperature], or allow more texts."
-            raise CharrnnError(f"found only {len(samples):,} of {count:,} samples", hint)
-        return [sample.text for sample in samples]
+            what = f"found only {len(samples):,} of {count * len(primes):,} samples"
+            raise CharrnnError(what, hint)
+        return samples
 
     def stream(
         self, *, prime: str = "", use: str | None = None, **drawing: Unpack[Drawing]

@@ -297,7 +297,7 @@ def test_fault_68_a_table_is_no_list_of_texts(model: charrnn.Model) -> None:
 
 
 def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> None:
-    program.train("names.txt", "--epochs", "3")
+    program.train("names.txt", "--epochs", "3", "--counts")
     model = charrnn.load(program / "model.npz")
     known = (program / "names.txt").read_text().split()
     for line, how in (
@@ -308,6 +308,10 @@ def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> Non
         (["--shortest", "3", "--longest", "5"], {"shortest": 3, "longest": 5}),
         (["--best"], {"best": True}),
         (["--best", "-p", "a"], {"best": True, "prime": "a"}),
+        (["-p", "a", "-p", "@@b"], {"prime": ["a", "@b"]}),
+        (["--without", "AN", "--without", "o"], {"without": ["an", "O"]}),
+        (["--distance", "2", "--best"], {"distance": 2, "best": True}),
+        (["--known-words", "-t", "0.5"], {"known_words": True, "temperature": 0.5}),
     ):
         typed = program.run("sample", "-n", "9", "--seed", "1", *line)
         assert typed.status == 0, typed.err
@@ -318,6 +322,10 @@ def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> Non
         model.sample(2, seed=1, shortest=9, longest=9, prime="a", top_k=1)
     with pytest.raises(SettingError, match="at least 5 characters, and may have at most 4"):
         model.sample(shortest=5, longest=4)
+    with pytest.raises(SettingError, match="without cannot be str"):
+        model.sample(without="word")
+    with pytest.raises(SettingError, match="distance cannot be 0"):
+        model.sample(distance=0)
     with pytest.raises(SettingError, match="a text cannot be int"):
         model.sample(not_in=[1])  # type: ignore[arg-type]
 

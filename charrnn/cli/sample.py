@@ -39,7 +39,7 @@ from charrnn.cli.console import Console, only_one
 from charrnn.cli.shared_options import MODEL, CommandOptions, Source, flag, nested
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.settings.drawing import SampleConfig
-from charrnn.settings.values import COUNT, TEMPERATURE, Text, Whole, setting
+from charrnn.settings.values import COUNT, SIZE, TEMPERATURE, Text, Whole, setting
 from charrnn.system.cores import cores_for
 
 if TYPE_CHECKING:
@@ -49,13 +49,15 @@ if TYPE_CHECKING:
 
 USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
 WORTH_PROCESSES = 20_000  # samples for which processes are worth their start
+CONDITIONS = ["novel", "best", "unique", "known_words", "distance", "shortest", "longest"]
 NAMED = 12  # unknown characters of a prime that a note names
 SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    FIRST = "count temperatures primes seed novel unique shortest longest best models"
+    FIRST = "count temperatures primes seed novel unique without known_words distance"
+    FIRST += " shortest longest best models"
     count: int = setting(COUNT, default=1, names=("-n", "--count"), short="Draw this many samples")
     temperatures: tuple[float, ...] = setting(
         TEMPERATURE,
@@ -87,6 +89,24 @@ class Options(CommandOptions):
         short="Skip texts of this file",
     )
     unique: bool = flag("Draw again if a sample repeats another.", short="Skip repeated samples")
+    without: tuple[str, ...] = setting(
+        Text("WORD|@FILE"),
+        "Draw again if a sample contains this word, in capitals or not; @FILE has one a line."
+        " Repeatable.",
+        panel="Choosing samples",
+        repeated=True,
+        short="Skip samples with this word",
+    )
+    known_words: bool = flag(
+        "Draw again if a word of a sample is not in the training corpus.",
+        short="Skip samples with other words",
+    )
+    distance: int | None = setting(
+        SIZE,
+        "Draw again if fewer edits (insert, delete, replace or swap letters) lead to a text of the"
+        " training corpus or to an earlier sample.",
+        short="Skip near copies, by edits",
+    )
     shortest: int | None = setting(
         Whole(0, 1 << 40),
         "Draw again if a sample has fewer characters, with the prime; 0 allows an empty one.",
@@ -120,19 +140,24 @@ class Shown:
     """Counts of the samples so far, of which none is kept."""
 
     texts: Set[str] | None  # that samples may be copies of, if known
+    words: Set[str] = frozenset()  # folded texts of --not-in, if each is one word
+    with_words: int = 0
     samples: int = 0
     limited: int = 0
     copies: int = 0
 
     def add(self, sample: Sample) -> None:
+        from charrnn.prediction.conditions import folded, words_in
+
         self.samples += 1
         self.limited += sample.ended == "limit"
         self.copies += sample.text in (self.texts or ())
+        self.with_words += not self.words.isdisjoint(words_in([folded(sample.text)]))
 
 
 def run(options: Options, console: Console) -> None:
     """Draw samples and write them. Raise CharrnnError if too few are as they should be."""
-    from charrnn.files.model_corpus import texts_like, texts_to_avoid
+    from charrnn.files.model_corpus import texts_like
     from charrnn.prediction.conditions import Conditions, choose, folded, limit_length
     from charrnn.prediction.predictor import combine
     from charrnn.prediction.sampling import Sampler
@@ -149,25 +174,19 @@ def run(options: Options, console: Console) -> None:
     primes = [as_read(text, models[0], console) for text in typed]
     limits = {prime: limit_length(config, prime, shortest, longest) for prime in primes}
     combinations = list(product(limits, options.temperatures or (1.0,)))
-    avoided = texts_to_avoid(
-        [model.trained for model in models],
-        novel=options.novel,
-        best=options.best,
-        note=console.note,
-    )
     console.note_if_waiting(options.not_in)
-    known = avoided | set(map(folded, texts_like(models[0].corpus, options.not_in)))
-    is_unique = options.unique or options.best
-    conditions = Conditions(known, is_unique, shortest, longest)
-    is_free = not (known or is_unique or shortest or longest)
+    taken = texts_like(models[0].corpus, options.not_in)
+    conditions = conditions_of(options, models, taken, console)
+    is_free = conditions == Conditions()
     # For few samples, processes would take longer to start than to draw.
     cores = (
         1 if options.cores is None and options.count < WORTH_PROCESSES else cores_for(options.cores)
     )
     has_newlines = "\n" in "".join([predictor.vocabulary.characters, *primes])
     between = "\n" if has_newlines else ""
-    has_note = not (known or console.quiet)
-    shown = Shown(texts_for_note(models) if has_note else None)
+    has_note = not (conditions.known or conditions.others or console.quiet)
+    words = {*map(folded, taken)} if all(len(text.split()) == 1 for text in taken) else set()
+    shown = Shown(texts_for_note(models) if has_note else None, words)
     for prime, temperature in combinations:
         note_heading(prime if len(limits) > 1 else "", temperature, options, console)
         how = replace(limits[prime], temperature=temperature)
@@ -186,10 +205,36 @@ def run(options: Options, console: Console) -> None:
                     console.result((between if shown.samples else "") + sample.text + "\n")
                 shown.add(sample)
     note_figures(shown, conditions, config.max_characters, console)
+    if shown.with_words:
+        lists = " ".join(f"--without @{name}" for name in options.not_in)
+        several = f"{shown.with_words:,} of {shown.samples:,} samples"
+        console.note(f"words of --not-in stand in {several}: did you mean {lists}?")
     wanted = options.count * len(combinations)
     if shown.samples < wanted:
         hint = "Lower -n, raise -t, or ask for less."
         raise CharrnnError(f"found only {shown.samples:,} of {wanted:,} samples", hint)
+
+
+def conditions_of(
+    options: Options, models: Sequence[Model], taken: Sequence[str], console: Console
+) -> Conditions:
+    """Return the conditions on samples, of which some need the training texts."""
+    from charrnn.files.model_corpus import texts_to_compare
+    from charrnn.prediction.conditions import conditions_for
+
+    texts = texts_to_compare(
+        [model.trained for model in models],
+        novel=options.novel,
+        best=options.best,
+        compared=options.known_words or options.distance is not None,
+        note=console.note,
+    )
+    return conditions_for(
+        texts,
+        taken,
+        without=lines_of_files(options.without),
+        **{name: getattr(options, name) for name in CONDITIONS},
+    )
 
 
 def lines_of_files(typed: Sequence[str]) -> Iterator[str]:

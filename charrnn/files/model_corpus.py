@@ -31,6 +31,7 @@ READ_WITHOUT_WAITING: Final = (  # a pipe may have taken the place of a file
     os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
 NAME_A_TEXT: Final = "Without the corpus, name a text."
+NAME_THE_LIST: Final = "Name the list with [not_in]."
 
 
 class Example(NamedTuple):
@@ -130,20 +131,26 @@ def texts_in(corpus: Corpus) -> list[str]:
     return texts_of(np.append(learned, corpus.held_out_codes))
 
 
-def texts_to_avoid(
-    models: Iterable[Trained], *, novel: bool, best: bool, note: Callable[[str], object]
+def texts_to_compare(
+    models: Iterable[Trained],
+    *,
+    novel: bool,
+    best: bool,
+    compared: bool = False,
+    note: Callable[[str], object],
 ) -> set[str]:
-    """Return the training texts of models, folded, if samples may be none of them.
+    """Return the training texts of models, folded, if samples are compared with them.
 
-    Where they are gone, samples that have to be novel are refused. The best are drawn all the same.
+    Where they are gone, that is an error. Only the best are drawn all the same.
     """
     known: set[str] = set()
-    for trained in models if novel or best else ():
+    for trained in models if novel or best or compared else ():
         try:
             texts, change = training_texts(trained)
         except CorpusError as error:
-            if novel:
-                raise CharrnnError(error.what, "Name the list with [not_in].") from None
+            if novel or compared:
+                hint = "Resume the run with the list named once." if compared else NAME_THE_LIST
+                raise CharrnnError(error.what, hint) from None
             note(f"{error.what}: samples may be copies of it")
             continue
         known.update(map(folded, texts))

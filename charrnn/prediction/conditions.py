@@ -1,16 +1,22 @@
 """Which samples are shown: conditions on drawn texts, and the choice of the best.
 
-A sample that fails a condition is drawn again, as another attempt.
+A sample that fails a condition is drawn again, as another attempt. Texts are compared without case.
 """
 
+from __future__ import annotations
+
+import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterator, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from itertools import chain, islice, repeat
 from operator import attrgetter
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
 from charrnn.prediction.sampling import MapGroups, Sample, Sampler
@@ -19,6 +25,10 @@ from charrnn.settings.drawing import SampleConfig as SampleConfig
 ATTEMPTS: Final = 101  # at one sample: the first and a hundred more
 FAILURES_TO_STOP: Final = 10  # samples in a row without success, after which drawing stops
 BEST_OF, MOST_DRAWN = 10, 100  # samples for each of --best
+BINS: Final = 64  # of characters
+RUN_OF_LETTERS: Final = re.compile(r"\w+(?:['’]\w+)*")
+
+Codes = NDArray[np.int32]
 
 
 @dataclass
@@ -29,6 +39,10 @@ class Conditions:
     unique: bool = False
     shortest: int | None = None
     longest: int | None = None
+    without: tuple[str, ...] = ()  # pieces that no sample contains, folded
+    words: Set[str] | None = None  # the only ones that samples may have, folded
+    distance: int = 0  # the fewest edits from ``others`` and from earlier samples
+    others: Neighbours | None = None
     drawn: int = 0
     rejected: Counter[str] = field(default_factory=Counter)  # reason -> samples
     accepted: set[str] = field(default_factory=set)  # texts, kept where they have to be unique
@@ -45,9 +59,17 @@ class Conditions:
             reason = "copies"
         elif self.unique and text in self.accepted:
             reason = "repeats"
+        elif self.without and any(piece in folded(text) for piece in self.without):
+            reason = "with unwanted words"
+        elif self.words is not None and not words_in([folded(text)]) <= self.words:
+            reason = "with unknown words"
+        elif self.others and self.others.are_near(folded(text), self.distance):
+            reason = "too near"
         else:
             if self.unique:
                 self.accepted.add(text)
+            if self.others:
+                self.others.add(folded(text))
             return True
         self.rejected[reason] += 1
         return False
@@ -56,6 +78,105 @@ class Conditions:
 def folded(text: str) -> str:
     """Return the text without case and outer spaces, in one Unicode form."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold()).strip()
+
+
+def conditions_for(
+    texts: Set[str],
+    taken: Iterable[str],
+    *,
+    without: Iterable[str],
+    novel: bool,
+    best: bool,
+    unique: bool,
+    known_words: bool,
+    distance: int | None,
+    shortest: int | None,
+    longest: int | None,
+) -> Conditions:
+    """Return the conditions that a user asks for; ``texts`` are those of the training, folded."""
+    return Conditions(
+        known={*(texts if novel or best else ()), *map(folded, taken)},
+        unique=unique or best,
+        shortest=shortest,
+        longest=longest,
+        without=tuple(filter(None, map(folded, without))),
+        words=words_in(texts) if known_words else None,
+        distance=distance or 0,
+        others=Neighbours(texts) if distance else None,
+    )
+
+
+def words_in(texts: Iterable[str]) -> set[str]:
+    """Return the words of texts, without the marks between them."""
+    return {word for text in texts for word in RUN_OF_LETTERS.findall(text)}
+
+
+class Neighbours:
+    """Texts by their length, to look for those that are a few edits from another."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        same_length = defaultdict(list)
+        for text in texts:
+            same_length[len(text)].append(text)
+        # of the n texts of each length L: code points (n, L), and how many lie in a bin (n, BINS)
+        self.codes = {length: codes_of("".join(s), length) for length, s in same_length.items()}
+        self.bags = {length: bags_of(codes) for length, codes in self.codes.items()}
+
+    def add(self, text: str) -> None:
+        codes, length = codes_of(text, len(text)), len(text)
+        for known, new in ((self.codes, codes), (self.bags, bags_of(codes))):
+            known[length] = np.append(known[length], new, 0) if length in known else new
+
+    def are_near(self, text: str, distance: int) -> bool:
+        """Return whether one of the texts is fewer edits away than this."""
+        codes = codes_of(text, len(text))
+        (bag,) = bags_of(codes)
+        for length, others in self.codes.items():
+            apart = abs(length - len(text))
+            if apart >= distance:
+                continue
+            # An edit changes two counts of a bag by one, or one count and the length.
+            unlike = np.abs(self.bags[length] - bag).sum(1)
+            maybe = others[unlike + apart < 2 * distance]
+            if len(maybe) and edits(codes[0], maybe).min() < distance:
+                return True
+        return False
+
+
+def codes_of(texts: str, length: int) -> Codes:
+    """Return the code points of texts of one length that lie end to end, (n, length)."""
+    codes = np.frombuffer(texts.encode("utf-32-le", "surrogatepass"), "<i4")
+    return codes.reshape(-1, length) if length else np.empty((1, 0), "<i4")
+
+
+def bags_of(codes: Codes) -> Codes:
+    """Return how many characters of each text lie in each of some bins, (n, BINS)."""
+    places = codes % BINS + BINS * np.arange(len(codes))[:, None]
+    counts = np.bincount(places.ravel(), minlength=BINS * len(codes))
+    return counts.reshape(-1, BINS).astype(np.int32)
+
+
+def edits(text: Codes, others: Codes) -> Codes:
+    """Return the edits between a text (M,) and each of others (n, L), by optimal string alignment.
+
+    A row has the edits from the characters of the text so far to each beginning of the others:
+
+        row[j] = min(above[j] + 1, above[j - 1] + differs[j], before[j - 2] + 1 if swapped,
+                     row[j - 1] + 1)
+    """
+    place = np.arange(others.shape[1] + 1, dtype=np.int32)
+    above = before = np.tile(place, (len(others), 1))
+    for i, character in enumerate(text):
+        row = above + 1
+        np.minimum(row[:, 1:], above[:, :-1] + (others != character), out=row[:, 1:])
+        if i > 0:
+            is_swap = (others[:, 1:] == text[i - 1]) & (others[:, :-1] == character)
+            swapped = np.where(is_swap, before[:, :-2] + 1, row[:, 2:])
+            np.minimum(row[:, 2:], swapped, out=row[:, 2:])
+        row = np.minimum.accumulate(row - place, 1) + place  # row[j - 1] + 1, and so on
+        before, above = above, row
+    distances: Codes = above[:, -1]
+    return distances
 
 
 def choose(

@@ -1,5 +1,6 @@
 """``charrnn sample`` as a user meets it: in a pipe, in a terminal, with every option."""
 
+import re
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,6 +168,29 @@ def test_conditions_hold_and_a_note_counts_the_rest(
     assert "" in out.splitlines()
 
 
+def test_the_last_note_says_which_condition_rejected_how_many(
+    program: Program, tmp_path: Path
+) -> None:
+    after = {END: {"a": 0.5, "b": 0.5}, "a": {" ": 0.5, END: 0.5}, "b": {" ": 0.5, END: 0.5}}
+    after[" "] = {"a": 0.5, "b": 0.5}
+    model = saved(markov(after), tmp_path / "m.npz", reading=Reading())
+    program.write("bad.txt", "b a\n\n")
+    line = ("-n", "40", "--seed", "1", "--without", "A B", "--without", "@bad.txt")
+    ran = sampled(program, model, *line)
+    assert (ran.status, len(ran.lines)) == (0, 40)
+    assert not any("a b" in text or "b a" in text for text in ran.lines)
+    assert re.search(
+        r"^drew \d+ samples, of which left out: \d+ with unwanted words$", ran.err, re.M
+    )
+    program.write("words.txt", "a\n")
+    ran = sampled(program, model, "-n", "40", "--seed", "1", "--not-in", "words.txt")
+    asked = r"stand in \d+ of 40 samples: did you mean --without @words.txt\?$"
+    assert re.search(asked, ran.err, re.M)
+    program.write("words.txt", "a\nb a\n")
+    ran = sampled(program, model, "-n", "40", "--seed", "1", "--not-in", "words.txt")
+    assert "did you mean" not in ran.err
+
+
 def test_too_few_samples_are_an_error(abc: Path, program: Program) -> None:
     ran = sampled(program, abc, "-n", "5", "--unique")
     assert (ran.status, ran.out) == (1, "abc\n")
@@ -197,6 +221,9 @@ def test_novel_samples_are_not_of_the_corpus_even_if_that_is_gone(well_trained: 
     well_trained.refuses("sample", "--novel", what="names.txt has changed", hint=hint)
     names.unlink()
     well_trained.refuses("sample", "--novel", what="names.txt is gone", hint=hint)
+    for words in (["--known-words"], ["--distance", "2"]):
+        hint = "Resume the run with the list named once."
+        well_trained.refuses("sample", *words, what="names.txt is gone", hint=hint)
     ran = well_trained.run("sample", "-n", "2", "--best")
     assert (ran.status, "samples may be copies" in ran.err) == (0, True)
 

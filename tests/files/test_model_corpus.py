@@ -17,7 +17,7 @@ import pytest
 
 import charrnn
 from charrnn import errors
-from charrnn.files.model_corpus import texts_to_avoid
+from charrnn.files.model_corpus import texts_to_compare
 from charrnn.text import reading
 from charrnn.text.corpus import read_files
 from tests.networks import Facts, forge
@@ -246,7 +246,7 @@ def test_fault_66_a_packed_file_that_a_model_names_cannot_fill_the_memory(
 def avoided(program: Program) -> tuple[set[str], list[str]]:
     notes: list[str] = []
     trained = charrnn.load("model.npz").trained
-    return texts_to_avoid([trained], novel=True, best=False, note=notes.append), notes
+    return texts_to_compare([trained], novel=True, best=False, note=notes.append), notes
 
 
 def test_fault_51_a_list_that_was_edited_is_not_taken_for_it(program: Program) -> None:

@@ -1,11 +1,20 @@
 """Conditions on samples, and the best of many."""
 
+from itertools import product
 from typing import Any
 from unittest import mock
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from charrnn.prediction.conditions import Conditions, choose, folded
+from charrnn.prediction.conditions import (
+    Conditions,
+    Neighbours,
+    choose,
+    conditions_for,
+    folded,
+)
 from charrnn.prediction.sampling import Sample, Sampler
 from charrnn.settings.drawing import SampleConfig
 from tests.networks import (
@@ -64,6 +73,53 @@ def test_fault_51_known_texts_are_compared_in_one_unicode_form(text: str, other:
     conditions = Conditions(known={folded(text)})
     assert not conditions.accept(Sample(0, other, 0.0, "end"))
     assert not Conditions(known={folded(other)}).accept(Sample(0, text, 0.0, "end"))
+
+
+def passing(texts: list[str], **conditions: Any) -> tuple[list[str], dict[str, int]]:
+    """Return the texts that these conditions accept, in order, and how many failed which."""
+    usual: dict[str, Any] = dict.fromkeys(("novel", "best", "unique", "known_words"), False)
+    usual |= dict.fromkeys(("distance", "shortest", "longest")) | {"without": ()}
+    held = conditions_for({"red lion", "the swan's inn"}, (), **usual | conditions)
+    accepted = [text for text in texts if held.accept(Sample(0, text, 0.0, "end"))]
+    return accepted, dict(held.rejected)
+
+
+def test_no_sample_contains_a_word_whatever_its_case() -> None:
+    found = passing(["Red Lion", "Relion", "A lio n", "Swan"], without=["LION", " swan\n", ""])
+    assert found == (["A lio n"], {"with unwanted words": 3})
+
+
+def test_each_word_of_a_sample_is_one_of_the_training_texts() -> None:
+    texts = ["The Lion", "Swan's Inn, Red?", "Lions", "swan", "Lion 3", "&"]
+    expected = ["The Lion", "Swan's Inn, Red?", "&"]
+    assert passing(texts, known_words=True) == (expected, {"with unknown words": 3})
+
+
+def test_samples_are_some_edits_from_training_texts_and_earlier_samples() -> None:
+    texts = ["Red Lino", "RED LION", "Rod Lyon", "Bed Lyons", "Rad Lions", "Bed Lyon", "Oak", "Oka"]
+    found = passing(texts, distance=2)
+    assert found == (["Rod Lyon", "Bed Lyons", "Rad Lions", "Oak"], {"too near": 4})
+    assert passing(texts, distance=1) == ([t for t in texts if t != "RED LION"], {"too near": 1})
+
+
+def edits_by_hand(a: str, b: str) -> int:
+    """Return how many insertions, deletions, replacements and swaps lead from one to the other."""
+    d = {(i, j): i + j for i in range(len(a) + 1) for j in range(len(b) + 1) if not i or not j}
+    for i, j in product(range(1, len(a) + 1), range(1, len(b) + 1)):
+        ways = [d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (a[i - 1] != b[j - 1])]
+        if i > 1 < j and a[i - 2 : i] == b[j - 1] + b[j - 2]:
+            ways.append(d[i - 2, j - 2] + 1)
+        d[i, j] = min(ways)
+    return d[len(a), len(b)]
+
+
+@given(st.lists(st.text("abc", max_size=6), min_size=3, max_size=5), st.text("abc", max_size=6))
+def test_the_fewest_edits_are_found(texts: list[str], text: str) -> None:
+    known = Neighbours(texts[:2])
+    for other in texts[2:]:
+        known.add(other)
+    fewest = min(edits_by_hand(text, other) for other in texts)
+    assert [known.are_near(text, n) for n in range(1, 9)] == [fewest < n for n in range(1, 9)]
 
 
 def test_what_has_no_end_may_be_longer_than_the_longest() -> None:
