@@ -155,7 +155,7 @@ def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(progra
     assert status == 0
     assert lines
     assert all(line.startswith("P:") for line in lines)
-    assert not any(mark in shown for mark in ("```", "<!--", "](", "\x1b"))
+    assert not any(mark in shown for mark in ("```", "<!--", "](", "\x1b", "six temperatures"))
     _, listed = program.terminal("guide", by=CHARRNN, env=pager)
     assert "• first-names: " in listed
 

@@ -46,6 +46,7 @@ def run(options: Options, console: Console) -> None:
     from rich.markdown import Markdown
 
     text = re.sub(r"<!--.*?-->\n*", "", text, flags=re.DOTALL)  # directives of the tests
+    text = re.sub(r"^!\[[^]]*\]\(.*\)\n*", "", text, flags=re.MULTILINE)  # pictures
     text = re.sub(r"\[([^]]*)\]\([^)]*\.md\)", r"\1", text)
     os.environ.setdefault("LESS", "-FRX")  # a short page needs no pager
     os.environ.pop("MANPAGER", None)  # for manual pages, and pydoc prefers it to PAGER
