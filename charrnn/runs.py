@@ -299,9 +299,10 @@ def raise_limits(
     retyped.pop("cores", None)  # may change: shards decide the numbers
     check_patience(raised.get("patience"), len(corpus.held_out))
     check_agreement(path, settings_to_show(config), raised, LEAVE_OUT, may_rise=LIMITS)
-    # They are fitted to the corpus as at the start: bptt 0 becomes the longest example.
+    # They are fitted to the corpus as at the start: bptt 0 becomes the longest example. No window
+    # is longer than the corpus, or a file could claim any memory.
     refitted = asdict(fit_settings(TrainConfig(**{**old, **retyped}), corpus))
-    check_agreement(path, old, {name: refitted[name] for name in retyped}, LEAVE_OUT)
+    check_agreement(path, old, {name: refitted[name] for name in ["bptt", *retyped]}, LEAVE_OUT)
     if config.patience == AUTOMATIC and raised and "patience" not in raised:
         raised["patience"] = None  # who raises a limit wants to reach it
     return replace(config, **raised, cores=typed.get("cores"))

@@ -1,13 +1,16 @@
 """Fault 30: facts that Python cannot use are refused when a file is loaded, or do no harm.
 
-Whatever a stranger writes into charrnn.json, each command ends with a result or with one line.
+Whatever a stranger writes into charrnn.json, each command ends with a result or with one line. It
+touches no file that it does not touch for a good model, and takes no memory to speak of.
 """
 
 import copy
 import json
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +21,10 @@ import charrnn
 from charrnn.errors import ModelFileError
 from tests.networks import Facts, forge
 from tests.program import NAMES, Program
+from tests.touched import touched
 
-ODD: list[Any] = [None, -1, 0, 1, 2**63, 1e308, "", "x", "\ud800", "/dev/zero", [], [[]], {}, True]
-ODD.append({"a": [{"b": None}]})
+ODD: list[Any] = [None, True, -1, 0, 1 << 20, 2**63, 1e308, "", "x", "\ud800", "/dev/zero"]
+ODD += [[], [[]], {}, {"a": [{"b": None}]}]
 COMMANDS = [
     *("info", "info --json", "sample -n 2 --seed 1", "sample --best --seed 1 --max-chars 9"),
     *("eval names.txt", "eval --baselines", "eval names.txt --above 1.5x --per-example"),
@@ -28,7 +32,10 @@ COMMANDS = [
     *("export a.safetensors --force", "export b.npz --force", "unfold anna"),
     *("train --resume --dry-run", "train --resume --epochs 2 --check-every 30"),
     "train names.txt --resume --epochs 2 --metrics m.jsonl",
+    "train names.txt --from model.npz -m b.npz --epochs 1 --force",
+    "sweep names.txt --from model.npz --epochs 1 --try lr=0.01 -o s --cores 1",
 ]
+ROOM = 100 << 20  # bytes beside those that the good file takes
 Place = tuple[str | int, ...]
 ABSENT: list[Place] = [  # facts that the file does not have, since they are empty
     *(("corpus", "known"), ("corpus", "valid"), ("exact",), ("corpus", "reading", "column")),
@@ -64,25 +71,57 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (made / "model.npz").read_bytes()
 
 
-def assert_refused_or_harmless(program: Program, whole: bytes, path: Place, value: Any) -> None:
+def memory(name: str) -> int:
+    """Return the bytes of this process: VmRSS now, VmHWM at most."""
+    status = Path("/proc/self/status")
+    found = status.read_text().partition(f"{name}:")[2] if status.exists() else "0"
+    return 1024 * int(found.split()[0])
+
+
+def run(program: Program, model: bytes, line: str, told: object = "") -> tuple[set[str], int]:
+    """Run a command on a model. Return the paths that it touched, and the bytes that it took."""
+    program.write("model.npz", model)
+    for name in ("m.jsonl", "s/sweep.jsonl"):
+        (program / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # VmHWM begins again
+    before = memory("VmRSS")
+    with touched() as paths:
+        ran = program.run(*line.split())
+    assert ran.status in (0, 1, 2, 3), (told, line, ran.err)
+    assert ran.err.count("error: ") == (ran.status in (1, 2)), (told, line, ran.err)
+    return {os.path.relpath(path, program.folder) for path in paths}, memory("VmHWM") - before
+
+
+@pytest.fixture(scope="module")
+def usual(whole: bytes, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """The paths that each command touches for a good model, and the bytes that it takes."""
+    made = Program(tmp_path_factory.mktemp("usual"))
+    made.write("names.txt", NAMES * 6)
+    with chdir(made.folder):
+        return {line: run(made, whole, line) for line in COMMANDS}
+
+
+def assert_refused_or_harmless(
+    program: Program, whole: bytes, usual: Mapping[str, Any], path: Place, value: Any
+) -> None:
     """Load a forged model, and run all commands on it; a bug raises its exception."""
     program.write("names.txt", NAMES * 6)
     program.write("model.npz", whole)
     forge(program / "model.npz", lambda document, _: put(document, path, value))
     forged = (program / "model.npz").read_bytes()
     refused = ""
-    try:
-        charrnn.load("model.npz")
-    except ModelFileError as error:
-        refused = error.what
+    with touched() as paths:
+        try:
+            charrnn.load("model.npz")
+        except ModelFileError as error:
+            refused = error.what
+    assert paths == {str(program / "model.npz")}
     assert len(refused.splitlines()) <= 1
     for line in () if refused else COMMANDS:
-        program.write("model.npz", forged)
-        (program / "m.jsonl").unlink(missing_ok=True)
-        ran = program.run(*line.split())
-        told = (path, value, line, ran.err)
-        assert ran.status in (0, 1, 2, 3), told
-        assert ran.err.count("error: ") == (ran.status in (1, 2)), told
+        paths, size = run(program, forged, line, (path, value))
+        assert paths <= usual[line][0], (path, value, line)
+        assert size < usual[line][1] + ROOM, (path, value, line)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +134,7 @@ def assert_refused_or_harmless(program: Program, whole: bytes, path: Place, valu
         (("corpus", "examples_are"), "\ud800"),
         (("corpus", "holdout"), 1),
         (("corpus", "reading"), {"column": ""}),
-        (("settings", "bptt"), 0),
+        (("settings", "bptt"), 1 << 20),
         (("settings", "minutes"), 1e-3),
         (("history",), [{}]),
         (("mixture",), [1e308] * 6),
@@ -103,9 +142,9 @@ def assert_refused_or_harmless(program: Program, whole: bytes, path: Place, valu
     ],
 )
 def test_fault_30_an_odd_fact_is_refused_or_harmless(
-    program: Program, whole: bytes, path: Place, value: Any
+    program: Program, whole: bytes, usual: Mapping[str, Any], path: Place, value: Any
 ) -> None:
-    assert_refused_or_harmless(program, whole, path, value)
+    assert_refused_or_harmless(program, whole, usual, path, value)
 
 
 @pytest.mark.parametrize(
@@ -149,13 +188,13 @@ def test_fault_30_names_that_are_not_utf8_are_names_of_files(program: Program) -
 @pytest.mark.long
 @pytest.mark.parametrize("value", ODD)
 def test_fault_30_no_fact_with_an_odd_value_leads_to_a_bug(
-    program: Program, whole: bytes, value: Any
+    program: Program, whole: bytes, usual: Mapping[str, Any], value: Any
 ) -> None:
     program.write("model.npz", whole)
     with zipfile.ZipFile("model.npz") as archive:
         facts = json.loads(archive.read("charrnn.json"))["facts"]
     for path in (*places_in(facts), *ABSENT):
-        assert_refused_or_harmless(program, whole, path, copy.deepcopy(value))
+        assert_refused_or_harmless(program, whole, usual, path, copy.deepcopy(value))
 
 
 JSON = st.recursive(
@@ -166,7 +205,9 @@ JSON = st.recursive(
 
 
 @pytest.mark.long
-def test_fault_30_random_changes_lead_to_no_bug(program: Program, whole: bytes) -> None:
+def test_fault_30_random_changes_lead_to_no_bug(
+    program: Program, whole: bytes, usual: Mapping[str, Any]
+) -> None:
     program.write("model.npz", whole)
     with zipfile.ZipFile("model.npz") as archive:
         facts = json.loads(archive.read("charrnn.json"))["facts"]
@@ -175,6 +216,6 @@ def test_fault_30_random_changes_lead_to_no_bug(program: Program, whole: bytes) 
     @settings(max_examples=1000)
     @given(places, JSON | st.sampled_from(ODD))
     def change(path: Place, value: Any) -> None:
-        assert_refused_or_harmless(program, whole, path, value)
+        assert_refused_or_harmless(program, whole, usual, path, value)
 
     change()

@@ -1,14 +1,12 @@
 """A corpus is found again from any folder, and beside a model that has moved together with it."""
 
-import builtins
 import bz2
 import gzip
 import lzma
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,10 @@ from charrnn import errors
 from charrnn.files.model_corpus import texts_to_compare
 from charrnn.text import reading
 from charrnn.text.corpus import read_files
+from tests.child import CHARRNN, needs_strace
 from tests.networks import Facts, forge
-from tests.program import BRIEF, Program
+from tests.program import BRIEF, Program, seldom
+from tests.touched import touched
 
 
 @pytest.fixture
@@ -105,21 +105,6 @@ def test_fault_47_a_file_with_the_name_of_a_corpus_is_not_taken_for_that(program
 # What a stranger's model names
 
 
-@pytest.fixture
-def touched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of files with "bait" in them that were opened, or looked at."""
-    names: list[str] = []
-
-    def noted(usual: Any, name: Any, *how: Any, **more: Any) -> Any:
-        if isinstance(name, str | os.PathLike) and "bait" in os.fspath(name):
-            names.append(os.fspath(name))
-        return usual(name, *how, **more)
-
-    for module, function in ((os, "stat"), (os, "lstat"), (os, "open"), (builtins, "open")):
-        monkeypatch.setattr(module, function, partial(noted, getattr(module, function)))
-    return names
-
-
 def named(*sources: str, content: bytes = b"", **more: Any) -> Callable[[Facts, Any], None]:
     """Return a change of a model: it names these files, with the size and hash of a content."""
     mark = [len(content), sha256(content).hexdigest()]
@@ -145,17 +130,30 @@ NEEDY = [  # commands that need them, and what to do
 ]
 
 
-def test_fault_29_without_need_nothing_that_a_model_names_is_looked_at(
-    trained: Program, touched: list[str]
-) -> None:
+BAIT = ("bait", "/bait", "../bait", "//bait/share", r"\\bait\share", "dinosaurs/bait")
+
+
+def test_fault_29_without_need_nothing_that_a_model_names_is_looked_at(trained: Program) -> None:
     trained.write("bait", "")
-    names = ("bait", "/bait", "../bait", "//bait/share", r"\\bait\share", "dinosaurs/bait")
-    forge(Path("model.npz"), named(*names, valid=["bait2"]))
-    for line in QUIET:
-        ran = trained.run(*line)
-        assert (ran.status, touched) == (0, []), (line, ran.err)
-    charrnn.load("model.npz").save("again.npz")
-    assert not touched
+    forge(Path("model.npz"), named(*BAIT, valid=["bait2"]))
+    with touched() as paths:
+        for line in QUIET:
+            ran = trained.run(*line)
+            assert ran.status == 0, (line, ran.err)
+        charrnn.load("model.npz").save("again.npz")
+    assert str(trained / "again.npz") in paths
+    assert [path for path in paths if "bait" in path] == []
+
+
+@needs_strace
+@pytest.mark.parametrize("line", [QUIET[0], *(seldom(line) for line in QUIET[1:])])
+def test_fault_29_the_system_is_not_asked_for_them(trained: Program, line: Sequence[str]) -> None:
+    trained.write("bait", "")
+    forge(Path("model.npz"), named(*BAIT, valid=["bait2"]))
+    traced = ["strace", "-f", "-qq", "-o", "trace.txt", "-e", "trace=file"]
+    assert trained.run(*line, by=[*traced, *CHARRNN]).status == 0
+    trace = Path("trace.txt").read_text()
+    assert ("model.npz" in trace, "bait" in trace) == (True, False)
 
 
 @pytest.mark.parametrize(
