@@ -46,7 +46,7 @@ def options_page(page: str) -> str:
 
 
 def option_line(field: str, setting: Setting) -> str:
-    """Return the names of an option, its values, its default and one sentence."""
+    """Return the names of an option, its values, its default and its help."""
     names = setting.options(field)
     is_flag = isinstance(setting.values, Flag)
     metavar = "" if is_flag or names[0].isupper() else f" {setting.values.metavar}"
@@ -55,8 +55,7 @@ def option_line(field: str, setting: Setting) -> str:
     if setting.default is not MISSING and default and default != "chosen for the corpus":
         facts.append(f"default {default}")
     note = f" ({'; '.join(filter(None, facts))})" if any(facts) else ""
-    sentence = re.split(r"(?<=\w)\. |; ", setting.about)[0].rstrip(".")
-    return f"- `{', '.join(names)}{metavar}`{note}: {sentence}.\n"
+    return f"- `{', '.join(names)}{metavar}`{note}: {setting.about}\n"
 
 
 def allowed(values: Any) -> str:

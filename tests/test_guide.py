@@ -105,7 +105,7 @@ def test_every_key_of_json_is_explained(program: Program) -> None:
     for file in ("steps.jsonl", "steps2.jsonl", "few/sweep.jsonl"):
         found |= keys_of([json.loads(row) for row in (program / file).read_text().splitlines()])
 
-    parts = re.split("^#+ ", (GUIDE / "options.md").read_text("utf-8"), flags=re.MULTILINE)
+    parts = re.split("^#+ ", (GUIDE / "json.md").read_text("utf-8"), flags=re.MULTILINE)
     shared = next(part for part in parts if part.startswith("Which objects occur"))
     schemas = {schema for schema, _ in found}
     for schema in schemas:
