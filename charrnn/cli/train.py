@@ -265,15 +265,16 @@ def corpus_entries(
     corpus: Corpus, warned: list[Warned], old_files: Files, options: Options
 ) -> Iterator[Entry]:
     """Yield a line about the corpus, and warnings; ``old_files`` are those of --from."""
+    from charrnn.text.tidy import mess_in_words
+
     train, held_out, example = corpus.train, corpus.held_out, corpus.examples_are.removesuffix("s")
     names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
     size = f"{count(len(train), example)}, {count(train.characters, 'character')}"
     part = f"{len(held_out):,} held out" if len(held_out) else "nothing held out"
     files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
     yield "corpus", f"{names}   {size}; {part}{files}"
-    if corpus.tidied.lines:
-        examples = [f"{line} -> {tidy}" for line, tidy in corpus.tidied.examples]
-        yield "tidy", "; ".join([corpus.tidied.in_words(), *examples])
+    for number, (rule, words) in enumerate(mess_in_words(corpus.tidied.lines)):
+        yield "" if number else "tidy", f"{words}: {'; '.join(corpus.tidied.examples[rule])}"
     lines = []
     for warning in warned:
         words = WARNING_TEXTS.get(warning.kind, TABLE)

@@ -48,8 +48,8 @@ class Reading(Checked):
     )
     tidy: bool = of_corpus(
         Flag(),
-        "Clean the lines of a list: bullets, numbers, quotes and commas go, and comments, a heading"
-        " and repeats are dropped.",
+        "Clean the lines of a list: bullets, numbers, quotes, notes in brackets and commas go, and"
+        " comments, headings and repeats are dropped.",
         False,
         short="Clean the lines of a list",
     )

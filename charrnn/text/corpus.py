@@ -234,5 +234,6 @@ def find_warnings(corpus: Corpus) -> list[Warned]:
             kind, count, column = table
             warned.append(Warned(kind, count, len(lines), column))
         if counts := untidy(lines):
-            warned.append(Warned("untidy", counts.total(), len(lines), mess_in_words(counts)))
+            words = ", ".join(words for _, words in mess_in_words(counts))
+            warned.append(Warned("untidy", counts.total(), len(lines), words))
     return warned

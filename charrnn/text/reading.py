@@ -20,7 +20,7 @@ from charrnn.settings.corpus import Reading
 from charrnn.system.packaged import CORPORA, path_of
 from charrnn.system.visible import did_you_mean
 from charrnn.text.tables import column_of
-from charrnn.text.tidy import Tidied, clean
+from charrnn.text.tidy import Tidied, clean_lines
 
 Read = Callable[[str], bytes]
 Warn = Callable[[str], object]
@@ -169,7 +169,7 @@ def lines_of_input(reading: Reading, warn: Warn | None = None) -> Iterator[list[
             unfinished = [] if text is None else [lines.pop()]
             if reading.normalize != "none":
                 lines = [unicodedata.normalize(reading.normalize, line) for line in lines]
-            yield [clean(line)[0] for line in lines] if reading.tidy else lines
+            yield list(map(clean_lines, lines)) if reading.tidy else lines
 
 
 def pieces_of_input() -> Iterator[bytes]:

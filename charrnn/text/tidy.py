@@ -1,9 +1,9 @@
-"""Clean the lines of a list: bullets, numbers, quotes, commas, comments, a heading, repeats.
+"""Clean the lines of a list: bullets, numbers, quotes, notes, commas, comments, headings, repeats.
 
 Towns:              (dropped)
 1. Paris,           Paris
 (2) "New York";     New York
-- [ ] Wien          Wien
+- [ ] Wien (old)    Wien
 # more to come      (dropped)
 Paris               (dropped)
 """
@@ -16,9 +16,12 @@ from typing import Final
 
 CLEAR_BULLETS: Final = "•‣◦▪●"  # need no space after them
 BULLETS: Final = rf"{CLEAR_BULLETS}*+·–—\-"
-BULLET: Final = re.compile(rf"(?:[{BULLETS}]\s+(?:\[[ xX]\]\s+)?|[{CLEAR_BULLETS}])(?=\S)")
-NUMBERING: Final = re.compile(r"(?:\d{1,9}[.)]|\(\d{1,9}\))\s+(?=\S)")
+BULLET: Final = re.compile(rf"\A(?:[{BULLETS}]\s+(?:\[[ xX]\]\s+)?|[{CLEAR_BULLETS}])(?=\S)")
+NUMBERING: Final = re.compile(r"\A(?:\d{1,9}[.)]|\(\d{1,9}\))\s+(?=\S)")
+NOTE: Final = r"(?:\([^()]*\)|\[[^\[\]]*\])"
+NOTES: Final = re.compile(rf"\A{NOTE}\s+(?=\S)|(?<=\S)\s+{NOTE}$")
 END_MARKS: Final = re.compile(r"(?<=\S)\s*[,;]+$")
+PATTERNS: Final = {"bullet": BULLET, "number": NUMBERING, "note": NOTES, "mark": END_MARKS}
 EMPTY: Final = re.compile(rf"(?:[,;{BULLETS}]|\d{{1,9}}[.)]|\(\d{{1,9}}\))+")
 COMMENT: Final = re.compile(r"#(?:[\s#!]|$)|//")
 QUOTES: Final = ('""', "''", "“”", "„“", "„”", "‘’", "«»", "»«", "‹›", "``", "「」")
@@ -26,11 +29,13 @@ HEADINGS: Final = {  # of columns and lists
     *("name", "names", "first name", "firstname", "given name", "last name", "surname"),
     *("title", "word", "words", "text", "label", "term", "sentence", "line", "string", "id"),
 }
-SHOWN: Final = 3  # examples of changed lines
+SHOWN: Final = 3  # lines of each rule
+LOUD: Final = 3  # words in capitals: a heading
 SHORT: Final = 3  # words of a line in a list
 RULES: Final = {  # in words, for one line and for several
     "bullet": ("begins with a bullet", "begin with a bullet"),
     "number": ("begins with a number", "begin with a number"),
+    "note": ("has a note in brackets", "have notes in brackets"),
     "mark": ("ends in a comma or semicolon", "end in a comma or semicolon"),
     "quotes": ("stands in quotes", "stand in quotes"),
     "comment": ("is a comment", "are comments"),
@@ -45,22 +50,24 @@ def clean(line: str) -> tuple[str, list[str]]:
     text, rules = line.strip(), []
     if EMPTY.fullmatch(text):
         return "", ["empty"]
-    for rule, pattern in (("bullet", BULLET), ("number", NUMBERING), ("bullet", BULLET)):
-        match = pattern.match(text)
-        if match:
-            text = text[match.end() :]
-            rules += [rule] if rule not in rules else []
-    bare = END_MARKS.sub("", text)
-    if bare != text:
-        rules.append("mark")
+    while change := first_change(text):
+        rule, text = change
+        rules += [rule] if rule not in rules else []
+    return text, rules
+
+
+def first_change(text: str) -> tuple[str, str] | None:
+    """Return the first rule that changes a line, and the line that it makes of it."""
+    for rule, pattern in PATTERNS.items():
+        bare = pattern.sub("", text)
+        if bare != text:
+            return rule, bare.strip()
+    inner = text[1:-1]
     for first, last in QUOTES:
-        inner = bare[1:-1]
-        if bare[:1] == first and bare[-1:] == last and inner.strip():
-            if first not in inner and last not in inner:
-                bare = inner
-                rules.append("quotes")
-            break
-    return bare.strip(), rules
+        if (text[:1], text[-1:]) == (first, last) and inner.strip():
+            is_pair = first not in inner and last not in inner
+            return ("quotes", inner.strip()) if is_pair else None
+    return None
 
 
 @dataclass
@@ -68,43 +75,44 @@ class Tidied:
     """Counts of what was cleaned, and examples; repeats are looked for in all texts."""
 
     lines: Counter[str] = field(default_factory=Counter)  # rule -> lines
-    examples: list[tuple[str, str]] = field(default_factory=list)  # a line before and after
-    kept: set[str] = field(default_factory=set)
+    examples: dict[str, list[str]] = field(default_factory=dict)  # rule -> lines, before and after
+    kept: set[str] = field(default_factory=set)  # without case
 
     def tidy(self, text: str) -> str:
-        """Return the lines of a text without mess; comments, a heading and repeats are dropped."""
+        """Return the lines of a text without mess; comments, headings and repeats are dropped."""
         lines = [line for line in text.split("\n") if line.strip()]
+        is_quiet = 2 * sum(map(str.isupper, lines)) < len(lines)
         tidied: list[str] = []
         for number, line in enumerate(lines):
             bare, rules = clean(line)
-            is_heading = bare.endswith(":") or (bare.casefold() in HEADINGS and len(lines) > 1)
+            is_column = number == 0 and bare.casefold() in HEADINGS and len(lines) > 1
+            is_loud = is_quiet and bare.isupper() and len(bare.split()) >= LOUD
             if COMMENT.match(line.strip()):
                 bare, rules = "", ["comment"]
-            elif number == 0 and is_heading:
+            elif bare.endswith(":") or is_column or is_loud:
                 bare, rules = "", ["heading"]
-            elif bare in self.kept:
+            elif bare.casefold() in self.kept:
                 bare, rules = "", ["repeat"]
             self.lines.update(rules)
-            if bare and rules and len(self.examples) < SHOWN:
-                self.examples.append((line, bare))
+            for rule in rules:
+                shown = self.examples.setdefault(rule, [])
+                if len(shown) < SHOWN:
+                    shown.append(f"{line.strip()} -> {bare}" if bare else line.strip())
             if bare:
-                self.kept.add(bare)
+                self.kept.add(bare.casefold())
                 tidied.append(bare + "\n")
         return "".join(tidied)
 
-    def in_words(self) -> str:
-        return mess_in_words(self.lines)
 
-
-def mess_in_words(lines: Counter[str]) -> str:
-    """Say how many lines each rule changed or dropped."""
-    counted = [(lines[rule], words) for rule, words in RULES.items() if lines[rule]]
-    return ", ".join(f"{count:,} {words[count > 1]}" for count, words in counted)
+def mess_in_words(lines: Counter[str]) -> list[tuple[str, str]]:
+    """Return each rule, and in words how many lines it changed or dropped."""
+    counted = [(rule, lines[rule]) for rule in RULES if lines[rule]]
+    return [(rule, f"{count:,} {RULES[rule][count > 1]}") for rule, count in counted]
 
 
 def clean_lines(text: str) -> str:
     """Return a text with each line cleaned, and none dropped: a text to score."""
-    return "\n".join(clean(line)[0] for line in text.split("\n"))
+    return "\n".join(clean(line)[0] or line for line in text.split("\n"))
 
 
 def untidy(lines: Sequence[str]) -> Counter[str]:

@@ -180,7 +180,7 @@ def test_a_messy_list_is_told_and_tidied(program: Program) -> None:
     told = program.run("train", "list.txt", "--dry-run").out
     assert "\n  !        of 18 lines, 18 begin with a bullet: add --tidy\n" in told
     told = program.run("train", "list.txt", "--tidy", "--dry-run").out
-    assert "\ntidy       20 begin with a bullet; - name0 -> name0; - name1 -> name1;" in told
+    assert "\ntidy       20 begin with a bullet: - name0 -> name0; - name1 -> name1;" in told
     assert plan_of(program, "--tidy", corpus="list.txt")["tidy"] == {"bullet": 20}
 
 
