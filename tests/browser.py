@@ -1,7 +1,7 @@
 """JavaScript in V8 (package mini-racer), and pages in headless Chromium, controlled by two pipes.
 
     with closing(Browser(folder)) as browser:
-        page = browser.open(folder / "names.html")
+        page = browser.open((folder / "names.html").as_uri())
         assert page.ask("document.title") == "names"
 
 The protocol is that of Chromium's developer tools: JSON messages, each followed by NUL.
@@ -20,7 +20,7 @@ from typing import Any
 from py_mini_racer import MiniRacer
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-PATIENCE = 300  # seconds before the browser counts as broken
+PATIENCE = 120  # seconds before the browser counts as broken
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -89,14 +89,16 @@ class Browser:
         answer: dict[str, Any] = json.loads(message)
         return answer
 
-    def open(self, path: Path) -> "Page":
+    def open(self, address: str) -> "Page":
         """Open a page and wait until it is loaded."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         page = Page(self, attached["sessionId"])
         for domain in ("Page", "Runtime", "Network", "Log"):
             page.call(f"{domain}.enable")
-        page.call("Page.navigate", url=path.as_uri())
+        granted = ["clipboardReadWrite", "clipboardSanitizedWrite"]
+        self.call("Browser.grantPermissions", permissions=granted)
+        page.call("Page.navigate", url=address)
         page.ask(LOADED)
         return page
 
@@ -129,12 +131,40 @@ class Page:
         return [one["params"] for one in mine if one["method"] == method]
 
 
-def assert_quiet(page: Page) -> bool:
-    """Return whether nothing was thrown, refused or asked of a network."""
+def assert_quiet(page: Page, home: str = "file:") -> None:
+    """Assert that nothing was thrown, refused or asked of a network."""
     asked = [one["request"]["url"] for one in page.heard("Network.requestWillBeSent")]
-    outside = [url for url in asked if not url.startswith(("file:", "data:"))]
+    outside = [url for url in asked if not url.startswith((home, "data:"))]
     said = [one["entry"]["text"] for one in page.heard("Log.entryAdded")]
-    return (outside, said, page.heard("Runtime.exceptionThrown")) == ([], [], [])
+    heard = (outside, said, page.heard("Runtime.exceptionThrown"))
+    assert heard == ([], [], []), heard
+
+
+class Stub:
+    """The scripts of a page in V8, with as much of a document as they use."""
+
+    def __init__(self, page: str, address: str = "") -> None:
+        self._v8 = MiniRacer()
+        self._v8.eval((Path(__file__).parent / "export/document.js").read_text("utf-8"))
+        read = Reading(page)
+        texts = {"script": iter(read.texts["script"])}
+        scripts = [*read.texts["script"]]
+        for tag, attributes in read.elements:
+            text = next(texts[tag]) if tag in texts else ""
+            if "id" in attributes:
+                self._v8.eval(
+                    f"place({json.dumps(tag)}, {json.dumps(attributes)}, {json.dumps(text)})"
+                )
+        self._v8.eval(f"location.hash = {json.dumps(address)}")
+        for script in scripts:
+            if not script.startswith(("{", "AA")) and "use strict" in script:
+                self._v8.eval(script)
+
+    def ask(self, expression: str) -> Any:
+        """Return the value of an expression, after all that waits has been done."""
+        while self._v8.eval("drain()"):
+            pass
+        return json.loads(str(self._v8.eval(f"JSON.stringify((({expression})) ?? null)")))
 
 
 @cache

@@ -7,6 +7,7 @@ import faulthandler
 import os
 import signal
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ settings.register_profile("usual", deadline=None, max_examples=12, derandomize=T
 settings.register_profile("long", deadline=None, max_examples=400, print_blob=True)
 settings.load_profile("usual")
 
+from tests.browser import CHROMIUM, Browser  # noqa: E402
 from tests.program import NAMES, SIZE, SMALL, Program  # noqa: E402
 
 DEFAULTS: Mapping[signal.Signals, Any] = {
@@ -119,6 +121,15 @@ def program(
     made = Program(tmp_path, child=bool(marker and marker.args[0]))
     made.write("names.txt", NAMES)
     return made
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Chromium, for all pages that a process opens."""
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium")
+    with closing(Browser(tmp_path_factory.mktemp("browser"))) as opened:
+        yield opened
 
 
 @pytest.fixture

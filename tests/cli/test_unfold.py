@@ -2,8 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import closing
 
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ import pytest
 import charrnn
 from charrnn.export.html import policy
 from charrnn.prediction.unfold import NAME, unfold
-from tests.browser import CHROMIUM, Browser, Reading, assert_quiet
+from tests.browser import Reading
 from tests.networks import model_of
 from tests.program import Program
 
@@ -122,48 +120,3 @@ def test_a_page_holds_the_text_as_text_and_loads_nothing(drawn: Program, name: s
     assert facts["text"] == typed
     assert "names.txt" not in text
     assert not re.search("[\x00-\x08\x1b\u202e]", text)
-
-
-@pytest.fixture
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium")
-    with closing(Browser(tmp_path_factory.mktemp("browser"))) as opened:
-        yield opened
-
-
-def test_keys_and_pointer_show_equations(drawn: Program, browser: Browser) -> None:
-    page = browser.open(drawn / "anna.html")
-    what = "document.getElementById('what').textContent"
-    equations = "document.getElementById('equations').innerText"
-    assert page.ask(what) == "h(1) of layer 1, unit 1. Step 1 reads END and predicts a."
-
-    def press(key: str, shift: bool = False) -> None:
-        for kind in ("keyDown", "keyUp"):
-            page.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, modifiers=8 * shift)
-
-    page.ask("document.getElementById('figure').focus()")
-    press("ArrowRight")
-    press("ArrowRight")
-    press("ArrowRight", shift=True)
-    assert page.ask(what) == "h(3) of layer 1, unit 2. Step 3 reads n and predicts n."
-    found = json.loads(Reading((drawn / "anna.html").read_text("utf-8")).texts["script"][0])
-    h = found["by_layer"][-1]["values"]["h"]
-    assert "(10.9) h(t) = tanh a(t)" in page.ask(equations)
-    assert f"{h[2][1]} = tanh " in page.ask(equations)
-    press("ArrowUp")
-    assert page.ask(what).startswith("dL/dh(3) of layer 1, unit 2.")
-    assert "(10.21)" in page.ask(equations)
-    place = page.ask(
-        "(() => { const box = document.querySelector('#figure td i').getBoundingClientRect();"
-        " return [box.x + 2, box.y + 2]; })()"
-    )
-    page.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
-    assert page.ask(what).startswith("L(1), unit 1.")
-    assert_quiet(page)
-
-
-def test_a_hostile_text_opens_without_an_error(drawn: Program, browser: Browser) -> None:
-    page = browser.open(drawn / "hostile.html")
-    assert page.ask("document.querySelectorAll('td i').length") > 10
-    assert_quiet(page)

@@ -1,0 +1,277 @@
+"""Exported pages at work: in Chromium where it is there, and everywhere in V8 with a stub."""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+import charrnn
+from charrnn.export.html import unfolded
+from charrnn.export.write import ExportOptions, export
+from charrnn.model import Model
+from charrnn.prediction.unfold import unfold
+from tests.browser import CHROMIUM, Browser, Page, Stub, assert_quiet
+from tests.networks import model_of
+
+PLACES = [
+    "v8",
+    pytest.param("chromium", marks=pytest.mark.skipif(not CHROMIUM, reason="no chromium")),
+]
+Open = Callable[..., Page | Stub]
+HELPERS = """(() => {
+  globalThis.get = (id) => document.getElementById(id);
+  globalThis.rows = (id) => Array.from(get(id).children, (row) => row.children[0].textContent);
+  globalThis.type = (id, value) => {
+    get(id).value = value;
+    get(id).dispatchEvent(new Event("input"));
+  };
+  globalThis.press = (key, shiftKey = false) => get("figure").dispatchEvent(
+    Object.assign(new Event("keydown"), { key, shiftKey }));
+})()"""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(params=PLACES)
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """Open a page at an address that ends in these settings; Chromium loads it from a server."""
+    number = iter(range(9))
+
+    def in_v8(page: str, settings: str = "") -> Stub:
+        return Stub(page, settings)
+
+    def in_chromium(page: str, settings: str = "") -> Page:
+        name = f"page{next(number)}.html"
+        (tmp_path / name).write_text(page, "utf-8")
+        shown = browser.open(f"http://localhost:{server.server_port}/{name}{settings}")
+        pages.append(shown)
+        return shown
+
+    if request.param == "v8":
+        yield in_v8
+        return
+    browser: Browser = request.getfixturevalue("browser")
+    pages: list[Page] = []
+    server = ThreadingHTTPServer(("localhost", 0), partial(Quiet, directory=str(tmp_path)))
+    with server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield in_chromium
+        server.shutdown()
+        thread.join()
+    for page in pages:
+        assert_quiet(page, f"http://localhost:{server.server_port}/")
+
+
+def until(page: Page | Stub, expression: str) -> None:
+    """Wait until an expression is true. In V8 all has been done that waited."""
+    if isinstance(page, Stub):
+        assert page.ask(f"Boolean({expression})"), expression
+        return
+    look = f"const look = () => ({expression}) ? go(true) : setTimeout(look, 10); look();"
+    page.ask(f"new Promise((go) => {{ {look} }})")
+
+
+def settle(page: Page | Stub, act: str = "0") -> list[str]:
+    """Do something in a page, wait until it has drawn, and return its texts."""
+    page.ask(HELPERS)
+    if act != "0":
+        page.ask(f"get('samples').setAttribute('aria-busy', 'true'), {act}, 0")
+    until(page, "get('samples').getAttribute('aria-busy') === null")
+    texts: list[str] = page.ask("rows('samples')")
+    return texts
+
+
+def slim(model: Model, folder: Path) -> Model:
+    model.export(folder / "small.npz")
+    return charrnn.load(folder / "small.npz")
+
+
+def page_of(model: Model, kind: str = "texts") -> str:
+    corpus = replace(model.trained.corpus, examples_are=kind)
+    trained = replace(model.trained, corpus=corpus)
+    return export(trained, ".html", ExportOptions(title="names")).decode()
+
+
+ADDRESS = "#prime=ab&temperature=0.7&seed=12&count=7"
+
+
+def test_it_draws_what_python_draws(opened: Open, tmp_path: Path) -> None:
+    model = model_of("abcdé", cell="gru", layers=2, hidden=6)
+    small = slim(model, tmp_path)
+    how: dict[str, Any] = {"prime": "ab", "temperature": 0.7, "seed": 12}
+    drawn = settle(opened(page_of(model), ADDRESS))
+    with pytest.warns(UserWarning, match="may be copies"):
+        assert drawn == small.sample(7, best=True, unique=True, **how)
+    drawn = settle(opened(page_of(model, "files"), ADDRESS))
+    assert drawn == small.sample(7, **how)
+
+
+def test_lengths_hold_and_what_cannot_be_found_is_said(opened: Open) -> None:
+    page = opened(page_of(model_of("abcdé", hidden=6, layers=1)), "#seed=3&count=9")
+    said = "get('said').textContent"
+    assert len(settle(page)) == 9
+    settle(page, "type('shortest', '4')")
+    drawn = settle(page, "type('longest', '5')")
+    assert {len(text) for text in drawn} == {4, 5}
+    assert (len(drawn), page.ask(said)) == (9, "")
+    assert settle(page, "type('longest', '3')") == []
+    assert page.ask(said) == "found only 0"
+    settle(page, "type('longest', '')")
+    for typed, count in (("0", 1), ("-3", 1), ("2.9", 2), ("", 1)):
+        assert len(settle(page, f"type('count', '{typed}')")) == count
+
+
+def test_a_link_has_the_seed_and_all_settings_and_others_are_other_texts(opened: Open) -> None:
+    page_text = page_of(model_of("abcdé", hidden=6, layers=1))
+    page = opened(page_text, ADDRESS)
+    first = settle(page)
+    again = settle(page, "type('prime', 'é')")
+    assert all(text.startswith("é") for text in again)
+    others = settle(page, "get('others').click()")
+    assert others != again
+    assert not page.ask("get('link').hidden")
+    page.ask("get('link').click(), 0")
+    until(page, "get('said').textContent === 'link copied'")
+    link = page.ask(
+        "navigator.clipboard.readText()" if isinstance(page, Page) else "navigator.copied"
+    )
+    assert settle(opened(page_text, link[link.index("#") :])) == others
+    assert settle(opened(page_text, ADDRESS)) == first
+    for odd in ("#seed=x&count=&temperature=1e9&prime=a", "#seed=-1&shortest=2;", "#", "#%20"):
+        assert len(settle(opened(page_text, odd))) == 10
+
+
+def test_reading_has_the_costs_of_the_model(opened: Open, tmp_path: Path) -> None:
+    model = model_of("abcdé", cell="lstm", hidden=6, layers=1)
+    small, page = slim(model, tmp_path), opened(page_of(model))
+    settle(page)
+    for text in ("abé", "aXb\n", "", "😀a"):
+        page.ask(f"type('typed', {json.dumps(text)}), 0")
+        shown = page.ask("Array.from(get('mirror').children, (part) => part.textContent)")
+        assert "".join(shown).rstrip("\n") == text.replace("\n", "␊") or "\n" in text
+        nats = small.surprisal(text).nats
+        titles = page.ask("Array.from(get('mirror').children, (part) => part.title)")
+        bits = [f"{cost / math.log(2):.1f}" for cost in nats[: len(text)]]
+        assert titles[: len(text)] == bits
+        cost = page.ask("get('cost').textContent")
+        total = f"{sum(nats[:-1]) / math.log(2):.1f} bits"
+        assert cost.startswith(total) if text else cost == ""
+
+
+def test_the_likeliest_letters_follow_and_a_click_appends_one(opened: Open, tmp_path: Path) -> None:
+    model = model_of(" abcdefghijklé", hidden=6, layers=1)
+    small, page = slim(model, tmp_path), opened(page_of(model))
+    settle(page)
+    page.ask("type('typed', 'ab'), 0")
+    chances = charrnn_chances(small, "ab")
+    names = {0: "end", **{2 + i: c for i, c in enumerate(small.vocabulary.characters)}}
+    names[2 + small.vocabulary.characters.index(" ")] = "space"
+    best = sorted((k for k in names), key=lambda k: -chances[k])[:10]
+    assert page.ask("rows('next')") == [f"{names[k]} {100 * chances[k]:.1f} %" for k in best]
+    place = next(i for i, k in enumerate(best) if k != 0)
+    page.ask(f"get('next').children[{place}].children[0].click(), 0")
+    letter = small.vocabulary.characters[best[place] - 2]
+    assert page.ask("get('typed').value") == "ab" + letter
+
+
+def charrnn_chances(model: Model, text: str) -> list[float]:
+    """Return the probability of each symbol after a text; the unknown ones share one."""
+    others = {c: model.surprisal(text + c).nats[len(text)] for c in model.vocabulary.characters}
+    end = model.surprisal(text).nats[-1]
+    return [math.exp(-end), 0.0, *(math.exp(-nats) for nats in others.values())]
+
+
+HOSTILE = "\x00\n<>&\"'/!-\\\u2028\u202e\ufeff\U0010ffffscript"
+
+
+def test_characters_that_are_meant_to_harm_are_shown(opened: Open) -> None:
+    model = model_of(HOSTILE, hidden=4, layers=1, seed=3)
+    page = opened(page_of(model), "#seed=1&count=60")
+    drawn = settle(page)
+    assert any("<" in text for text in drawn)
+    assert not set("".join(drawn)) & set("\x00\u202e\u2028")
+    assert any("\\u202e" in text for text in drawn)
+    text = "</textarea><script>globalThis.harmed = 1</script>\u202e"
+    page.ask(f"type('typed', {json.dumps(text)}), 0")
+    assert page.ask("get('mirror').textContent").startswith(text[:-1] + "\\u202e")
+    assert page.ask("globalThis.harmed ?? 0") == 0
+
+
+NOT_WIDER = """(() => {
+  const across = document.querySelector(".across");
+  const is = (one) => one.getBoundingClientRect().right > 390 && !(across && across.contains(one));
+  const wide = Array.from(document.querySelectorAll("body *")).filter(is);
+  return [document.documentElement.scrollWidth, wide.map((one) => one.outerHTML.slice(0, 99))];
+})()"""
+
+
+@pytest.mark.parametrize("opened", PLACES[1:], indirect=True)
+def test_on_a_phone_nothing_is_wider_than_the_screen(opened: Open) -> None:
+    model = model_of("abcdé", hidden=40, layers=2)
+    long = "#prime=" + "abcdé" * 60 + "&count=3"
+    for text, settings in (
+        (page_of(model, "files"), long),
+        (page_of(model), "#count=1000"),
+        (unfolded(unfold(model.language_model, "abcdé" * 9)).decode(), ""),
+    ):
+        page = opened(text, settings)
+        phone = {"width": 390, "height": 800, "deviceScaleFactor": 2, "mobile": True}
+        page.call("Emulation.setDeviceMetricsOverride", **phone)  # type: ignore[union-attr]
+        if settings:
+            settle(page)
+            page.ask(f"type('typed', {json.dumps('abcdéX' * 60)}), 0")
+        assert page.ask(NOT_WIDER) == [390, []]
+
+
+def test_keys_stop_at_both_ends_of_the_table(opened: Open) -> None:
+    found = unfold(model_of("abcdé", hidden=3, layers=2).language_model, "ab")
+    page = opened(unfolded(found).decode())
+    page.ask(HELPERS)
+
+    def after(key: str, times: int, shift: bool = False) -> str:
+        page.ask(f"Array({times}).fill(0).forEach(() => press('{key}', {str(shift).lower()})), 0")
+        where, _, step = page.ask("get('what').textContent").partition(". ")
+        assert page.ask("document.querySelectorAll('.now').length") == 1
+        return f"{where}. {step}"
+
+    first, last = "Step 1 reads END and predicts a.", "Step 3 reads b and predicts END."
+    assert after("x", 1) == f"h(1) of layer 2, unit 1. {first}"
+    assert after("ArrowLeft", 1) == f"h(1) of layer 2, unit 1. {first}"
+    assert after("ArrowRight", 2) == after("ArrowRight", 9) == f"h(3) of layer 2, unit 1. {last}"
+    assert after("ArrowLeft", 9) == f"h(1) of layer 2, unit 1. {first}"
+    assert after("ArrowLeft", 1, shift=True) == f"h(1) of layer 2, unit 3. {first}"
+    assert after("ArrowRight", 1, shift=True) == f"h(1) of layer 2, unit 1. {first}"
+    assert after("ArrowUp", 99) == f"L(1), unit 1. {first}"
+    assert after("ArrowUp", 1) == f"L(1), unit 1. {first}"
+    assert after("ArrowDown", 99) == after("ArrowDown", 1)
+    assert after("ArrowDown", 1).startswith("a(1) of layer 1, unit 1.")
+
+
+def test_the_table_shows_equations_of_the_square_that_is_pointed_at(opened: Open) -> None:
+    found = unfold(model_of("abcdé", hidden=3, layers=1).language_model, "ab</script>\u202e")
+    page = opened(unfolded(found).decode())
+    page.ask(HELPERS)
+    page.ask("press('ArrowRight'), press('ArrowRight', true), 0")
+    shown = "Array.from(get('equations').children[0].children, (one) => one.textContent)"
+    h, d_h = (found.layers[0].values[name][1][1] for name in ("h", "dL/dh"))
+    label, numbers = page.ask(shown)
+    assert label == "(10.9) h(t) = tanh a(t)"
+    assert numbers.startswith(f"{h:.4g} = tanh ")
+    page.ask("press('ArrowUp'), 0")
+    label, numbers = page.ask(shown)
+    assert label.startswith("(10.21) dL/dh(t) = ")
+    assert numbers.startswith(f"{d_h:.4g} = ")
+    square = "document.querySelectorAll('.now')[0].parentNode.parentNode.children[3].children[2]"
+    page.ask(f"{square}.dispatchEvent(new PointerEvent('pointerover', {{ bubbles: true }})), 0")
+    assert page.ask("get('what').textContent").startswith("dL/dh(3) of layer 1, unit 3. Step 3")
