@@ -53,6 +53,8 @@ class Training:
     differences: dict[str, Difference] = field(default_factory=dict)  # from counting
     seconds: float = 0.0  # of this part of the run
     characters: int = 0
+    steps: int = 0
+    clipped: int = 0  # of these steps
     status: int = 0  # the exit status for a signal that came
     lost: CharrnnError | None = None  # why lines of metrics are lost
 
@@ -151,6 +153,8 @@ class Progress:
                 self.finish()
         elif isinstance(event, Step):
             training.characters += event.characters
+            training.steps += 1
+            training.clipped += 0 < checkpoint.config.clip < event.gradient_norm
             loss = f"training {event.nats_per_character:.3f}, "
             if checkpoint.state.best is not None and checkpoint.corpus.held_out_characters:
                 loss = f"held-out {checkpoint.state.best.nats_per_character:.3f} (best), "

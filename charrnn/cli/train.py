@@ -69,7 +69,7 @@ QUICK_WORK = 1 << 31  # multiplications, about a second: held-out text that is s
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
-    FIRST = "sources minutes epochs cell hidden layers counts start_from seed resume force"
+    FIRST = "sources minutes epochs cell hidden layers counts book start_from seed resume force"
     model: Path = model_option(
         "The model file to write.", values=File(), short="Save the model in this file"
     )
@@ -162,6 +162,9 @@ def train_to_the_end(
             screen.finish()
             if training.stopped == "patience":
                 console.note("        ended early: the last check-ups were no better")
+            if run.checkpoint.config.book:
+                clip, steps = run.checkpoint.config.clip, count(training.steps, "step")
+                console.note(f"        clipped at {clip:g} in {training.clipped:,} of {steps}")
             saver.save()
         work = len(training.corpus.held_out.ids) * len(checkpoint.state.parameters.flat)
         if training.stopped == "interrupted" and work <= QUICK_WORK:
@@ -189,6 +192,10 @@ def show_plan(training: Training, options: Options, console: Console) -> None:
     from charrnn.runs import compute_baselines
 
     say([network_entry(training, options)], options, console)
+    if (config := training.checkpoint.config).book:
+        from charrnn.training.plan import left_out
+
+        say([("book", f"without {', '.join(left_out(config))}")], options, console)
     training.baselines = compute_baselines(training.corpus, training.checkpoint.corpus)
     if training.baselines:
         least = min(baseline.nats_per_character for baseline in training.baselines)

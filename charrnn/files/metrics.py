@@ -118,6 +118,8 @@ def names_of(checkpoint: Checkpoint, model: str) -> tuple[str, str]:
     """
     corpus, settings = checkpoint.corpus, asdict(checkpoint.config)
     fixed = {name: settings[name] for name in settings if name not in (*LIMITS, "cores")}
+    if not fixed["book"]:
+        del fixed["book"]  # younger than these hashes
     old = {**fixed, "parts": fixed["shards"]}
     del old["shards"], fixed["counts"]
     facts = [corpus.digest, fixed, os.path.basename(model)], [corpus.fingerprint, old]

@@ -307,6 +307,7 @@ def text_of_facts(trained: Trained, counted_size: int | None) -> str:
     """Return the facts of a file as JSON, without cores: any number writes the same bytes."""
     settings = asdict(trained.config)
     del settings["cores"]
+    settings["book"] = trained.config.book or None  # left out if False
     exact = trained.exact or None  # left out if False
     facts = vars(trained) | {"settings": settings, "counted": counted_size, "exact": exact}
     del facts["model"], facts["config"]

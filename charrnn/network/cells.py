@@ -63,10 +63,9 @@ class Tanh(Cell):
 
         a(t) = b + W h(t-1) + U x(t)                                                  (10.8)
         h(t) = tanh a(t)                                                              (10.9)
+        dL/dh(t) = (dh(t+1)/dh(t))' dL/dh(t+1) + (do(t)/dh(t))' dL/do(t)              (10.20)
+                 = W' dL/da(t+1) + V' dL/do(t),   the last step has no first term     (10.21)
         dL/da(t) = diag(1 - h(t)^2) dL/dh(t)
-
-    The layer computes dL/dh(t-1) = W' dL/da(t) + the part from the layers above: the chain rule
-    (10.20), written out (10.21).
 
     By hand, two units, one lane, two steps: W = [[0, 1], [1, 0]], b = 0, inputs U x(1) = (1, 0)
     and U x(2) = (0, 0). Forward: h(1) = (tanh 1, 0) = (0.7616, 0), and W swaps the units, so

@@ -112,18 +112,27 @@ class TrainConfig(Checked):
     batch: int | None = learning(
         SIZE, "Train on this many sequences at once.", short="Set the sequences of a batch"
     )
-    optimizer: UpdateRule = learning(
-        OneOf(UpdateRule), default="adam", short="Choose the optimiser"
+    book: bool = learning(
+        Flag(),
+        "Train as in the book: one layer, gradient descent without momentum at a constant rate, no"
+        " noise, no weight decay, no average of parameters. Other options that you type stay.",
+        False,
+        short="Train the network of the book",
+    )
+    optimizer: UpdateRule | None = learning(
+        OneOf(UpdateRule),
+        default_in_words="adam; with --book sgd, without its momentum",
+        short="Choose the optimiser",
     )
     lr: float | None = learning(
         Real(1e-12, 1e6),
         "Set the learning rate; U1 and V take more in a run of few steps.",
         short="Set the learning rate",
     )
-    schedule: Schedule = learning(
+    schedule: Schedule | None = learning(
         OneOf(Schedule),
         "Choose how the learning rate falls.",
-        "cosine",
+        default_in_words="cosine; with --book constant",
         short="Choose how the rate falls",
     )
     warmup: int | None = learning(
@@ -132,10 +141,10 @@ class TrainConfig(Checked):
         default_in_words="5% of the steps, at most 200",
         short="Raise the rate over these steps",
     )
-    clip: float = learning(
+    clip: float | None = learning(
         Real(0, 1e12),
         "Clip gradients to this norm; 0 turns clipping off.",
-        1.0,
+        default_in_words="1; with --book 5",
         short="Clip gradients to this norm",
     )
     weight_decay: float | None = learning(
@@ -220,9 +229,12 @@ class Fitted(TrainConfig):
     blank: float = field()
     bptt: int = field()
     batch: int = field()
+    optimizer: UpdateRule = field()
     lr: float = field()
+    schedule: Schedule = field()
     weight_decay: float = field()
     warmup: int = field()
+    clip: float = field()
     epochs: int = field()
     check_every: int = field()
     shards: int = field()

@@ -1,6 +1,6 @@
 """Settings, each declared once: the values it may have, its help and its default.
 
-    clip: float = learning(Real(0, 1e12), default=1.0, short="Clip gradients to this norm")
+    clock: bool = network(Flag(), default=False, short="Feed the network the position")
 
 A Checked dataclass checks itself by these fields, and the command line makes its options of them.
 """

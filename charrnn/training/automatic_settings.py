@@ -29,6 +29,19 @@ USUAL_DECAY, MOST_SHRINKING = 0.1, 1.5
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
+# What stands for open settings in each run, and in one of train --book.
+UNLESS_TYPED: Mapping[str, Any] = {"optimizer": "adam", "schedule": "cosine", "clip": 1.0}
+OFF_IN_BOOK = ("warmup", "dropout", "dropconnect", "blank", "weight_decay")
+OF_BOOK: Mapping[str, Any] = {
+    **dict.fromkeys(OFF_IN_BOOK, 0),
+    "layers": 1,
+    "optimizer": "sgd",
+    "schedule": "constant",
+    "clip": 5.0,
+}
+# Its rate on a text of some symbols or fewer; it grows with the cube root, up to four times.
+# charrnn sweep dinosaurs --book --try lr=0.1,0.2,0.4,0.8,1.6; plays.txt, too, with --minutes 0.6
+BOOK_LR, BOOK_SYMBOLS = 0.2, 15_000
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST_CHECKUPS = 8  # with fewer, each scores a part of the held-out text
 # Two processes are faster from so many products of weights between units in a step.
@@ -135,6 +148,8 @@ def fit_settings(
 ) -> Fitted:
     """Return the settings with every open one chosen, none larger than the corpus can fill."""
     length = len(corpus.train.ids)
+    usual = OF_BOOK if config.book else UNLESS_TYPED
+    config = replace(config, **{k: v for k, v in usual.items() if getattr(config, k) is None})
     if config.bptt == 0:
         config = replace(config, bptt=longest_example(corpus))
     start_share = 1.0 if start_from is None else min(1.0, length / WHOLE_START)
@@ -251,6 +266,8 @@ class NetworkFit:
 
     def choose_lr(self) -> float:
         """Return the learning rate: lower for small steps and long runs, higher for few steps."""
+        if self.config.book and self.config.optimizer == "sgd":
+            return BOOK_LR * math.cbrt(min(64.0, max(1.0, self.length / BOOK_SYMBOLS)))
         recipe, targets = self.recipe, self.targets
         usual_targets = recipe.at(self.length, "batch") * recipe.at(self.length, "bptt")
         for_small_step = targets / min(usual_targets, recipe.small_step)

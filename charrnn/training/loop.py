@@ -29,7 +29,7 @@ from charrnn.text.corpus import Corpus
 from charrnn.training.batches import Epoch
 from charrnn.training.excerpts import portions_of
 from charrnn.training.noise import Noise
-from charrnn.training.optimizer import Optimizer, clip, rate, symbol_rate_factor
+from charrnn.training.optimizer import MOMENTUM, Optimizer, clip, rate, symbol_rate_factor
 from charrnn.training.own_inputs import OwnInputs
 from charrnn.training.processes import BatchSize, SharedBatch, norm, sample_inputs
 from charrnn.training.state import Best, TrainState, find_ending, is_due, share_done
@@ -110,7 +110,8 @@ class Learner:
         self.state, self.corpus, self.config = state, corpus, config
         size = BatchSize(config.bptt, config.batch, config.shards, config.dropout > 0)
         self.batch = SharedBatch(p.architecture, size, cores_for(config.cores))
-        self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
+        momentum = 0.0 if config.book else MOMENTUM
+        self.optimizer = Optimizer(config.optimizer, p, config.weight_decay, momentum)
         self.noise = Noise(p, config)
         self.own_inputs = OwnInputs(p.architecture, config)
         self.limit = 4 * corpus.entropy + 10  # nats per character: more is divergence
@@ -149,9 +150,13 @@ class Learner:
         state, config = self.state, self.config
         p, moments = state.parameters.flat, state.moments
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
-        symbol_rate = symbol_rate_factor(state.step / done) if state.step and done else 1.0
+        is_early = state.step and done and not config.book
+        symbol_rate = symbol_rate_factor(state.step / done) if is_early else 1.0
         state.step += 1
         self.optimizer.update(gradient, moments, state.step, lr, symbol_rate)
+        if config.book:
+            state.average[...] = p
+            return lr
         span = max(1.0, AVERAGED * state.step * lr / config.lr)  # steps in the average
         state.average += (p - state.average) / np.float32(span)
         return lr

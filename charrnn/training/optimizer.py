@@ -1,6 +1,6 @@
 """The optimisers: m and v are their moments.
 
-    sgd       m = 0.9 m + g;                                       p -= lr m
+    sgd       m = 0.9 m + g;  m = g with train --book;             p -= lr m
     adagrad   v = v + g^2;                                         p -= lr g / (sqrt v + e)
     rmsprop   v = 0.99 v + 0.01 g^2;                               p -= lr g / (sqrt v + e)
     adam      m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;     p -= lr m^ / (sqrt v^ + e)
@@ -71,8 +71,14 @@ def symbol_rate_factor(steps: float) -> float:
 class Optimizer:
     """A rule for some parameters, and its memory for a step."""
 
-    def __init__(self, rule: UpdateRule, p: Parameters, weight_decay: float = 0.0) -> None:
-        self.rule, self.weight_decay = rule, weight_decay
+    def __init__(
+        self,
+        rule: UpdateRule,
+        p: Parameters,
+        weight_decay: float = 0.0,
+        momentum: float = MOMENTUM,  # of sgd
+    ) -> None:
+        self.rule, self.weight_decay, self.momentum = rule, weight_decay, momentum
         self._p, self._matrices = p.flat, [array for array in p.values() if array.ndim == 2]
         change = p.like()
         self._change, self._scratch = change.flat, np.empty_like(p.flat)
@@ -90,7 +96,7 @@ class Optimizer:
                 matrix *= 1 - lr * self.weight_decay
         if self.rule == "sgd":
             m = moments["m"]
-            m *= MOMENTUM
+            m *= self.momentum
             m += g
             np.multiply(m, lr, out=self._change)
         elif self.rule == "adam":

@@ -1,4 +1,4 @@
-"""The cost of a run in memory and steps, before it begins."""
+"""The cost of a run in memory and steps, before it begins, and what a run of the book lacks."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from charrnn.settings.training import Fitted
 from charrnn.system.cores import cores_for
 from charrnn.text.corpus import Corpus
 from charrnn.text.counts import COUNTED, READY
-from charrnn.training.automatic_settings import FOREVER
+from charrnn.training.automatic_settings import FOREVER, OFF_IN_BOOK
 from charrnn.training.batches import Epoch
 from charrnn.training.optimizer import MOMENTS
 
@@ -77,3 +77,11 @@ def check_memory(needed: int, available: int | None) -> None:
         needs, free = f"{needed / 2**30:.1f} GiB of memory", f"{available / 2**30:.1f} GiB are free"
         hint = "Try a smaller [hidden], [batch] or [bptt], or a part of the corpus."
         raise CorpusError(f"this run needs about {needs}, and {free}", hint)
+
+
+def left_out(config: Fitted) -> list[str]:
+    """Return what a run of train --book does without, in words."""
+    words = ["momentum", "an average of parameters", "a higher rate of U1 and V"]
+    is_level = config.schedule == "constant"
+    words = words[config.optimizer != "sgd" :] + ["a fall of the rate"] * is_level
+    return words + [name.replace("_", " ") for name in OFF_IN_BOOK if not getattr(config, name)]

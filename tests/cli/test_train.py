@@ -199,6 +199,30 @@ def test_samples_stand_beside_a_check_up_and_below_it(program: Program) -> None:
     assert "a new line" not in program.run(*RUN, "--force").err
 
 
+def test_the_plan_of_the_book_lists_what_is_off_and_its_end_how_often_it_clipped(
+    program: Program,
+) -> None:
+    line = ("train", "names.txt", "--book", "--hidden", "3", "--epochs", "2")
+    plan = " ".join(program.run(*line, "--dropout", "0.1", "--dry-run").out.split())
+    assert "book without momentum, an average of parameters" in plan
+    assert "warmup, dropconnect, blank, weight decay to beat" in plan
+    assert "--layers 1 --dropout 0.1 " in plan
+    assert "--book --optimizer sgd --lr 0.2 --schedule constant --warmup 0 --clip 5 " in plan
+    ended = program.run(*line, "--clip", "0.1", "--metrics", "steps.jsonl")
+    rows = [json.loads(row) for row in (program / "steps.jsonl").read_text().splitlines()]
+    norms = [row["gradient_norm"] for row in rows if "gradient_norm" in row]
+    above = sum(norm > 0.1 for norm in norms)
+    assert above > 0
+    ended.says(f"clipped at 0.1 in {above} of {len(norms)} steps")
+    assert b'"book":true' in (program / "model.npz").read_bytes()
+    resumed = program.run("train", "--resume", "--book", "--epochs", "3", "--json").json
+    assert resumed["settings"]["book"] is True
+    program.train("names.txt", "--force")
+    assert b'"book"' not in (program / "model.npz").read_bytes()
+    what = "--book contradicts model.npz, which has no book"
+    program.refuses("train", "--resume", "--book", what=what, hint="Leave it out")
+
+
 def test_a_dry_run_has_all_else_and_touches_nothing(program: Program) -> None:
     before = program.files()
     ran = program.run("train", "names.txt", "--dry-run", "--metrics", "run.jsonl")

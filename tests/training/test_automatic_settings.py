@@ -259,3 +259,9 @@ def test_gates_and_layers_count_as_work() -> None:
     shapes = ("tanh", 1), ("tanh", 2), ("lstm", 1)
     shards = [fitted(15_000, cell=cell, layers=layers, **sizes).shards for cell, layers in shapes]
     assert shards == [1, 2, 2]
+
+
+def test_the_rate_of_the_book_grows_with_the_text() -> None:
+    rates = [fitted(symbols, book=True).lr for symbols in (300, 15_000, 120_000, 10**6, 10**7)]
+    assert rates == [0.2, 0.2, 0.4, 0.8, 0.8]
+    assert fitted(300, book=True, optimizer="adam").lr < 0.05

@@ -152,3 +152,28 @@ def test_fault_59_the_rate_of_symbols_is_that_of_the_steps_of_the_run(
     texts = ["anna", "dora", "emil"] * 8  # a window each
     list(train(texts, hidden=3, batch=1, bptt=5, epochs=1, holdout=0.0))
     assert rates == pytest.approx([1, *[36 / 24] * 23])  # nothing is known at the first step
+
+
+def test_a_step_of_the_book_goes_down_the_gradient_and_nothing_else() -> None:
+    run = train(["anna", "bob", "clara"] * 9, book=True, hidden=4, epochs=5, check_every=2, seed=1)
+    state, config = run.checkpoint.state, run.checkpoint.config
+    assert (config.layers, config.schedule, config.clip, config.warmup) == (1, "constant", 5, 0)
+    assert config.dropout == config.dropconnect == config.blank == config.weight_decay == 0
+    for _ in range(6):
+        before = state.parameters.flat.copy()
+        step = next(event for event in run if isinstance(event, Step))
+        gradient = state.moments["m"]  # of this step alone, whatever the last one was
+        assert np.linalg.norm(gradient) == pytest.approx(step.gradient_norm, rel=1e-5)
+        assert step.lr == config.lr
+        np.testing.assert_array_equal(
+            state.parameters.flat, before - np.float32(config.lr) * gradient
+        )
+        np.testing.assert_array_equal(state.average, state.parameters.flat)
+
+
+def test_what_is_typed_wins_over_the_book() -> None:
+    typed: dict[str, Any] = {"layers": 2, "optimizer": "adam", "clip": 1, "dropout": 0.1}
+    typed |= {"schedule": "linear", "warmup": 3, "weight_decay": 0.01, "cell": "gru"}
+    config = train(["anna", "bob"] * 9, book=True, hidden=4, **typed).checkpoint.config
+    assert {name: getattr(config, name) for name in typed} == typed
+    assert config.dropconnect == config.blank == 0
