@@ -111,7 +111,7 @@ class Studio:
         """Return a PNG of a page on a screen of this size, after this JavaScript."""
         name, _, part = page.partition("#")
         with closing(Browser(self.folder)) as browser:
-            shown = browser.open(self.folder / name)
+            shown = browser.open((self.folder / name).as_uri())
             size = {"width": width, "height": height, "deviceScaleFactor": 1.5, "mobile": True}
             shown.call("Emulation.setDeviceMetricsOverride", **size)
             shown.ask(f"location.hash = '{part}'; {code}")
@@ -189,7 +189,7 @@ def write_png_files(names: Iterable[str], folder: Path) -> None:
         closing(Browser(Path(home))) as browser,
     ):
         for name in names:
-            shown = browser.open(FOLDER / f"{name}.svg")
+            shown = browser.open((FOLDER / f"{name}.svg").as_uri())
             taken = shown.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
             (folder / f"{name}.png").write_bytes(b64decode(taken["data"]))
 

@@ -4,6 +4,7 @@ python -m tests.benchmarks                         all quick sections, in a few 
 python -m tests.benchmarks step startup            these sections only
 python -m tests.benchmarks step --against PYTHON   compare with PyTorch or JAX in that PYTHON
 python -m tests.benchmarks seconds --corpus FILE --against PYTHON   losses after 1, 10, 60 seconds
+python -m tests.benchmarks results --data FOLDER --against PYTHON --write   the page of results
 python -m tests.benchmarks learning CORPUS [OPTIONS OF TRAIN]       medians of three seeds
 """
 
@@ -11,11 +12,12 @@ import argparse
 import os
 import sys
 from importlib import import_module
+from typing import Any
 
 from charrnn.system.cores import ONE_THREAD
 
 QUICK = ("step", "scoring", "sampling", "startup")
-SECTIONS = (*QUICK, "seconds", "learning")
+SECTIONS = (*QUICK, "seconds", "results", "learning")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,10 +27,14 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
-    against = "also measure the Python with this path (repeatable, for step and seconds)"
+    against = "also measure the Python with this path (repeatable; step, seconds, results)"
     made.add_argument("--against", action="append", default=[], metavar="PYTHON", help=against)
     corpus = "learn this list (for seconds; default: dinosaurs)"
     made.add_argument("--corpus", default="dinosaurs", metavar="FILE", help=corpus)
+    data = "texts that are not included stand in this folder (for results; default: .)"
+    made.add_argument("--data", default=".", metavar="FOLDER", help=data)
+    write = "replace the tables of the page results"
+    made.add_argument("--write", action="store_true", help=write)
     made.add_argument("--dry-run", action="store_true", help="only name the sections")
     return made
 
@@ -40,9 +46,10 @@ def main() -> None:
     options = parser().parse_args(words[:end])
     if unknown := {*options.sections} - {*SECTIONS}:
         parser().error(f"no section is called {', '.join(sorted(unknown))}")
-    arguments = {
+    arguments: dict[str, list[Any]] = {
         "step": [options.against],
         "seconds": [options.corpus, options.against],
+        "results": [options.data, options.against, options.write],
         "learning": [words[end:]],
     }
     os.environ.update(ONE_THREAD)  # before numpy is imported: one BLAS thread, as in the program

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import charrnn
 
@@ -24,7 +25,7 @@ SEEDS = (0, 1, 2)
 HEAD = "| corpus and options | network | both | below counting | time | machine | version |"
 
 
-def trained(arguments: list[str], seed: int) -> tuple[dict[str, object], float]:
+def trained(arguments: list[str], seed: int) -> tuple[dict[str, Any], float]:
     """Train with this seed; return the summary and the wall-clock seconds."""
     with tempfile.TemporaryDirectory() as folder:
         model = str(Path(folder) / "model.npz")  # unless the arguments name one
@@ -38,20 +39,16 @@ def trained(arguments: list[str], seed: int) -> tuple[dict[str, object], float]:
         return json.loads(done.stdout), time.monotonic() - began
 
 
-def figures(summary: dict[str, object]) -> dict[str, float]:
-    """Return the losses of a summary: of the network, of counts, of both, and what is gained."""
-    best, baselines, shards = summary["best"], summary["baselines"], summary.get("shards")
-    assert isinstance(baselines, dict)
-    known: dict[str, dict[str, float]] = shards if isinstance(shards, dict) else {}
-    if not isinstance(best, dict) or not baselines:
+def figures(summary: dict[str, Any]) -> dict[str, float]:
+    """Return the losses of a summary: by use, of counting, and what is gained over counting."""
+    by_use, baselines = summary["by_use"], summary["baselines"]
+    if not by_use or not baselines:
         sys.exit("without held-out text there is nothing to compare")
-    found = {"network": best["nats_per_character"]}
-    if known:
-        found = {name: part["nats_per_character"] for name, part in known.items()}
-        best = known.get("both", known["network"])
-    found |= {"Markov": min(baselines.values())}
-    error = best["standard_error"]  # a short stream has none
-    return found | {"below": -best["difference"], "error": math.nan if error is None else error}
+    found = {name: loss["nats_per_character"] for name, loss in by_use.items()}
+    found["counting"] = min(loss["nats_per_character"] for loss in baselines.values())
+    last = by_use.get("both", by_use["network"])
+    error = last["standard_error"]  # a short stream has none
+    return found | {"below": -last["difference"], "error": math.nan if error is None else error}
 
 
 def gain(found: dict[str, float]) -> str:

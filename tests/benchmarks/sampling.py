@@ -50,6 +50,7 @@ def report() -> None:
         "one stream of names, 2 x 256": lambda: one_stream(NAMES, 8),
         "a thousand names side by side": a_thousand_names,
     }
+    print("| drawing | characters/s |\n|---|---|")
     rounds = [{name: work() for name, work in works.items()} for _ in range(ROUNDS)]
     for name in works:
         print(f"| {name} | {statistics.median(r[name] for r in rounds):,.0f} |")

@@ -70,7 +70,8 @@ def ratio(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[float
 def report() -> None:
     """Print the speed of scoring relative to training."""
     workers = len(os.sched_getaffinity(0))
-    print("| corpus | units, layers | threads | training, characters/s | scoring | times |")
+    print("| corpus | units, layers | cores | training, characters/s | scoring | times |")
+    print("|---|---|---|---|---|---|", flush=True)
     for name, corpus in (("names", names()), ("book", book())):
         for hidden, layers in SIZES:
             for threads in sorted({1, workers}):

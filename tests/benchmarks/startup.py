@@ -27,6 +27,7 @@ def report() -> None:
             },
             rounds=11,
         )
+    print("| command | time | times an empty Python |\n|---|---|---|")
     empty = seconds["python -c pass"]
     for name, times in seconds.items():
         ratio = median_ratio(empty, times)

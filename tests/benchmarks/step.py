@@ -59,6 +59,7 @@ def step(shape: Shape, cores: int, cell: str = "tanh", *, forced: bool = False) 
 def report(against: list[str]) -> None:
     """Print our rate for each shape and its ratio to theirs."""
     print("| cell | symbols, hidden, lanes, steps | characters/s | times the rate of |")
+    print("|---|---|---|---|", flush=True)
     for cell in OTHERS_HAVE:
         for shape in SHAPES:
             report_on(cell, shape, against)

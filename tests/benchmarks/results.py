@@ -1,0 +1,168 @@
+"""All tables of the page `results`: losses, seconds, steps, scoring, drawing, start-up.
+
+python -m tests.benchmarks results --data FOLDER --against PYTHON --write
+
+FOLDER has the texts that are not included: names.txt, tinyshakespeare.txt, war_and_peace.txt. Rows
+of texts that it lacks are left out. With --write the tables replace those of the page.
+"""
+
+import io
+import json
+import platform
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import numpy as np
+
+import charrnn
+from charrnn.system.packaged import path_of
+from tests.benchmarks import sampling, scoring, seconds, startup, step
+from tests.benchmarks.learning import figures, gain, machine, trained, version
+
+PAGE = Path(charrnn.__file__).parent / "guide" / "results.md"
+ROWS = (  # corpus and options, all with --counts
+    "dinosaurs",
+    "dinosaurs --cell lstm",
+    "names.txt",
+    "names.txt --cell lstm",
+    "tinyshakespeare.txt --examples files",
+    "tinyshakespeare.txt --examples files --cell lstm",
+    "war_and_peace.txt --examples files --cell lstm --minutes 10",
+)
+SPLIT = ("dinosaurs", "names.txt")  # lists that are cut into three parts
+DRAWN = 20_000  # names, for rates of drawing
+MAIN = r"""
+#define DINOSAURS_IMPLEMENTATION
+#include "dinosaurs.h"
+int main(void) {
+    dinosaurs_state s;
+    char text[8001];
+    for (int i = 0; i < %d; i++) {
+        dinosaurs_begin(&s, 1, i, 0);
+        dinosaurs_utf8(&s, 1, text, sizeof text);
+    }
+}
+"""
+SCRIPT = """
+import model from "./dinosaurs.mjs";
+for (let number = 0; number < %d; number++) model.sample({ seed: 1, number, temperature: 1 });
+"""
+
+
+def losses(data: Path) -> None:
+    """Print a row for each corpus: losses, what both gain, and the cost."""
+    print("| corpus and options | network | counting | both | below counting | time | model |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    for row in ROWS:
+        corpus, *options = row.split()
+        file = data / corpus
+        if corpus != path_of(corpus) or file.exists():
+            learned = str(file) if file.exists() else corpus
+            summary, spent = trained([learned, "--counts", *options], 0)
+            found = figures(summary)
+            shown = [f"{found[name]:.3f}" for name in ("network", "counting", "both")]
+            cost = (f"{spent:.0f} s", f"{summary['parameters']:,} parameters")
+            print(f"| `{row}` | {' | '.join((*shown, gain(found), *cost))} |", flush=True)
+
+
+def third_part(data: Path) -> None:
+    """Print losses of a part that chose nothing, beside those of the part that chose."""
+    print("| list | part | network | counting | both |\n|---|---|---|---|---|", flush=True)
+    for name in SPLIT:
+        source = data / name if (data / name).exists() else Path(path_of(name))
+        if source.exists():
+            lines = sorted({*source.read_text("utf-8").split("\n")} - {""})
+            random.Random(0).shuffle(lines)
+            for part, found in losses_of_parts(lines).items():
+                shown = (f"{found[use]:.3f}" for use in ("network", "counts", "both"))
+                print(f"| `{name}` | {part} | {' | '.join(shown)} |", flush=True)
+
+
+def losses_of_parts(lines: list[str]) -> dict[str, dict[str, float]]:
+    """Learn eight tenths, choose by one, and score it and the last one."""
+    tenth = len(lines) // 10
+    parts = {"chooses": lines[:tenth], "third": lines[tenth : 2 * tenth]}
+    parts["learn"] = lines[2 * tenth :]
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: Path(folder, f"{name}.txt") for name in parts}
+        for name, part in parts.items():
+            files[name].write_text("\n".join(part) + "\n", "utf-8")
+        model = str(Path(folder, "model.npz"))
+        learn, valid = str(files["learn"]), str(files["chooses"])
+        trained([learn, "--valid", valid, "--counts", "-m", model], 0)
+        found = {}
+        for name in ("chooses", "third"):
+            line = ["eval", str(files[name]), "-m", model, "--json", "--quiet"]
+            output = subprocess.check_output([sys.executable, "-m", "charrnn", *line])
+            uses = json.loads(output)["by_use"]
+            found[name] = {use: loss["nats_per_character"] for use, loss in uses.items()}
+        return found
+
+
+def drawing() -> None:
+    """Print the names a second that the model `dinosaurs` draws in each language."""
+    print("| language | names a second, one core |\n|---|---|", flush=True)
+    model = charrnn.load("dinosaurs")
+    report_rate("Python, side by side", lambda: model.sample(DRAWN, seed=1))
+    with tempfile.TemporaryDirectory() as folder:
+        for suffix in (".h", ".mjs"):
+            model.export(Path(folder, f"dinosaurs{suffix}"))
+        Path(folder, "main.c").write_text(MAIN % DRAWN)
+        Path(folder, "main.mjs").write_text(SCRIPT % DRAWN)
+        if shutil.which("cc"):
+            line = ["cc", "-O3", "-march=native", "-o", "main", "main.c", "-lm"]
+            subprocess.run(line, cwd=folder, check=True)
+            report_rate("C", lambda: subprocess.run(["./main"], cwd=folder, check=True))
+        if shutil.which("node"):
+            line_js = ["node", "main.mjs"]
+            report_rate("JavaScript", lambda: subprocess.run(line_js, cwd=folder, check=True))
+
+
+def report_rate(name: str, draw: Callable[[], object]) -> None:
+    began = time.perf_counter()
+    draw()
+    print(f"| {name} | {DRAWN / (time.perf_counter() - began):,.0f} |", flush=True)
+
+
+def surroundings() -> None:
+    """Print the machine and the versions."""
+    facts = (machine(), platform.system(), platform.python_version(), np.__version__, version())
+    print("| cores | system | Python | numpy | charrnn |\n|---|---|---|---|---|")
+    print(f"| {' | '.join(facts)} |")
+
+
+def report(data: str, against: list[str], write: bool) -> None:
+    """Print each table; replace those of the page on demand."""
+    folder = Path(data)
+    corpus = str(folder / "names.txt") if (folder / "names.txt").exists() else "dinosaurs"
+    tables: dict[str, Callable[[], None]] = {
+        "machine": surroundings,
+        "losses": lambda: losses(folder),
+        "third part": lambda: third_part(folder),
+        "seconds": lambda: seconds.report(corpus, against),
+        "step": lambda: step.report(against),
+        "scoring": scoring.report,
+        "sampling": sampling.report,
+        "drawing": drawing,
+        "startup": startup.report,
+    }
+    for name, table in tables.items():
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            table()
+        print(f"\n### {name}\n\n{printed.getvalue()}", flush=True)
+        if write:
+            PAGE.write_text(with_table(PAGE.read_text("utf-8"), name, printed.getvalue()), "utf-8")
+
+
+def with_table(page: str, name: str, table: str) -> str:
+    """Return a page with this table below the comment that names it, if it has one."""
+    return re.sub(rf"(?s)(<!-- table {name} -->\n).*?(?=\n\n|\n\Z)", rf"\g<1>{table.strip()}", page)
