@@ -29,6 +29,7 @@ HEADINGS: Final = {  # of columns and lists
     *("name", "names", "first name", "firstname", "given name", "last name", "surname"),
     *("title", "word", "words", "text", "label", "term", "sentence", "line", "string", "id"),
 }
+APOSTROPHE: Final = re.compile(r"(?<=\w)['’](?=\w)")
 SHOWN: Final = 3  # lines of each rule
 LOUD: Final = 3  # words in capitals: a heading
 SHORT: Final = 3  # words of a line in a list
@@ -63,9 +64,10 @@ def first_change(text: str) -> tuple[str, str] | None:
         if bare != text:
             return rule, bare.strip()
     inner = text[1:-1]
+    marks = APOSTROPHE.sub("", inner)
     for first, last in QUOTES:
         if (text[:1], text[-1:]) == (first, last) and inner.strip():
-            is_pair = first not in inner and last not in inner
+            is_pair = first not in marks and last not in marks
             return ("quotes", inner.strip()) if is_pair else None
     return None
 

@@ -364,10 +364,11 @@ def take_sizes(
     Without ``typed``, each setting that differs from its default counts as typed.
     """
     sizes = sizes_of(model)
-    hint = "Leave it out, or train without that model."
     if config.init_radius != TrainConfig.init_radius:
         what = f"init_radius {config.init_radius:g} is for new weights, and the model has its own"
-        raise SettingError(what, hint, "init_radius")
+        raise SettingError(what, "Leave it out, or train without that model.", "init_radius")
+    hint = "Leave it out; or train a start with it, on the list given-names-latin, say, and name"
+    hint += " that model with [start_from]."
     if typed is None:
         typed = {f.name for f in fields(config) if getattr(config, f.name) != f.default}
     wanted = {name: getattr(config, name) for name in sizes if name in typed}

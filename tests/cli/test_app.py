@@ -451,7 +451,12 @@ TRAIN: list[Row] = [
     # From another model
     (1, "names.txt -m x --from bad.txt", "bad.txt is not a model of charrnn", ""),
     *(
-        (2, f"names.txt -m x --from {name} {option}", f"{option} {STARTED}{has}", "Leave it out")
+        (
+            2,
+            f"names.txt -m x --from {name} {option}",
+            f"{option} {STARTED}{has}",
+            "train a start with it, on",
+        )
         for name, option, has in (
             ("gru.npz", "--hidden 7", "6"),
             ("gru.npz", "--cell tanh", "gru"),

@@ -1,5 +1,6 @@
 """Conditions on samples, and the best of many."""
 
+import random
 from itertools import product
 from typing import Any
 from unittest import mock
@@ -23,6 +24,7 @@ from tests.networks import (
     independent,
     speller,
 )
+from tests.program import Program
 
 # Conditions
 
@@ -120,6 +122,36 @@ def test_the_fewest_edits_are_found(texts: list[str], text: str) -> None:
         known.add(other)
     fewest = min(edits_by_hand(text, other) for other in texts)
     assert [known.are_near(text, n) for n in range(1, 9)] == [fewest < n for n in range(1, 9)]
+
+
+KINDS = "Red Black Golden Old Merry Weary Broken Rusty Gilded Laughing Howling Tipsy"
+SIGNS = "Lion Swan Horse Stag Goose Raven Wolf Otter Crown Anchor Bell Lantern Rose"
+MESS = ("{0}. {1}", "- {1}", '"{1}",', "“{1}” (old)", "[new] {1}", "({0}) {1};", "{1}", "* '{1}'")
+
+
+def inns() -> list[str]:
+    """Return the names of 150 inns."""
+    kinds, signs = KINDS.split(" "), SIGNS.split(" ")
+    every = [f"The {kind} {sign}" for kind, sign in product(kinds, signs)]
+    every += [f"{first} and {second} Inn" for first, second in product(signs, repeat=2)]
+    return random.Random(1).sample(every, 150)
+
+
+def test_thirty_names_worth_keeping_are_found_in_a_messy_list(program: Program) -> None:
+    names = inns()
+    lines = [MESS[i % len(MESS)].format(i + 1, name) for i, name in enumerate(names)]
+    lines[70:70] = ["INNS ON THE COAST", names[3].lower(), "// to be continued"]
+    program.write("inns.txt", "\n".join(["Inns:", *lines]))
+    trained = program.train("inns.txt", "--tidy", "--counts", "--hidden", "16", "--epochs", "20")
+    trained.says("135 lines")
+    line = ("-n", "30", "--best", "--known-words", "--distance", "3", "-t", "0.8", "--seed", "1")
+    found = program.run("sample", *line).lines
+    words = set(" ".join(names).lower().split())
+    assert len(found) == 30
+    assert set(" ".join(found).lower().split()) <= words
+    for i, name in enumerate(found):
+        of_like_length = [o for o in [*names, *found[:i]] if abs(len(o) - len(name)) < 3]
+        assert all(edits_by_hand(name.lower(), other.lower()) >= 3 for other in of_like_length)
 
 
 def test_what_has_no_end_may_be_longer_than_the_longest() -> None:
