@@ -7,6 +7,7 @@ process of the sweep writes both: a row of sweep.jsonl and a model file for each
 import itertools
 import math
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, remedy
 from charrnn.files.model_contents import Checkpoint, CorpusRecord
-from charrnn.files.model_file import save
+from charrnn.files.model_file import built, save
 from charrnn.files.saving import LineFile, Note, locked, parse_line
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
@@ -40,6 +41,15 @@ SCHEMA, OLD_SCHEMA = "charrnn.sweep.run/3", "charrnn.sweep.run/2"
 ROWS_FILE = "sweep.jsonl"
 BLOCKS = 30  # of the held-out text, whose losses are compared
 COUNTING = "counting"
+RUN_NAME = re.compile(r"[\w.+=,-]*seed=[0-9]+")  # of a run, and of its file
+ROW_KINDS: dict[str, Any] = {
+    "name": str,
+    "fingerprint": str,
+    "seed": int,
+    "seconds": float,
+    "best": dict[str, float] | None,
+    "held_out_blocks": list[float],
+}
 
 Row = dict[str, Any]
 
@@ -182,18 +192,27 @@ def open_folder(path: Path, *, resume: bool, note: Note = lambda _: None) -> Ite
         folder = Folder(path, file, {})
         for number, line in enumerate(file.lines(), 1):
             try:
-                row = parse_line(line)
-                if row["schema"] == OLD_SCHEMA:
-                    row |= {"schema": SCHEMA, "fingerprint": row.pop("corpus")}
-                if row["schema"] != SCHEMA:
-                    raise ValueError(row["schema"])
+                row = row_on(line)
                 model = folder.model(row["name"])
                 row["model"] = str(model) if row["model"] and model.exists() else None
                 folder.rows[row["name"]] = row
-            except (ValueError, KeyError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
                 what = f"line {number:,} of {rows_file} is not a row of a sweep"
                 raise ResumeError(what, "Delete that line; its run is then repeated.") from error
         yield folder
+
+
+def row_on(line: bytes) -> Row:
+    """Return the row on a line, or raise an exception if it is none. It may be a stranger's."""
+    row = parse_line(line)
+    if row["schema"] == OLD_SCHEMA:
+        row |= {"schema": SCHEMA, "fingerprint": row.pop("corpus")}
+    for name, kind in ROW_KINDS.items():
+        built(kind, row[name])
+    is_ours = row["schema"] == SCHEMA and RUN_NAME.fullmatch(row["name"]) and row["settings"].items
+    if not is_ours or (row["best"] and not math.isfinite(loss_of(row))):
+        raise ValueError("not of a sweep")
+    return row
 
 
 def free_folder() -> Path:

@@ -275,6 +275,10 @@ def test_fault_68_a_setting_that_is_not_there_names_the_nearest(model: charrnn.M
     wrong: Any
     for function, wrong, near in (
         (partial(charrnn.fit, TEXTS), {"hiden": 8}, "Did you mean hidden?"),
+        (charrnn.TrainConfig, {"hiden": 8}, "Did you mean hidden?"),
+        (charrnn.TrainConfig, {"learning_rate": 8}, "Did you mean lr?"),
+        (charrnn.SampleConfig, {"temp": 1}, "Did you mean temperature?"),
+        (charrnn.SampleConfig, {"x": 1}, "See help(charrnn.SampleConfig)."),
         (partial(charrnn.train, TEXTS), {"holdot": 0.2}, "Did you mean holdout?"),
         (partial(charrnn.fit, TEXTS, CONFIG), {"x": 3}, "See help(charrnn.train)."),
         (model.sample, {"temprature": 0.5}, "Did you mean temperature?"),

@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,30 @@ def test_fault_25_resuming_makes_only_what_is_missing(tmp_path: Path) -> None:
     rows.write_text('{"schema": "x"}\n')
     with pytest.raises(ResumeError, match="line 1 of"):
         run(folder, material(), (0,), resume=True)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *(
+            {"name": "../m,seed=0"},
+            {"name": "/seed=0"},
+            {"name": "a\\seed=0"},
+            {"name": "counting"},
+        ),
+        *({"fingerprint": None}, {"settings": []}, {"seed": []}, {"best": {"step": 1.0}}),
+        *({"best": {"step": 1, "nats_per_character": "x"}}, {"held_out_blocks": [None]}),
+        *({"seconds": None}, {"schema": "charrnn.sweep.run/9"}),
+    ],
+)
+def test_a_row_that_no_sweep_has_written_is_refused(tmp_path: Path, odd: Row) -> None:
+    trial = trials_of({"hidden": (2,)}, (0,))[0]
+    good, _ = train_one(material(), trial)
+    for changed in ({}, odd):
+        (tmp_path / "sweep.jsonl").write_text(json.dumps({**good, **changed}) + "\n")
+        refusal = pytest.raises(ResumeError, match=r"line 1 of .* is not a row of a sweep")
+        with refusal if changed else nullcontext(), open_folder(tmp_path, resume=True):
+            pass
 
 
 def row(name: str, seed: int, blocks: Any) -> Row:

@@ -16,7 +16,6 @@ charrnn --install-completion
 """
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from inspect import Signature
 from typing import Annotated, Any, TypeAlias
@@ -105,8 +104,8 @@ class Commands(TyperGroup):
             return name, load(name), rest
         if ctx.resilient_parsing:  # the shell completes words
             return None, None, rest
-        near = did_you_mean(get_close_matches(name, COMMANDS, 1)).rstrip()
-        raise SettingError(f"no command {name or repr(name)}", near or "Try 'charrnn --help'.")
+        hint = did_you_mean(name, COMMANDS) or "Try 'charrnn --help'."
+        raise SettingError(f"no command {name or repr(name)}", hint)
 
 
 def load(name: str) -> Command:

@@ -333,10 +333,11 @@ def usage_in_our_words(error: Any) -> tuple[str, str]:
     if param is not None:
         name = param.metavar if param.param_type_name == "argument" else param.opts[-1]
     if hasattr(error, "possibilities"):
+        typed, options = error.option_name, [o for p in error.ctx.command.params for o in p.opts]
         if command and error.ctx.parent is None:
-            return f"no option {error.option_name} before the command", hint
-        near = did_you_mean((error.possibilities or ())[:1]).rstrip()
-        return f"no option {error.option_name}", near or hint
+            return f"no option {typed} before the command", "Type it after the command."
+        long = [option[2:] for option in options if option.startswith("--")]
+        return f"no option {typed}", did_you_mean(typed.lstrip("-"), long, "--") or hint
     if name:
         return f"{name}: {error.message}" if error.message else f"{name} is missing", hint
     message = error.format_message().rstrip(".")

@@ -117,7 +117,7 @@ def run(options: Options, console: Console) -> None:
     if not options.held_out and not options.sources and has_text(console):
         options = replace(options, sources=("-",))
     check(options)
-    from charrnn.files.model_corpus import rebuild_corpus
+    from charrnn.files.model_corpus import NAME_A_TEXT, rebuild_corpus
     from charrnn.model import load
     from charrnn.prediction.predictor import combine
 
@@ -131,7 +131,8 @@ def run(options: Options, console: Console) -> None:
     is_comparable = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
     rows = Rows(model.trained.oddest.get(use) if is_comparable else None, options, console)
     needs_corpus = options.baselines or not options.sources
-    corpus = rebuild_corpus(model.corpus) if needs_corpus else None
+    hint = "Leave out [baselines], which count that corpus." if options.sources else NAME_A_TEXT
+    corpus = rebuild_corpus(model.corpus, hint) if needs_corpus else None
     groups = groups_to_score(model, corpus, options, console)
     rows.write_head()
     split = None if corpus is None or options.sources else len(corpus.held_out.ids) // 2

@@ -6,6 +6,7 @@ Typer reads the command line by these parameters, and each value by its setting,
 
 import glob
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, replace
 from functools import partial
@@ -88,8 +89,9 @@ def parser_of(values: Values, variable: str | None = None) -> Callable[[Any], An
         try:
             return values.checked(values.read(typed))
         except ValueError:
-            several = "; 'charrnn sweep --try' compares several" if "," in str(typed) else ""
-            what = not_one_of(typed, values.allowed) + several
+            what = not_one_of(typed, values.allowed)
+            if "," in str(typed) and sys.argv[1:2] == ["train"]:
+                what += "; 'charrnn sweep --try' compares several"
             raise typer.BadParameter(what, param_hint=variable) from None
 
     return value

@@ -18,7 +18,6 @@ from __future__ import annotations
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,8 +124,7 @@ def check(options: Options) -> dict[str, tuple[Any, ...]]:
         word, _, typed = text.partition("=")
         word = word.strip().lstrip("-").replace("_", "-")
         if word not in TRIED:
-            size = ["hidden"] if word in ("size", "units") else []
-            hint = did_you_mean(size or get_close_matches(word, TRIED, 1)).rstrip() or SEE_HELP
+            hint = did_you_mean(word, TRIED) or SEE_HELP
             raise SettingError(f"--try {word}: train has no such option that can be tried", hint)
         name = TRIED[word]
         only_one({f"--{word}": name in options.learning, f"--try {text}": True})

@@ -377,8 +377,10 @@ def show_next(training: Training, options: Options, console: Console) -> None:
     corpus, state, c = training.corpus, training.checkpoint.state, training.checkpoint.config
     if training.stopped == "interrupted":
         metrics = [] if options.metrics is None else ["--metrics", str(options.metrics)]
-        line = options.line("train", "--resume", *metrics)
-        console.note(f"saved at step {state.step:,}; to resume: {line}")
+        again = options.sources if "-" in training.checkpoint.corpus.sources else ()
+        how = "to resume, with the same text" if again else "to resume"
+        line = options.line("train", *again, "--resume", *metrics)
+        console.note(f"saved at step {state.step:,}; {how}: {line}")
         return
     lines = {options.line("sample"): "a new text"}
     if corpus.train.characters < SHORT_EXAMPLE * len(corpus.train):

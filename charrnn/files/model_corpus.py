@@ -159,11 +159,11 @@ def texts_to_compare(
     return known
 
 
-def rebuild_corpus(record: CorpusRecord) -> Corpus:
+def rebuild_corpus(record: CorpusRecord, hint: str = NAME_A_TEXT) -> Corpus:
     """Return the corpus of a model; raise CorpusError if it is gone or has changed."""
-    corpus = read_again(record)
+    corpus = read_again(record, hint=hint)
     if corpus.digest != record.digest:
-        raise CorpusError(trained_on_others(record), NAME_A_TEXT)
+        raise CorpusError(trained_on_others(record), hint)
     return corpus
 
 

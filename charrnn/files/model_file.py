@@ -16,7 +16,6 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass, replace
-from difflib import get_close_matches
 from io import BytesIO
 from types import UnionType
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
@@ -146,12 +145,12 @@ def read(path: PathName) -> tuple[Trained, Arrays]:
         what = f"{name} is not a model of charrnn, or is damaged: {str(error)!a:.200}"
         hint = "Restore it from a copy, or train it again."
         if isinstance(error, FileNotFoundError):
-            what, near = f"there is no model {name}", did_you_mean(get_close_matches(name, MODELS))
-            hint = f"{near}Train one, or name another with [model]: a file, or {either(MODELS)}."
+            what, near = f"there is no model {name}", did_you_mean(name, MODELS)
+            hint = f"{near} Train one, or name another with [model]: a file, or {either(MODELS)}."
         elif isinstance(error, OSError):
             what = f"{name} cannot be read: {error.strerror or error}"
             hint = "Name another model with [model]."
-        raise errors.ModelFileError(what, hint) from error
+        raise errors.ModelFileError(what, hint.strip()) from error
 
 
 def is_model(path: PathName) -> bool:

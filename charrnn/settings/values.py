@@ -6,13 +6,12 @@ A Checked dataclass checks itself by these fields, and the command line makes it
 """
 
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from inspect import signature
 from operator import index
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, Self, TypeVar, get_args
 
 from charrnn.errors import SettingError
 from charrnn.system.visible import did_you_mean, either
@@ -211,16 +210,25 @@ def with_settings(
 
     SettingError names the setting, or the argument of the function, that is nearest to another.
     """
-    known = settings_of(type(config))
-    for name in settings.keys() - known.keys():
-        near = did_you_mean(get_close_matches(name, [*known, *signature(function).parameters], 1))
-        hint = near.rstrip() or f"See help(charrnn.{function.__qualname__})."
-        raise SettingError(f"there is no setting {name}", hint)
+    known = [*settings_of(type(config)), *signature(function).parameters]
+    check_names(settings, known, function.__qualname__)
     return replace(config, **settings)  # type: ignore[type-var]
+
+
+def check_names(given: Iterable[str], known: Collection[str], owner: str) -> None:
+    """Raise SettingError for a setting that its owner does not know."""
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"See help(charrnn.{owner})."
+            raise SettingError(f"there is no setting {name}", hint)
 
 
 class Checked:
     """A configuration that checks its settings; None is allowed only where it is the default."""
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        check_names(given, cls.__dataclass_fields__, cls.__name__)  # type: ignore[attr-defined]
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         for name, setting in settings_of(type(self)).items():

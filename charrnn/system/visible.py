@@ -5,7 +5,8 @@ terminal: ``ESC`` is shown as ``\\x1b``. Letters of every script, newline and ta
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Final, NewType
 
 Visible = NewType("Visible", str)  # safe: made by the functions below, coloured since, or for files
@@ -17,6 +18,12 @@ CONTROLS: Final = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f"
     "\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff"
 )
+SYNONYMS: Final = {  # what other programs call a setting
+    **dict.fromkeys(["size", "units", "hidden-size"], "hidden"),
+    "learning-rate": "lr",
+    "temperature": "temp",
+    "temp": "temperature",
+}
 ANY_CONTROL, CONTROLS_OR_BREAKS = re.compile(f"[{CONTROLS}]"), re.compile(f"[\t\n{CONTROLS}]")
 
 
@@ -54,6 +61,8 @@ def either(names: Sequence[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def did_you_mean(names: Collection[str]) -> str:
-    """Return the question whether one of these was meant; nothing without a name."""
-    return f"Did you mean {' or '.join(names)}? " if names else ""
+def did_you_mean(word: str, names: Iterable[str], prefix: str = "") -> str:
+    """Return the question whether the name nearest to a word was meant; nothing if none is near."""
+    names, usual = list(names), SYNONYMS.get(word.replace("_", "-"))
+    near = [usual] if usual in names else get_close_matches(word, names, 1)
+    return f"Did you mean {prefix}{near[0]}?" if near else ""

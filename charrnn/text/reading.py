@@ -11,7 +11,6 @@ import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from difflib import get_close_matches
 from itertools import chain
 from typing import Any, Final
 
@@ -115,8 +114,8 @@ def content_of(source: str) -> bytes:
         what = f"{name_of(source)} cannot be read: {getattr(error, 'strerror', None) or error}"
         if isinstance(error, FileNotFoundError):
             what = f"{source or 'a file without a name'} does not exist"
-        near = did_you_mean(get_close_matches(source, CORPORA))
-        raise CorpusError(what, f"{near}Check the name, and the folder you are in.") from error
+        hint = f"{did_you_mean(source, CORPORA)} Check the name, and the folder you are in."
+        raise CorpusError(what, hint.strip()) from error
 
 
 def is_kept(source: str) -> bool:

@@ -404,6 +404,15 @@ def test_fault_46_a_run_is_told_by_its_corpus_settings_and_model_file(program: P
     assert len(set(runs)) == 4
 
 
+def test_a_run_on_standard_input_is_resumed_with_its_text(
+    program: Program, stopped_after: list[int]
+) -> None:
+    stopped_after += [3]
+    ran = program.run("train", "-", *BRIEF, stdin=NAMES.encode())
+    assert "; to resume, with the same text: charrnn train - --resume\n" in ran.err
+    assert program.run("train", "-", "--resume", stdin=NAMES.encode()).status == 0
+
+
 @pytest.mark.parametrize("recovers", [True, False])
 def test_fault_46_a_full_disk_does_not_end_the_run(
     program: Program, monkeypatch: pytest.MonkeyPatch, recovers: bool

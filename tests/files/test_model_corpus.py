@@ -125,7 +125,7 @@ QUIET = [  # commands that need no texts
 NEEDY = [  # commands that need them, and what to do
     *((("sample", "--novel"), "Name the list with --not-in."), (("eval",), "name a text.")),
     *(((name,), "name a text.") for name in ("embed", "reach")),
-    (("eval", "texts/names.txt", "--baselines"), "name a text."),
+    (("eval", "texts/names.txt", "--baselines"), "Leave out --baselines, which count that corpus."),
     (("train", "--resume", "--epochs", "9"), "Type the texts: charrnn train CORPUS --resume."),
 ]
 
