@@ -13,6 +13,9 @@ charrnn unfold Tyrannosaurus
 # the equations of the third step, forwards and backwards
 charrnn unfold Tyrannosaurus --step 3 --backward
 
+# the gradients of the parameters, as sums over the steps
+charrnn unfold Tyrannosaurus --gradients
+
 # a page to explore
 charrnn unfold Tyrannosaurus --backward -o unfold.html
 
@@ -56,6 +59,14 @@ UNIT_STYLES = (*[BLUE] * 3, DIM, *[YELLOW] * 3)
 COLUMNS_BEFORE_UNITS = 55  # columns before the units
 FEWEST_UNITS = 6  # units that are worth a column
 UNITS = 4  # with equations
+ENTRIES = 3  # of a gradient
+SUMS = {  # what is summed over t, and the number of the equation
+    "c": ("dL/do(t)", "(10.22)"),
+    "b": ("{0}", "(10.23)"),
+    "V": ("dL/do(t) h(t)'", "(10.24)"),
+    "W": ("{1} h(t-1)'", "(10.26)"),
+    "U": ("{0} x(t)'", "(10.28)"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +77,11 @@ class Options(CommandOptions):
     backward: bool = flag(
         "Also show the gradients of the total loss: back-propagation.",
         short="Also show the gradients",
+    )
+    gradients: bool = flag(
+        "Show the largest gradients of the parameters, each with the terms of its sum over the"
+        " steps; --json has all.",
+        short="Show gradients of parameters",
     )
     step: int | None = setting(
         COUNT,
@@ -90,9 +106,11 @@ def run(options: Options, console: Console) -> None:
     from charrnn.prediction.unfold import unfold
 
     only_one({"--step": options.step, "--output": options.output, "--json": options.as_json})
+    only_one({"--step": options.step, "--output": options.output, "--gradients": options.gradients})
     model = load(options.model)
     text = as_read(options.text, model, console)
-    unfolding = unfold(model.language_model, text, backward=options.backward)
+    backward = options.backward or options.gradients
+    unfolding = unfold(model.language_model, text, backward=backward)
     step, last = options.step or 1, len(unfolding.time_steps)
     if step > last:
         raise SettingError(f"--step {step} is beyond the text", f"It has {count(last, 'step')}.")
@@ -104,7 +122,11 @@ def run(options: Options, console: Console) -> None:
         console.note(f"page saved to {options.output}")
     elif options.as_json:
         facts = unfolding.as_json() | {"text": encodable(text)}
+        if options.gradients and unfolding.gradient is not None:
+            facts["gradients"] = {name: g.tolist() for name, g in unfolding.gradient.items()}
         console.json("unfold", {"model": str(options.model), **facts})
+    elif options.gradients:
+        console.out.write_lines(largest_gradients(unfolding, console.out))
     elif options.step is None:
         console.out.write_lines(table(unfolding, "dL/dh" if options.backward else "h", console.out))
     else:
@@ -150,9 +172,45 @@ def equations(unfolding: Unfolding, t: int, output: Output) -> Iterator[Visible]
         yield from [Visible(""), output.paint(Visible(name), BOLD)]
         for value, template in part.equations.items():
             letters, _, number = template.partition("  ")
+            if number == "(10.21)" and "V'" in letters and t + 1 == len(unfolding.time_steps):
+                number = "(10.19)"  # nothing comes from later steps
             written = f"{value}(t) = {re.sub('[{}]', '', letters)}"
             rows = [(unit, part.filled(value, t, i)) for i, unit in shown.items()]
             yield from entries([(number or " ", written), *rows], output)
+
+
+def largest_gradients(unfolding: Unfolding, output: Output) -> Iterator[Visible]:
+    """Yield the largest entries of each gradient, and the terms of their sums over the steps."""
+    layer, is_single = unfolding.layers[0], len(unfolding.layers) == 1
+    terms = ("diag(1 - h(t)^2) dL/dh(t)",) * 2
+    if "dL/da" not in layer.equations:
+        terms = "dL/da(t)", "dL/d(W h)(t)"
+    yield Visible("the largest numbers: unit or symbol, value = a term for each time step")
+    for name in sorted(unfolding.factors, key=lambda name: "cbVWU".index(name[0])):
+        (sum_of, number), letter = SUMS[name[0]], name[0] if is_single else name
+        title = f"dL/d{letter} = sum over t of {sum_of.format(*terms)}  {number}"
+        yield from [Visible(""), output.paint(Visible(title), BOLD)]
+        for row, column, value, found in unfolding.largest(name, ENTRIES):
+            written = [f"({term:.4g})" if term < 0 else f"{term:.4g}" for term in found]
+            text = f"{value:.4g} = {' + '.join(written)}"
+            yield from entries([(entry_name(unfolding, name, row, column), text)], output)
+
+
+def entry_name(unfolding: Unfolding, name: str, row: int, column: int) -> str:
+    """Return where an entry stands, as the book has it: U (units, symbols) is stored the other way.
+
+    Units of gates have the letter of their gate.
+    """
+    hidden, gates = unfolding.layers[0].values["h"].shape[1], list(unfolding.layers[0].equations)
+    has_gates = "dL/da" not in gates
+
+    def unit(i: int) -> str:
+        return f"{gates[i // hidden] if has_gates else ''}{i % hidden + 1}"
+
+    first = named(unfolding.symbols[row]) if name in ("c", "V", "U1") else unit(row)
+    if name[0] in "cb":
+        return first
+    return f"{unit(column)}, {first}" if name == "U1" else f"{first}, {unit(column)}"
 
 
 def named(symbol: str | None) -> Visible:

@@ -22,6 +22,7 @@ from charrnn.prediction.reach import window_before
 from charrnn.prediction.scoring import score_ids
 from charrnn.text.vocabulary import END, REPLACEMENT
 
+Factors = tuple[Array, Array | None]  # (T, N) and (T, M): a gradient is the sum of their products
 BACKWARD: Final = "dL/"  # begins the names of gradients
 LIKELIEST: Final = 5
 UNFOLD_LIMIT: Final = 600  # steps
@@ -84,6 +85,7 @@ class Unfolding:
     output: Part
     loss: Part
     gradient: Parameters | None  # of the sum of the losses
+    factors: dict[str, Factors]  # of the terms of each gradient, by the name of its array
 
     def chances(self, t: int) -> dict[int, float]:
         """Return the probabilities of the likeliest symbols after step t, and of the target."""
@@ -91,6 +93,17 @@ class Unfolding:
         order = np.argsort(-y_hat, kind="stable")[:LIKELIEST]
         target = {self.y[t]: self.loss.at("P(y(t))", t, 0)}  # END may have one of its own
         return {k: float(y_hat[k]) for k in order.tolist()} | target
+
+    def largest(self, name: str, count: int) -> list[tuple[int, int, float, list[float]]]:
+        """Return row, column and value of the largest entries of a gradient, and their terms."""
+        assert self.gradient is not None
+        found, (left, right) = [], self.factors[name]
+        rows = self.gradient[name].reshape(left.shape[1], -1)
+        for place in np.argsort(-np.abs(rows), axis=None, kind="stable")[:count].tolist():
+            i, j = divmod(place, rows.shape[1])
+            terms: Array = left[:, i] if right is None else left[:, i] * right[:, j]
+            found.append((i, j, float(rows[i, j]), (terms + 0.0).tolist()))  # no -0
+        return found
 
     def as_json(self) -> dict[str, Any]:
         facts: dict[str, Any] = {"text": self.text, "nats": self.nats, "symbol_names": self.symbols}
@@ -121,6 +134,9 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
     layers = [layer_at(index, stored, p, unfolded, window) for index in range(architecture.layers)]
     gradient = add_gradients(layers, stored, p, unfolded, window)
     output, loss = output_and_loss(stored, p, layers[-1].values["h"], window.y[:, 0], nats)
+    factors = factors_of(layers, output, unfolded, window)
+    if architecture.cell.feeds_back:  # c, V and W act in other ways, too
+        factors = {name: pair for name, pair in factors.items() if name in ("b1", "U1")}
     columns = {"reads": [None, *text], "target": [*text, None], "nats": nats.tolist()}
     for name, value in (("norm_h", "h"), ("norm_dh", "dL/dh")):
         of_layers = np.hstack([layer.values[value] for layer in layers])
@@ -131,7 +147,7 @@ def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfoldi
         layers, output = [layer.without_gradients() for layer in layers], output.without_gradients()
     symbols = [None, chr(REPLACEMENT), *vocabulary.characters]
     facts = text, float(nats.sum()), symbols, window.y[:, 0].tolist(), time_steps
-    return Unfolding(*facts, layers, output, loss, gradient if backward else None)
+    return Unfolding(*facts, layers, output, loss, gradient if backward else None, factors)
 
 
 def add_gradients(
@@ -148,6 +164,23 @@ def add_gradients(
         part.values["dL/dh"] = d_h[:, 0]
         part.values["dL/da"] = np.concatenate(layer.d_ux(len(window.x)), 1)
     return gradient
+
+
+def factors_of(
+    layers: list[Part], output: Part, unfolded: Unfolded, window: Window
+) -> dict[str, Factors]:
+    """Return the factors of the gradients (10.22) to (10.28), after the way back."""
+    d_o, x = output.values["dL/do"], window.x[:, 0]
+    below: Array = np.eye(d_o.shape[1])[x]
+    found: dict[str, Factors] = {"c": (d_o, None)}  # (10.22)
+    for number, (part, layer) in enumerate(zip(layers, unfolded.layers, strict=True), 1):
+        d_a, d_wh = part.values["dL/da"], np.concatenate(layer.d_wh_rows[:, : len(x)], 1)
+        found[f"b{number}"] = d_a, None  # (10.23)
+        found[f"W{number}"] = d_wh, part.values["h(t-1)"]  # (10.26)
+        found[f"U{number}"] = (d_a, below) if number > 1 else (below, d_a)  # (10.28)
+        below = part.values["h"]
+    found["V"] = d_o, below  # (10.24)
+    return found
 
 
 def output_and_loss(

@@ -1,5 +1,6 @@
 """``charrnn unfold``: the table, the equations, the JSON, the picture and the page."""
 
+import io
 import json
 import re
 
@@ -7,6 +8,8 @@ import numpy as np
 import pytest
 
 import charrnn
+from charrnn.cli.console import Output
+from charrnn.cli.unfold import largest_gradients
 from charrnn.export.html import policy
 from charrnn.prediction.unfold import NAME, unfold
 from tests.browser import Reading
@@ -95,6 +98,77 @@ def test_the_equations_of_a_step(well_trained: Program) -> None:
         assert number in back
     a = charrnn.load("model.npz").parameters
     assert f"= {a['b1'][0]:.4g} + " in back.replace("(", "").replace(")", "")
+
+
+@pytest.mark.parametrize("ends", ["symbol", "halt", "length"])
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm", "output"])
+def test_the_terms_of_a_gradient_sum_to_it(cell: str, ends: str) -> None:
+    layers = 1 if cell == "output" else 2
+    model = model_of(cell=cell, layers=layers, hidden=4, ends=ends).language_model
+    found = unfold(model, "abba")
+    names = {name for name in found.gradient or () if name[0] in "UWVbc" and "." not in name}
+    assert {*found.factors} == ({"U1", "b1"} if cell == "output" else names)
+    for name in found.factors:
+        assert found.gradient is not None
+        array = found.gradient[name].reshape(len(found.gradient[name]), -1)
+        largest = found.largest(name, array.size)
+        assert len(largest) == array.size
+        assert [abs(value) for *_, value, _ in largest] == sorted(np.abs(array.flat))[::-1]
+        for row, column, value, terms in largest:
+            assert value == array[row, column]
+            assert len(terms) == 5
+            assert sum(terms) == pytest.approx(value, rel=1e-9, abs=1e-12)
+
+
+def test_gradients_are_those_of_the_loss(well_trained: Program) -> None:
+    found = well_trained.run("unfold", "anna", "--gradients", "--json").json
+    model = charrnn.load("model.npz").language_model
+    p = model.parameters
+    assert {name: np.shape(array) for name, array in found["gradients"].items()} == {
+        name: array.shape for name, array in p.items()
+    }
+    norms = {name: np.linalg.norm(array) for name, array in found["gradients"].items()}
+    assert norms == pytest.approx(found["gradient"])
+    p.flat[...] = p.flat.astype(np.float16)  # so that a small change is exact
+    change = 2.0**-12
+    exact = unfold(model, "anna")
+    assert exact.gradient is not None
+    for name, array in exact.gradient.items():
+        place = np.unravel_index(np.abs(array).argmax(), array.shape)
+        around = []
+        for sign in (1, -2):
+            p[name][place] += sign * change
+            around.append(unfold(model, "anna").nats)
+        p[name][place] += change
+        assert (around[0] - around[1]) / 2 / change == pytest.approx(array[place], rel=2e-3)
+
+
+def test_the_largest_gradients_are_shown_with_their_terms(well_trained: Program) -> None:
+    ran = well_trained.run("unfold", "anna", "--gradients")
+    found = unfold(charrnn.load("model.npz").language_model, "anna")
+    titles = re.findall(r"^dL/d(\w+) = sum over t of (.*)  \((10\.\d+)\)$", ran.out, re.MULTILINE)
+    assert [(letter, number) for letter, _, number in titles] == [
+        *(("c", "10.22"), ("b", "10.23"), ("V", "10.24"), ("W", "10.26"), ("U", "10.28"))
+    ]
+    assert titles[3][1] == "diag(1 - h(t)^2) dL/dh(t) h(t-1)'"
+    row, column, value, terms = found.largest("U1", 1)[0]
+    symbol = found.symbols[row] or "END"
+    written = [f"({term:.4g})" if term < 0 else f"{term:.4g}" for term in terms]
+    shown = f"{column + 1}, {symbol} {value:.4g} = {' + '.join(written)}"
+    assert shown in " ".join(ran.out.split())
+    assert sum(term != 0 for term in terms) == [None, *"anna"].count(found.symbols[row])
+    gated = unfold(model_of(cell="gru", layers=1, hidden=4).language_model, "ab")
+    text = "\n".join(largest_gradients(gated, Output(io.StringIO())))
+    assert re.search(r"^[rzn][1-4]  ", text, re.MULTILINE)
+    assert "dL/dW = sum over t of dL/d(W h)(t) h(t-1)'" in text
+
+
+def test_the_last_step_has_the_number_of_the_last_step(well_trained: Program) -> None:
+    numbers = []
+    for step in ("4", "5"):
+        out = well_trained.run("unfold", "anna", "--step", step, "--backward").out
+        numbers += re.findall(r"^\((10\.\d+)\) +dL/dh\(t\)", out, re.MULTILINE)
+    assert numbers == ["10.21", "10.19"]
 
 
 @pytest.fixture

@@ -50,7 +50,8 @@
     $("equations").replaceChildren(...[value, ...others].map((left) => {
       const [template, label = ""] = part.equations[left].split("  "), pair = document.createElement("div");
       const signed = (term) => String(number(part, term, t)).replace(/^-.*/, "($&)");
-      add(pair, "dt", `${label} ${left}(t) = ${template.replace(/[{}]/g, "")}`);
+      const last = label === "(10.21)" && template.includes("V'") && t === steps.length - 1;
+      add(pair, "dt", `${last ? "(10.19)" : label} ${left}(t) = ${template.replace(/[{}]/g, "")}`);
       add(pair, "dd", `${number(part, left, t)} = ${template.replace(/\{([^}]+)\}(\(t\))?/g, (_, term) => signed(term))}`);
       return pair;
     }));
