@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable
@@ -71,6 +72,25 @@ def losses(data: Path) -> None:
             shown = [f"{found[name]:.3f}" for name in ("network", "counting", "both")]
             cost = (f"{spent:.0f} s", f"{summary['parameters']:,} parameters")
             print(f"| `{row}` | {' | '.join((*shown, gain(found), *cost))} |", flush=True)
+
+
+def beginnings(data: Path) -> None:
+    """Print the losses of the beginnings of two long texts."""
+    print("| beginning of | 10 kB | 100 kB | 1 MB |\n|---|---|---|---|", flush=True)
+    modules = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
+    texts = {f"Python {platform.python_version()}, `*.py`": b"".join(map(Path.read_bytes, modules))}
+    if (data / "tinyshakespeare.txt").exists():
+        texts["tinyshakespeare"] = (data / "tinyshakespeare.txt").read_bytes()
+    for name, text in texts.items():
+        cells = []
+        for size in (10_000, 100_000, 1_000_000):
+            with tempfile.NamedTemporaryFile(suffix=".txt") as file:
+                file.write(text[:size])
+                file.flush()
+                options = ["--examples", "files", "--counts", "--errors", "replace"]
+                found = figures(trained([file.name, *options], 0)[0])
+            cells.append(", ".join(f"{found[use]:.2f}" for use in ("network", "counting", "both")))
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 def third_part(data: Path) -> None:
@@ -146,6 +166,7 @@ def report(data: str, against: list[str], write: bool) -> None:
     tables: dict[str, Callable[[], None]] = {
         "machine": surroundings,
         "losses": lambda: losses(folder),
+        "beginnings": lambda: beginnings(folder),
         "third part": lambda: third_part(folder),
         "seconds": lambda: seconds.report(corpus, against),
         "step": lambda: step.report(against),
