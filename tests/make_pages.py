@@ -1,12 +1,18 @@
-"""Write the pages of the guide that are made from the code: ``python -m tests.make_pages``."""
+"""Write the pages of the guide that are made from the code: ``python -m tests.make_pages``.
+
+With --run, the notebook gets new outputs: ``pip install nbclient ipykernel matplotlib`` first.
+"""
 
 import json
+import os
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import MISSING
 from functools import cached_property
 from importlib import import_module
 from inspect import Parameter, Signature, cleandoc, getsource, signature
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import charrnn
@@ -142,8 +148,12 @@ def between(page: str, made: str) -> str:
     return f"{before}{BEGIN}{made}\n{END}{rest.partition(END)[2]}"
 
 
-def notebook(text: str) -> str:
-    """Return a page as a notebook: commands and Python code are cells, without their output."""
+def notebook(text: str, before: str = '{"cells": []}') -> str:
+    """Return a page as a notebook: commands and Python code are cells.
+
+    Cells that the notebook had before, in order, keep their outputs.
+    """
+    old = {cell["source"]: cell for cell in json.loads(before)["cells"]}
     text = re.sub(r"<!--.*?-->\n*", "", text, flags=re.DOTALL)
     text = re.sub(r"\[([^]]*)\]\([^)]*\.md\)", r"\1", text)
     cells: list[dict[str, object]] = []
@@ -156,14 +166,44 @@ def notebook(text: str) -> str:
             source = "\n".join(f"!{command}" for command in COMMAND.findall(code))
         else:
             cell, source = {"cell_type": "markdown"}, part
+        if source.strip() in old and "outputs" in cell:
+            cell |= {name: old[source.strip()][name] for name in ("execution_count", "outputs")}
         cells.append(cell | {"metadata": {}, "source": source.strip()})
     about = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     document = {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 4}
     return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
 
+def run_notebook(text: str) -> str:
+    """Return a notebook with the outputs of a kernel in a new folder."""
+    nbformat, nbclient = map(import_module, ("nbformat", "nbclient"))
+    programs = os.path.join(sys.exec_prefix, "bin")
+    os.environ["PATH"] = os.pathsep.join([programs, os.environ["PATH"]])
+    document = nbformat.reads(text, 4)
+    with TemporaryDirectory() as folder:
+        where = {"metadata": {"path": folder}}
+        nbclient.NotebookClient(document, record_timing=False, resources=where).execute()
+    for cell in document["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"] = shown_outputs(cell["outputs"])
+    return json.dumps(document)
+
+
+def shown_outputs(outputs: list[Any]) -> list[Any]:
+    """Return the outputs of a cell, all text in one, as a terminal without colours shows it."""
+    text = "".join(one["text"] for one in outputs if one["output_type"] == "stream")
+    text = re.sub(r"\x1b\[[\d;]*[A-Za-z]", "", text).replace("\r\n", "\n")
+    text = re.sub(r" +$", "", re.sub(r"(?m)^.*\r", "", text), flags=re.MULTILINE)  # no bars
+    stream = {"name": "stdout", "output_type": "stream", "text": text}
+    return [stream] * bool(text) + [one for one in outputs if one["output_type"] != "stream"]
+
+
 if __name__ == "__main__":
     for name, made in (("options", options_page), ("python", python_page)):
         file = GUIDE / f"{name}.md"
         file.write_text(made(file.read_text("utf-8")), "utf-8")
-    (GUIDE / "book.ipynb").write_text(notebook((GUIDE / "book.md").read_text("utf-8")), "utf-8")
+    page, file = (GUIDE / "book.md").read_text("utf-8"), GUIDE / "book.ipynb"
+    made_before = notebook(page, file.read_text("utf-8"))
+    if "--run" in sys.argv:
+        made_before = notebook(page, run_notebook(made_before))
+    file.write_text(made_before, "utf-8")

@@ -182,9 +182,24 @@ def test_the_notebook_of_the_book_runs_from_top_to_bottom(
 
 def test_the_notebook_is_made_from_the_page() -> None:
     text = (GUIDE / "book.ipynb").read_text("utf-8")
-    assert text == notebook((GUIDE / "book.md").read_text("utf-8"))
+    assert text == notebook((GUIDE / "book.md").read_text("utf-8"), text)
     assert "<!--" not in text
     assert ".md)" not in text
+
+
+def test_the_notebook_has_the_outputs_of_a_run_and_a_picture() -> None:
+    cells = json.loads((GUIDE / "book.ipynb").read_text("utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    what = "type python -m tests.make_pages --run"
+    assert [cell["execution_count"] for cell in code] == [*range(1, len(code) + 1)], what
+    outputs = [one for cell in code for one in cell["outputs"]]
+    assert {one["output_type"] for one in outputs} == {"stream", "execute_result", "display_data"}
+    assert sum("image/png" in one.get("data", {}) for one in outputs) == 1
+    for cell in code:
+        assert bool(cell["outputs"]) == cell["source"].startswith(("!", "model.plot"))
+    said = "".join(one.get("text", "") for one in outputs)
+    assert "held-out loss 1.770 nats" in said
+    assert not {"\x1b", "\r"} & set(said)
 
 
 def test_the_life_of_a_text_names_functions_where_they_are() -> None:
