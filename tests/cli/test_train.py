@@ -6,8 +6,10 @@ import os
 import re
 import signal
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -21,13 +23,16 @@ from charrnn.files.saving import LineFile
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Event
 from tests.child import CHARRNN
+from tests.networks import END, independent, saved
 from tests.program import (
     BRIEF,
     NAMES,
     SIZE,
     SMALL,
     Program,
+    assert_no_temporary_files,
     assert_refusal,
+    chance,
     metrics_of,
     plan_of,
     saved_by,
@@ -550,3 +555,76 @@ def test_fault_19_a_save_that_fails_is_told(
     assert ran.status == (0 if failures == 1 else 1)
     if failures > 1:
         assert ran.err.endswith("error: the disk is full\nMake room. Nothing was saved.\n")
+
+
+def test_fault_19_saves_that_fail_again_and_again_lose_nothing(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call that brings data to the disk fails by chance; the old model or the new is whole."""
+    for name in ("SAVE_INTERVAL", "RETRY_INTERVAL", "SAVE_COST_FACTOR"):
+        monkeypatch.setattr(f"charrnn.files.saver.{name}", 0)
+    chosen, ends = chance(), set()
+    program.run(*RUN, "-m", "new.npz").says()
+    old, new = saved_bytes(program, "old.npz", "--seed", "9"), (program / "new.npz").read_bytes()
+    for share in (0.0, 0.1, 0.3, 0.6, 0.9, 1.0):
+        program.write("model.npz", old)
+        with monkeypatch.context() as patch:
+            for name in ("fsync", "replace", "link"):
+                patch.setattr(os, name, partial(or_full, getattr(os, name), chosen, share))
+            ran = program.run(*RUN)
+        kept = program / "model.1.npz"
+        found = [path.read_bytes() for path in (program / "model.npz", kept) if path.exists()]
+        assert old in found
+        assert found[0] == new if ran.status == 0 else "cannot be saved: No space" in ran.err
+        assert charrnn.load(program / "model.npz").sample(1, seed=1)
+        assert_no_temporary_files(program)
+        ends.add(ran.status)
+        kept.unlink(missing_ok=True)
+    assert ends == {0, 1}
+
+
+def saved_bytes(program: Program, name: str, *options: str) -> bytes:
+    program.run(*RUN, "-m", name, *options).says()
+    return (program / name).read_bytes()
+
+
+def or_full(usual: Any, chosen: Random, share: float, *arguments: Any, **how: Any) -> Any:
+    """Call a function of the system, or fail as on a full disk, as chance has it."""
+    if chosen.random() < share:
+        raise OSError(28, "No space left on device")
+    return usual(*arguments, **how)
+
+
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        (("--epochs", "2", "--minutes", "9"), "epochs"),
+        (("--epochs", "1000000", "--minutes", "0.003"), "minutes"),
+        (("--epochs", "40", "--minutes", "9", "--patience", "1", "--lr", "1e-12"), "patience"),
+    ],
+)
+def test_of_several_limits_the_first_that_is_reached_ends_a_run(
+    program: Program, limits: tuple[str, ...], why: str
+) -> None:
+    line = ("train", "names.txt", *SIZE, "--check-every", "5", *limits)
+    ran = program.run(*line, "--json")
+    assert ran.json["stopped"] == why
+    assert ("ended early" in ran.err) == (why == "patience")
+    again = program.run("train", "--resume", "--json")
+    assert (again.json["stopped"], again.json["steps"]) == (why, ran.json["steps"])
+
+
+def test_what_is_valid_is_no_novel_text(program: Program) -> None:
+    """Texts of --valid were held out: a copy of one is a copy all the same."""
+    program.write("a.txt", "a\n" * 20)
+    program.write("b.txt", "b\nbb\n")
+    line = ("train", "a.txt", "--valid", "b.txt", "--from", "odd.npz", "--epochs", "1", "-q")
+    saved(independent({"a": 0.3, "b": 0.3, END: 0.4}), program / "odd.npz")
+    program.run(*line, "--lr", "1e-12").says()
+    drawn = program.run("sample", "-n", "60", "--seed", "1")
+    assert {"a", "b", "bb"} <= {*drawn.lines}
+    copies = sum(text in ("a", "b", "bb") for text in drawn.lines)
+    drawn.says(f"copies of training texts: {copies} of 60 samples")
+    novel = program.run("sample", "-n", "60", "--seed", "1", "--novel", "-q").lines
+    assert len(novel) == 60
+    assert not {*novel} & {"a", "b", "bb"}

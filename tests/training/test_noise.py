@@ -37,3 +37,18 @@ def test_about_that_share_is_hidden_and_less_towards_the_end(
         assert loud.mean() == pytest.approx(1, rel=0.05)
     known = 1 / (SYMBOLS - 1)  # of the characters are unknown already
     assert np.mean(read) == pytest.approx(known + (1 - known) * expected, abs=0.01)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.95])
+def test_blank_hides_no_end_and_no_target(share: float) -> None:
+    p, w = Parameters.zeros(Architecture(5, 4, 1), np.float32), window()
+    config = TrainConfig(batch=64, seed=3, blank=share)
+    hiding = Noise(p, Fitted(**vars(config)))
+    for step in range(9):
+        hiding.begin_step(step, 0.3)
+        hidden = hiding.hide_characters(w)
+        assert hidden.y is w.y
+        changed = hidden.x != w.x
+        assert not (changed & (w.x == END)).any()
+        assert (hidden.x[changed] == UNKNOWN).all()
+        assert changed.any() == bool(share)
