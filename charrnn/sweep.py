@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, remedy
 from charrnn.files.model_contents import Checkpoint, CorpusRecord
-from charrnn.files.model_file import built, save
-from charrnn.files.saving import LineFile, Note, locked, parse_line
+from charrnn.files.model_file import built, locked_model, save
+from charrnn.files.saving import LineFile, Note, is_torn, locked, parse_line
 from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction.losses import CLEAR_ERRORS
@@ -139,7 +139,8 @@ class Folder:
             try:
                 if checkpoint is not None:
                     row["model"] = str(self.model(row["name"]))
-                    save(row["model"], checkpoint)
+                    with locked_model(row["model"], force=False):
+                        save(row["model"], checkpoint)
                 self.file.append(row)
                 self.file.sync()
             except (OSError, SaveError) as error:
@@ -188,9 +189,9 @@ def open_folder(path: Path, *, resume: bool, note: Note = lambda _: None) -> Ite
         raise SaveError(f"{path} holds a sweep", "Resume it, or name another folder.")
     path.mkdir(parents=True, exist_ok=True)
     with locked(rows_file, note), closing(LineFile(rows_file)) as file:
-        file.drop_torn_line()
-        folder = Folder(path, file, {})
-        for number, line in enumerate(file.lines(), 1):
+        folder, lines = Folder(path, file, {}), file.lines()
+        whole = lines[:-1] if lines and is_torn(lines[-1]) else lines
+        for number, line in enumerate(whole, 1):
             try:
                 row = row_on(line)
                 model = folder.model(row["name"])
@@ -199,6 +200,7 @@ def open_folder(path: Path, *, resume: bool, note: Note = lambda _: None) -> Ite
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 what = f"line {number:,} of {rows_file} is not a row of a sweep"
                 raise ResumeError(what, "Delete that line; its run is then repeated.") from error
+        file.keep(whole, lines)
         yield folder
 
 

@@ -143,6 +143,19 @@ def test_a_row_that_no_sweep_has_written_is_refused(tmp_path: Path, odd: Row) ->
             pass
 
 
+def test_a_folder_of_a_sweep_leads_to_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("first\nlast")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/sweep.jsonl").symlink_to(tmp_path / "notes")
+    with pytest.raises(ResumeError, match="line 1 of"):
+        run(tmp_path / "a", material(), (0,), resume=True)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b/hidden=2,lr=0.01,seed=0.npz").symlink_to(tmp_path / "notes")
+    with pytest.raises(SaveError, match="charrnn has not written it"):
+        run(tmp_path / "b", material(), (0,))
+    assert (tmp_path / "notes").read_text() == "first\nlast"
+
+
 def row(name: str, seed: int, blocks: Any) -> Row:
     best = {"step": 1, "nats_per_character": float(np.mean(blocks))}
     row = {"name": f"{name},seed={seed}", "seed": seed, "best": best, "model": f"{name}.npz"}

@@ -15,12 +15,11 @@ from typing import Any
 
 from charrnn.errors import CharrnnError, remedy
 from charrnn.files.model_contents import Checkpoint
-from charrnn.files.saving import LineFile, parse_line
+from charrnn.files.saving import LineFile, is_torn, parse_line
 from charrnn.settings.training import LIMITS
 from charrnn.training.loop import Checkup, Event, Step
 
 RUN, STEP, CHECKUP = "charrnn.run/3", "charrnn.step/3", "charrnn.checkup/3"
-BEGINNING = b'{"schema": "charrnn.'  # of every line
 
 
 class Metrics:
@@ -125,8 +124,3 @@ def names_of(checkpoint: Checkpoint, model: str) -> tuple[str, str]:
     facts = [corpus.digest, fixed, os.path.basename(model)], [corpus.fingerprint, old]
     new_name, old_name = (json.dumps(known, sort_keys=True).encode() for known in facts)
     return sha256(new_name).hexdigest()[:16], sha256(old_name).hexdigest()[:16]
-
-
-def is_torn(line: bytes) -> bool:
-    """Return True for the beginning of a line, whose end was lost in a kill."""
-    return not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)])

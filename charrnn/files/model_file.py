@@ -48,6 +48,7 @@ FORMAT: Final = 7
 JSON_MEMBER: Final = "charrnn.json"
 ZIP_HEADER: Final = 30  # bytes before the name of the first member
 LARGEST_NUMBER: Final = 1 << 62  # no number of the facts is larger
+MANY_PARTS: Final = 1000  # lists and objects of JSON, besides check-ups
 TOO_LARGE: Final = 1e20  # a parameter that no training leads to; its square is finite
 
 
@@ -167,7 +168,10 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     is_packed = any(member.compress_type for member in members)
     if is_packed or sum(member.file_size for member in members) > os.path.getsize(file):
         raise ValueError("its members are compressed, or larger than the file")
-    document = json.loads(archive.read(JSON_MEMBER).decode("ascii"))
+    text = archive.read(JSON_MEMBER).decode("ascii")
+    if text.count("[") + text.count("{") > MANY_PARTS + len(text) // 50:  # a check-up has 60 bytes
+        raise ValueError("its facts would take far more memory than the file")
+    document = json.loads(text)
     version = built(int, document["format"])
     if version not in (FORMAT, FORMAT - 1):
         newer = f"a newer charrnn: format {version} is unknown"

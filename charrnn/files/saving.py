@@ -27,6 +27,7 @@ except ImportError:  # Windows: two runs into one file are not noticed
 
 PathName = str | os.PathLike[str]
 Note = Callable[[str], object]
+BEGINNING: Final = b'{"schema": "charrnn.'  # of each line in a LineFile
 NO_LINK_NO_WAIT: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -166,6 +167,11 @@ def parse_line(line: bytes | str) -> dict[str, Any]:
     return row
 
 
+def is_torn(line: bytes) -> bool:
+    """Return True for the beginning of a line, whose end was lost in a kill."""
+    return not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)])
+
+
 class LineFile:
     """A file of JSON lines, each appended whole or not at all."""
 
@@ -196,10 +202,6 @@ class LineFile:
             file.seek(size)
             file.write(rest)
         self.truncate(size + len(rest))
-
-    def drop_torn_line(self) -> None:
-        lines = self.lines()
-        self.keep([line for line in lines if line.endswith(b"\n")], lines)
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Append a line. If that fails, raise OSError and leave the file as it was."""

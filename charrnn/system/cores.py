@@ -94,7 +94,7 @@ def _quotas(root: Path) -> Iterator[int]:
 
 def _groups(root: Path, controller: str) -> Iterator[Path]:
     """Yield the folders of the control group of this process and of the groups around it."""
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # the last: a name that is not UTF-8
         for line in (root / "proc/self/cgroup").read_text().splitlines():
             _, controllers, name = line.split(":", 2)  # version 2 names no controllers
             if controllers and controller not in controllers.split(","):

@@ -178,6 +178,19 @@ def test_fault_30_a_counted_symbol_that_no_vocabulary_has_is_refused(
         charrnn.load("model.npz")
 
 
+@pytest.mark.parametrize("part", [[], {}])
+def test_fault_30_facts_that_take_far_more_memory_than_their_file_are_refused(
+    program: Program, whole: bytes, part: Any
+) -> None:
+    program.write("model.npz", whole)
+    row = {"step": 1, "characters": 2, "train": 1.0, "train_with_noise": 1.0}
+    forge(program / "model.npz", lambda document, _: put(document, ("history",), [row] * 10_000))
+    assert len(charrnn.load("model.npz").trained.history) == 10_000
+    forge(program / "model.npz", lambda document, _: document.update(new=[part] * 20_000))
+    with pytest.raises(ModelFileError, match="its facts would take far more memory than the file"):
+        charrnn.load("model.npz")
+
+
 def test_fault_30_names_that_are_not_utf8_are_names_of_files(program: Program) -> None:
     name = os.fsdecode(b"n\xe9.txt")
     program.write(name, NAMES)

@@ -44,6 +44,12 @@ V1 = {
 }
 
 
+def test_fault_38_a_control_group_whose_name_is_not_utf8_is_left_out(tmp_path: Path) -> None:
+    root = system(tmp_path, {"proc/meminfo": MEMINFO, "proc/self/cgroup": ""})
+    (root / "proc/self/cgroup").write_bytes(b"0::/\xff\n")
+    assert (available(root), cores(root)) == (4_096_000_000, cores(tmp_path / "nothing"))
+
+
 @pytest.mark.parametrize(
     ("files", "free"),
     [
