@@ -34,13 +34,13 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.notebook import show_progress
 from charrnn.prediction.losses import oddest
 from charrnn.prediction.mixture import fit_mixture
-from charrnn.prediction.predictor import Predictor, Use
+from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor, Use, check_mixable
 from charrnn.prediction.scoring import score_ids
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import AUTOMATIC, LIMITS, Fitted, TrainConfig
 from charrnn.settings.values import with_settings
 from charrnn.system.children import in_one_thread
-from charrnn.system.cores import cores_for
+from charrnn.system.cores import available, cores_for
 from charrnn.system.signals import delayed
 from charrnn.text.corpus import Corpus, Texts, corpus_of, files_in
 from charrnn.text.counts import Baseline, Ngrams, baselines, sample_of
@@ -60,6 +60,7 @@ from charrnn.training.state import check_patience, initial_state
 LEAVE_OUT = "Leave it out to resume, or train into another file with [path]."
 TRIAL = 0.25  # seconds for measuring the speed of this machine
 TRAINED_PER_SCORED_AT_END = 10  # symbols of a run, for each held-out symbol scored at its end
+QUICKLY_COUNTED, MEMORY_TO_COUNT = 1 << 20, 1 << 28  # symbols, of a second or two; bytes
 SHARED_SPEED = 0.85  # of the speed of a process, where several share a batch
 
 
@@ -219,6 +220,26 @@ def fit_and_score(
     checkpoint.mixture, costs = mixture_and_costs(model, counted, ids, is_wanted)
     checkpoint.oddest = oddest(ids, costs)
     return costs
+
+
+def add_counts(checkpoint: Checkpoint, corpus: Corpus) -> bool:
+    """Add the text to count to a run. Return False if it has that."""
+    if checkpoint.config.counts:
+        return False
+    check_mixable(checkpoint.config.ends)
+    checkpoint.config = replace(checkpoint.config, counts=True)
+    checkpoint.counted = sample_of(corpus.train.ids)
+    return True
+
+
+def nats_with_counts(run: Run) -> Array64 | None:
+    """Return the held-out nats that a run without counts would have with them, if that is quick."""
+    config, ids, room = run.checkpoint.config, run._corpus.train.ids, available()
+    is_small = len(ids) <= QUICKLY_COUNTED and (room is None or room > MEMORY_TO_COUNT)
+    if config.counts or config.ends not in MIXABLE_HEADS or not (run._nats and is_small):
+        return None
+    model = run.checkpoint.trained.model
+    return mixture_and_costs(model, ids, run._corpus.held_out.ids, True)[1]["both"]
 
 
 @in_one_thread

@@ -22,11 +22,13 @@ from charrnn.prediction.losses import (
     Mean,
     Score,
     difference_from,
+    difference_of,
+    in_bits,
     losses_of_baselines,
     tally,
 )
 from charrnn.prediction.sampling import SampleConfig, Sampler
-from charrnn.runs import Run
+from charrnn.runs import Run, nats_with_counts
 from charrnn.settings.training import Ending
 from charrnn.system.visible import Visible, visible_line
 from charrnn.text.corpus import Corpus, Warned
@@ -53,6 +55,7 @@ class Training:
     differences: dict[str, Difference] = field(default_factory=dict)  # from counting
     seconds: float = 0.0  # of this part of the run
     characters: int = 0
+    adds_counts: bool = False  # to a run, and does nothing else
     steps: int = 0
     clipped: int = 0  # of these steps
     status: int = 0  # the exit status for a signal that came
@@ -83,7 +86,7 @@ class Training:
     def seconds_left(self) -> float:
         """The time that the run is going to take."""
         c, state = self.checkpoint.config, self.checkpoint.state
-        if self.checkpoint.ended is not None:
+        if self.checkpoint.ended is not None or self.adds_counts:
             return 0.0
         seconds = (c.epochs * len(self.corpus.train.ids) - state.characters) / max(self.speed, 1e-9)
         if c.minutes is not None:
@@ -97,6 +100,15 @@ class Training:
             best = min(self.baselines, key=lambda baseline: baseline.nats_per_character)
             self.scores[name] = tally(ids, nats)
             self.differences[name] = difference_from(best, ids, nats)
+
+    def loss_with_counts(self) -> float | None:
+        """Return the held-out loss with counts, which the run has not, if it is clearly lower."""
+        ids, nats = self.corpus.held_out.ids, nats_with_counts(self.run)
+        if nats is None:
+            return None
+        apart = difference_of(ids, nats, self.run._nats["network"])
+        is_lower = apart.nats_per_character < 0 and not apart.may_be_chance
+        return tally(ids, nats).nats_per_character if is_lower else None
 
     def facts(self) -> dict[str, Any]:
         """Return what is known before the training, for JSON."""
@@ -198,6 +210,26 @@ def preview(model: LanguageModel, count: int, seed: int, columns: int) -> Iterat
         text = visible_line(sample.text)
         fits = cell_len(text) <= longest
         yield text if fits else Visible(set_cell_size(text, longest - 3).rstrip() + "...")
+
+
+def summary(training: Training) -> list[str]:
+    """Return a line about the held-out loss, and one about counting, if these are known."""
+    state, loss = training.checkpoint.state, training.loss
+    if loss is None or state.best is None:
+        nothing = not training.corpus.held_out.ids.size
+        why = "nothing is held out" if nothing else "there was no check-up"
+        return [f"{why}, so the loss on new text is not known"]
+    best_at = training.share * state.best.step / state.step  # of the whole run
+    where, prefix, use = f"best at {100 * best_at:.0f} %", "", "network"
+    if "both" in training.scores:
+        where, prefix, use = "with counts", f"network {loss:.3f}, ", "both"
+        loss = training.scores["both"].nats_per_character
+    lines = [f"held-out loss {loss:.3f} nats ({in_bits(loss)} bits) per character, {where}"]
+    if training.baselines:
+        counting = min(baseline.nats_per_character for baseline in training.baselines)
+        words = apart_in_words(loss - counting, training.differences.get(use))
+        lines.append(f"{prefix}counting {counting:.3f}: {words}")
+    return lines
 
 
 def apart_in_words(nats: float, difference: Difference | None) -> str:

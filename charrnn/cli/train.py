@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -118,14 +117,15 @@ def run(options: Options, console: Console) -> None:
     may_replace = options.resume or options.force
     with locked_model(options.model, force=may_replace, note=console.note):
         training = open_run(options, console)
-        runs.events_of_run(training.run)  # which starts its processes
+        if not training.adds_counts:
+            runs.events_of_run(training.run)  # which starts its processes
         show_plan(training, options, console)  # while the processes of the run start
         train_to_the_end(training, options, console, may_replace)
     if options.as_json:
         console.json("train", {"model": str(options.model), **training.results()})
     elif not console.quiet:
         show_summary(training, options, console)
-    if not training.characters and not training.status:
+    if not (training.characters or training.status or training.adds_counts):
         console.note("already finished: nothing was left to do")
     show_next(training, options, console)
     if training.lost is not None:
@@ -149,7 +149,7 @@ def train_to_the_end(
     saver = Saver(options.model, checkpoint, options.metrics, console.note, console.warn, **how)
     with watched(console.quiet) as stop, closing(saver):
         with saver.explained(), closing(Progress(training, console, options.preview)) as screen:
-            for event in run:
+            for event in () if training.adds_counts else run:
                 if isinstance(event, Done):
                     training.stopped = event.why
                     break
@@ -160,14 +160,15 @@ def train_to_the_end(
                 if isinstance(event, Checkup) and checkpoint.ended is not None:
                     saver.save()  # before the held-out text is scored, which may take long
             screen.finish()
-            if training.stopped == "patience":
+            if training.stopped == "patience" and not training.adds_counts:
                 console.note("        ended early: the last check-ups were no better")
             if run.checkpoint.config.book:
                 clip, steps = run.checkpoint.config.clip, count(training.steps, "step")
                 console.note(f"        clipped at {clip:g} in {training.clipped:,} of {steps}")
             saver.save()
         work = len(training.corpus.held_out.ids) * len(checkpoint.state.parameters.flat)
-        if training.stopped == "interrupted" and work <= QUICK_WORK:
+        is_quick = training.stopped == "interrupted" and work <= QUICK_WORK
+        if is_quick or training.adds_counts:
             runs.score_held_out(run)
             saver.save()
         training.compare()
@@ -225,12 +226,16 @@ def new_training(options: Options, console: Console) -> Training:
 def resume_run(options: Options, console: Console) -> Training:
     """Read the run in the model file and its corpus, which is shown."""
     from charrnn.cli.progress import Training
-    from charrnn.runs import Run, reopen
+    from charrnn.runs import Run, add_counts, reopen
 
     typed = {**options.learning, **options.cutting, **options.reading}
+    wants_counts = typed.pop("counts", False)
     corpus, checkpoint = reopen(options.model, partial(read_again, options, console), typed)
+    adds_counts = wants_counts and add_counts(checkpoint, corpus)
     warnings, speed = show_corpus(corpus, checkpoint.config, {}, options, console)
-    return Training(Run(corpus, checkpoint), warnings, speed)
+    training = Training(Run(corpus, checkpoint), warnings, speed, adds_counts=adds_counts)
+    training.stopped = checkpoint.ended or training.stopped
+    return training
 
 
 def show_corpus(
@@ -339,6 +344,8 @@ def show_dry_run(training: Training, options: Options, console: Console) -> None
 
 def show_summary(training: Training, options: Options, console: Console) -> None:
     """Show the loss of the best network, or of its mixture with counts, beside that of counting."""
+    from charrnn.cli.progress import summary
+
     lines, name = summary(training), str(options.model)
     if len(name) >= INDENT:
         lines, name = [name, *lines], "model"
@@ -347,34 +354,9 @@ def show_summary(training: Training, options: Options, console: Console) -> None
     console.out.write_lines(entries(rows, console.out))
 
 
-def summary(training: Training) -> list[str]:
-    """Return a line about the held-out loss, and one about counting, if these are known."""
-    from charrnn.cli.progress import apart_in_words
-    from charrnn.prediction.losses import in_bits
-
-    state, loss = training.checkpoint.state, training.loss
-    if loss is None or state.best is None:
-        nothing = not training.corpus.held_out.ids.size
-        why = "nothing is held out" if nothing else "there was no check-up"
-        return [f"{why}, so the loss on new text is not known"]
-    best_at = training.share * state.best.step / state.step  # of the whole run
-    where, prefix, use = f"best at {100 * best_at:.0f} %", "", "network"
-    if "both" in training.scores:
-        where, prefix, use = "with counts", f"network {loss:.3f}, ", "both"
-        loss = training.scores["both"].nats_per_character
-    lines = [f"held-out loss {loss:.3f} nats ({in_bits(loss)} bits) per character, {where}"]
-    if training.baselines:
-        counting = min(baseline.nats_per_character for baseline in training.baselines)
-        words = apart_in_words(loss - counting, training.differences.get(use))
-        lines.append(f"{prefix}counting {counting:.3f}: {words}")
-    return lines
-
-
 def show_next(training: Training, options: Options, console: Console) -> None:
     """Show how to resume a run that was interrupted, or commands to type next."""
-    from charrnn.prediction.predictor import MIXABLE_HEADS
-
-    corpus, state, c = training.corpus, training.checkpoint.state, training.checkpoint.config
+    corpus, state = training.corpus, training.checkpoint.state
     if training.stopped == "interrupted":
         metrics = [] if options.metrics is None else ["--metrics", str(options.metrics)]
         again = options.sources if "-" in training.checkpoint.corpus.sources else ()
@@ -389,15 +371,13 @@ def show_next(training: Training, options: Options, console: Console) -> None:
     stem = Path(corpus.sources[0]).name.partition(".")[0]
     page = f"{stem if stem.isidentifier() else options.model.stem}.html"
     lines[options.line("export", page)] = "a page for a friend"
-    difference = training.differences.get("network")
-    is_near = difference and (difference.nats_per_character > 0 or difference.may_be_chance)
     room, label = console.err.window - INDENT - 1, "next"
-    if is_near and not c.counts and c.ends in MIXABLE_HEADS and not options.resume:
-        line = shlex.join(["charrnn", *sys.argv[1:], "--counts"])
-        line = line if len(line) <= room else "charrnn train ... --counts"
-        lines[line] = "lower loss, with counting"
     width = max(map(len, lines)) + 2
     for line, about in lines.items():
         shown = f"{line:{width}}{about}" if width + ABOUT_WIDTH <= room else line
         console.note(f"{label:{INDENT}}{shown}")
         label = ""
+    loss = None if console.quiet else training.loss_with_counts()
+    if loss is not None:
+        line = options.line("train", *corpus.sources, "--resume", "--counts")
+        console.note(f"{'':{INDENT}}with counting {loss:.3f}: {line}")

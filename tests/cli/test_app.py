@@ -481,7 +481,6 @@ TRAIN: list[Row] = [
             ("--batch 3", "4", ANEW),
             ("--cell lstm", "tanh", ANEW),
             ("--clock", "no clock", ANEW),
-            ("--counts", "no counts", ANEW),
             ("--own-inputs 0.5", "0", ANEW),
             ("--optimizer sgd", "adam", ANEW),
             ("--check-every 9", "20", ANEW),

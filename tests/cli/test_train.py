@@ -628,3 +628,36 @@ def test_what_is_valid_is_no_novel_text(program: Program) -> None:
     novel = program.run("sample", "-n", "60", "--seed", "1", "--novel", "-q").lines
     assert len(novel) == 60
     assert not {*novel} & {"a", "b", "bb"}
+
+
+def test_the_loss_with_counts_is_told_and_the_command_adds_them_without_training(
+    program: Program,
+) -> None:
+    line = ("dinosaurs", "--epochs", "2", "--hidden", "8")
+    told = re.search(r"with counting ([\d.]+): charrnn (.*)$", program.train(*line).err, re.M)
+    assert told
+    assert told[2] == "train dinosaurs --resume --counts"
+    before = model_file.load(program / "model.npz")
+    added = program.run(*told[2].split(" "), "--json")
+    after = model_file.load(program / "model.npz")
+    assert f"{added.json['by_use']['both']['nats_per_character']:.3f}" == told[1]
+    assert "with counting" not in added.err
+    assert after.state.parameters.flat.tobytes() == before.state.parameters.flat.tobytes()
+    program.train(*line, "--counts", "--force")
+    anew = model_file.load(program / "model.npz")
+    assert (after.mixture, after.oddest, after.config) == (anew.mixture, anew.oddest, anew.config)
+    assert "nothing was left to do" in program.run("train", "--resume", "--counts").err
+    assert "with counting" not in program.train(*line, "--ends", "length", "--force").err
+    what = "ends length cannot be mixed with counts"
+    program.refuses("train", "--resume", "--counts", what=what, hint="Use --ends", status=2)
+
+
+def test_counts_are_added_to_an_interrupted_run_which_can_go_on(program: Program) -> None:
+    steps = [program.train("names.txt", "--epochs", "2", "--json").json["steps"]]
+    line = ("train", "names.txt", "--resume", "--epochs", "4", "--json")
+    ran = program.run(*line, "--counts")  # with more to do, as if it were interrupted
+    assert "to resume: charrnn train --resume" in ran.err
+    assert ran.json["stopped"] == "interrupted"
+    steps += [ran.json["steps"], program.run("train", "--resume", "--json").json["steps"]]
+    assert steps[2] > steps[1] == steps[0]
+    program.run("sample", "--use", "counts").says()
