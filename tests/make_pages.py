@@ -76,9 +76,9 @@ def python_page(page: str) -> str:
     parts: list[str] = []
     for name in charrnn.__all__:
         found = getattr(charrnn, name)
-        parts += [f"\n### charrnn.{name}\n\n", *described(name, found)]
+        parts += [f"\n### charrnn.{name}{shown(found)}\n\n", *described(found)]
         for attribute, what in public(found):
-            parts += [f"\n#### {name}.{attribute}\n\n", *described(attribute, what)]
+            parts += [f"\n#### {name}.{attribute}{shown(what)}\n\n", *described(what)]
     lines = "".join(parts).splitlines(keepends=True)
     seen = {line: number for number, line in reversed([*enumerate(lines)])}
     is_again = [line.startswith("- `") and seen[line] < i for i, line in enumerate(lines)]
@@ -111,8 +111,8 @@ def is_function(what: Any) -> bool:
     return type(what).__name__ == "function"
 
 
-def described(name: str, what: Any) -> list[str]:
-    """Return the signature of a function and its docstring, each parameter as a list item."""
+def described(what: Any) -> list[str]:
+    """Return a docstring, each parameter as a list item."""
     text = cleandoc(what.__doc__ or "")
     text = re.sub(r"\n {4}(?=\S)", " ", text)  # join the lines of a parameter
     text = re.sub(r"^([a-z]\w*): ", r"- `\1`: ", text, flags=re.MULTILINE)
@@ -120,12 +120,13 @@ def described(name: str, what: Any) -> list[str]:
     fields = [f"- `{field}`{about}" for field, about in fields_of(what)]
     if isinstance(what, type):
         fields += [", ".join(f"`{field}`" for field in settings_of(what))] * bool(settings_of(what))
-    code = f"```\n{name}{shown(what)}\n```\n\n" if is_function(what) else ""
-    return [code, text.strip(), "\n", *["\n" * bool(fields), *(f"{one}\n" for one in fields)]]
+    return [text.strip(), "\n", *["\n" * bool(fields), *(f"{one}\n" for one in fields)]]
 
 
 def shown(function: Any) -> str:
-    """Return the parameters of a function without self and without types."""
+    """Return the parameters of a function without self and without types; nothing for others."""
+    if not is_function(function):
+        return ""
     parameters = [one for one in signature(function).parameters.values() if one.name != "self"]
     untyped = [one.replace(annotation=Parameter.empty) for one in parameters]
     return str(Signature(untyped))
