@@ -1,16 +1,11 @@
 """Vectors of texts, against steps of the network; ``charrnn embed``, as JSON or as an array."""
 
 import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import charrnn
-from charrnn.network.parameters import LanguageModel
-from charrnn.network.step import Network
-from charrnn.prediction.embed import Vectors, embed
-from charrnn.text.vocabulary import END, codes_of
-from tests.networks import babbler, drawing_lengths, model_of
+from charrnn.prediction.embed import embed
+from charrnn.text.vocabulary import codes_of
+from tests.networks import babbler
 from tests.program import Program
 
 
@@ -86,40 +81,6 @@ def test_nor_is_what_was_learned_from_in_another_folder(program: Program) -> Non
 
 
 # Vectors of texts
-
-
-def last_state(model: LanguageModel, text: str) -> Vectors:
-    """Symbol after symbol."""
-    network = Network(model.parameters)
-    state = network.zeros(1, to_come=len(text))
-    for x in [END, *model.vocabulary.encode(text).tolist()]:
-        network.step(np.array([x]), state)
-    size = model.architecture
-    top = len(size.state_names) - len(size.cell.states)
-    found: Vectors = state[top][0].astype(np.float32)
-    return found
-
-
-@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
-def test_a_vector_is_the_top_state_after_the_last_character(cell: str) -> None:
-    model = model_of("abcdefgh", cell=cell, layers=2, hidden=7).language_model
-    texts = ["abc", "", "h", "aЖb", "abcdefgh" * 20]
-    found = embed(model, texts)
-    np.testing.assert_allclose(found, [last_state(model, text) for text in texts], atol=1e-7)
-
-
-def test_fault_60_a_vector_of_a_network_that_knows_lengths_depends_on_that_of_its_text() -> None:
-    model = drawing_lengths()
-    texts = ["abc", "", "d", "aЖb", "abcd" * 20, "abcd" * 21, "abc"]
-    found = embed(model, texts)
-    np.testing.assert_allclose(found, [last_state(model, text) for text in texts], atol=1e-7)
-
-
-@given(st.lists(st.text("abcdefghЖ", max_size=9), min_size=1, max_size=9))
-def test_a_text_has_the_same_vector_alone_and_among_others(texts: list[str]) -> None:
-    model = babbler()
-    together = embed(model, texts)
-    np.testing.assert_allclose(together, [embed(model, [text])[0] for text in texts], atol=1e-7)
 
 
 def test_more_texts_than_there_are_lanes() -> None:

@@ -1,10 +1,7 @@
-"""Fillings are those of brute force over all strings."""
+"""What fillings leave out, and what cannot be filled in; see ``test_plainly``."""
 
-import re
-from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 
 from charrnn.errors import SettingError
@@ -12,43 +9,11 @@ from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction.filling import FillConfig, Filled, fill
 from charrnn.prediction.predictor import Predictor
-from charrnn.prediction.scoring import score_texts
-from tests.networks import END, babbler, drawing_lengths, independent, markov, model_of
-
-GAP = 3  # characters, at most
-PATTERNS = [
-    *("_", "a_", "_b", "a_c", "a__b", "*", "a*", "*c", "a*b", "a*_b", "_*", "*_*", "**", "*a*"),
-    *("a*b*c", "*ab", "_a*", "abc", "", "aЖ_", "Ж*я", "*Ж*", "ЖЖ_я"),
-]
+from tests.networks import END, babbler, drawing_lengths, independent, markov
 
 
 def filled(model: LanguageModel, text: str, **how: Any) -> Filled:
-    return fill(Predictor([model]), text, FillConfig(**{"count": 4000, "max_gap": GAP} | how))
-
-
-def brute_force(model: LanguageModel, text: str) -> dict[str, float]:
-    """The probability of each string that matches, by its score."""
-    characters = model.vocabulary.characters
-    parts = {"_": f"[{characters}]", "*": f"[{characters}]{{0,{GAP}}}"}
-    form = re.compile("".join(parts.get(c, c) for c in text))
-    known = sorted({*characters, *text} - {"_", "*"})
-    longest = sum({"*": GAP}.get(c, 1) for c in text)
-    sizes = range(longest + 1)
-    every = ["".join(string) for size in sizes for string in product(known, repeat=size)]
-    every = [string for string in every if form.fullmatch(string)]
-    scored = score_texts(Predictor([model]), every)
-    weights = np.exp(-scored.totals(scored.nats))
-    return dict(zip(every, (weights / weights.sum()).tolist(), strict=True))
-
-
-@pytest.mark.parametrize("text", PATTERNS)
-def test_fillings_are_those_of_brute_force(text: str) -> None:
-    model = babbler("abc", hidden=6)
-    found = filled(model, text)
-    probabilities = {one.text: one.probability for one in found.fillings}
-    assert probabilities == pytest.approx(brute_force(model, text), rel=1e-7, abs=1e-12)
-    assert list(probabilities.values()) == sorted(probabilities.values(), reverse=True)
-    assert found.left_out == 0
+    return fill(Predictor([model]), text, FillConfig(**{"count": 4000, "max_gap": 3} | how))
 
 
 def test_what_is_dropped_is_all_but_the_likeliest() -> None:
@@ -58,12 +23,6 @@ def test_what_is_dropped_is_all_but_the_likeliest() -> None:
     tried = (0.7 - dropped) * 0.3 * (1 - model.vocabulary.novelty)
     expected = dropped / (tried + dropped)
     assert filled(model, "_", beam=64).left_out == pytest.approx(expected, rel=1e-4)
-
-
-def test_gated_cells_and_a_unit_that_halts_fill_in_too() -> None:
-    model = model_of("abc", cell="lstm", ends="halt", layers=1, hidden=5).language_model
-    found = {one.text: one.probability for one in filled(model, "a*b_").fillings}
-    assert found == pytest.approx(brute_force(model, "a*b_"), rel=1e-7)
 
 
 def test_the_text_after_a_blank_and_its_end_count() -> None:

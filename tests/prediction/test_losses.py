@@ -8,13 +8,12 @@ import pytest
 from charrnn.export.html import BOUNDS, band_names, band_of
 from charrnn.prediction.losses import BITS, LONGEST_UNIT, Mean, Score, difference_of, oddest
 from charrnn.text.vocabulary import END
-from tests.networks import model_score
-from tests.prediction.test_scoring import model
+from tests.networks import babbler, model_score
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["Ж"], ["\ud800"]])
 def test_each_figure_that_exists_is_a_number(texts: list[str]) -> None:
-    score = model_score(model(), texts) if texts else Score()
+    score = model_score(babbler("abc"), texts) if texts else Score()
     for mean in (score, score.without_end):
         assert math.isfinite(mean.nats_per_character) == (mean.count > 0)
         assert math.isfinite(mean.perplexity) == (mean.count > 0)
@@ -24,8 +23,8 @@ def test_each_figure_that_exists_is_a_number(texts: list[str]) -> None:
 
 def test_scores_add_up() -> None:
     texts = ["abc", "d", "", "caЖ"]
-    apart = sum((model_score(model(), [text]) for text in texts), Score())
-    together = model_score(model(), texts)
+    apart = sum((model_score(babbler("abc"), [text]) for text in texts), Score())
+    together = model_score(babbler("abc"), texts)
     assert together.nats == pytest.approx(apart.nats, rel=1e-9)
     assert (together.characters, together.ends, together.unknown, together.bytes) == (7, 4, 2, 8)
     assert together.bits_per_byte == pytest.approx(together.nats / math.log(2) / 8)

@@ -1,13 +1,11 @@
 """Networks and counts mixed: by hand, in any order, and what cannot be mixed."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from charrnn.errors import ModelFileError, SettingError
-from charrnn.network.arrays import Array64, softmax
 from charrnn.network.parameters import Architecture, LanguageModel, initial
 from charrnn.prediction.mixture import fit_mixture
 from charrnn.prediction.predictor import EVEN, Predictor, Use, combine
@@ -47,52 +45,6 @@ def predictor(
 def powers(a: float, b: float) -> tuple[float, ...]:
     """Return the weights of exponents that are the same in all contexts."""
     return a, 0.0, 0.0, b, 0.0, 0.0
-
-
-BY_CONTEXT = (0.3, 0.4, -0.2, 0.9, -0.5, 0.1)
-
-
-def knowledge_after(ids: Ids, counts: Ngrams) -> tuple[float, float, float]:
-    """Return how well the counts of ``text(1, 80)`` know the context, by looking for it."""
-    learned, context = [END, *text(1, 80).tolist()], [END, *ids.tolist()]
-    found = [(0, 0)]
-    for length in range(1, counts.highest):
-        last = context[-length:]
-        places = [i for i in range(len(learned)) if learned[i : i + length] == last]
-        if len(last) == length and END not in last[1:] and places:
-            # The END before the text is no n-gram of one symbol.
-            found.append((length, len(places) - (last == [END])))
-    length, times = found[-1]
-    return 1.0, length / (counts.highest - 1), math.log1p(times) / 5
-
-
-def chances_after(asked: Predictor, ids: Ids) -> Array64:
-    """Return P of the next symbol after END and these symbols, (K,)."""
-    state = asked.zeros(1)
-    for symbol in [END, *ids.tolist()]:
-        o = asked.step(np.array([symbol]), state)
-    y_hat: Array64 = softmax(o)[0]
-    return y_hat
-
-
-@pytest.mark.parametrize("head", ["symbol", "halt"])
-@pytest.mark.parametrize("networks", [1, 3])
-@pytest.mark.parametrize("mixture", [EVEN, powers(0.2, 0.7) + powers(0.4, 0.9), BY_CONTEXT])
-def test_a_mixture_is_a_product_of_powers_by_hand(
-    head: str, networks: int, mixture: tuple[float, ...]
-) -> None:
-    both = predictor(networks, head, mixture=mixture)
-    assert both.counts is not None
-    halves = np.reshape(mixture, (-1, 2, 3)).mean(0)
-    for size in (0, 1, 5, 12):
-        ids = np.maximum(text(size, size), UNKNOWN + 1)  # without an END
-        mean = np.mean([chances_after(Predictor([one]), ids) for one in both.models], axis=0)
-        counted = chances_after(predictor(networks, head, "counts"), ids)
-        a, b = halves @ knowledge_after(ids, both.counts)
-        wanted = mean**a * counted**b
-        np.testing.assert_allclose(chances_after(both, ids), wanted / wanted.sum(), rtol=1e-9)
-        alone = chances_after(predictor(networks, head, "network"), ids)
-        np.testing.assert_allclose(alone, mean, rtol=1e-9)
 
 
 @pytest.mark.parametrize("of_network", [0.05, 0.5, 0.95])
@@ -140,13 +92,6 @@ def test_each_half_has_the_exponents_of_the_other_in_any_groups() -> None:
     np.testing.assert_allclose(join_groups(alone).nats, whole.nats, rtol=1e-9)
     for half, place in ((first, slice(0, 400)), (second, slice(400, None))):
         np.testing.assert_allclose(whole.nats[place], score_texts(half, texts).nats[place])
-
-
-def test_the_uses_are_the_scores_of_each_alone() -> None:
-    uses, _ = score_ids(predictor(), text(6, 400))
-    assert [*uses] == ["network", "counts", "both"]
-    for use, nats in uses.items():
-        np.testing.assert_allclose(score_ids(predictor(use=use), text(6, 400))[0][use], nats)
 
 
 @pytest.mark.parametrize("use", ["network", "counts", "both"])

@@ -25,7 +25,6 @@ from tests.networks import (
     babbler,
     drawing_lengths,
     independent,
-    markov,
     model_of,
     peak_bytes,
 )
@@ -81,12 +80,6 @@ def test_texts_are_as_frequent_as_they_are_likely(
     assert abs(surprise_at(Counter(texts(model, DRAWS, **how)), chances)) < 3.5
 
 
-def test_the_next_symbol_depends_on_the_last() -> None:
-    after = {END: {"a": 0.7, "b": 0.3}, "a": {"b": 0.6, END: 0.4}, "b": {"a": 0.5, END: 0.5}}
-    chances = {"a": 0.28, "b": 0.15, "ab": 0.21, "ba": 0.06, "aba": 0.084, "bab": 0.045}
-    assert abs(surprise_at(Counter(texts(markov(after), DRAWS)), chances)) < 3.5
-
-
 @pytest.mark.parametrize("kind", ["babble", "halt", "length", "counts", "two"])
 def test_a_sample_is_the_same_alone_among_ten_and_among_hundreds(
     kind: str, well_trained_bytes: bytes, tmp_path: Any
@@ -109,32 +102,6 @@ def test_a_sample_is_the_same_alone_among_ten_and_among_hundreds(
     for number in (0, 9, 300, 699):
         assert "".join(sampler.stream(number)) == hundreds[number]
     assert len(set(hundreds)) > 30
-
-
-@pytest.mark.parametrize("make", [babbler, drawing_lengths])
-@pytest.mark.parametrize("prime", ["", "ab", "ab?d"])
-def test_nats_are_those_of_the_score(make: Any, prime: str) -> None:
-    model = make()
-    sampler = Sampler(model, SampleConfig(seed=1, temperature=0.8), prime, may_be_empty=True)
-    samples = [one for one in sampler.samples(range(40)) if one.ended == "end"]
-    scored = score_texts(Predictor([model]), [sample.text for sample in samples])
-    expected = [sample.nats for sample in samples]
-    np.testing.assert_allclose(scored.totals(scored.nats), expected, rtol=1e-9)
-
-
-def test_a_prime_is_read_first_and_unseen_characters_are_unknown() -> None:
-    after = {END: {"a": 1.0}, "a": {END: 1.0}, "x": {"y": 1.0}, "y": {END: 1.0}}
-    for prime, rest in {"x": "y", "ax": "y", "xa": "", "": "a"}.items():
-        assert texts(markov(after), 2, prime) == [rest, rest]
-    assert len(texts(babbler(), 3, "Ж\udcff", max_characters=9)) == 3
-
-
-@pytest.mark.parametrize(
-    "how", [{"temperature": 0}, {"temperature": 0.01}, {"top_k": 1}, {"top_p": 0.01}, {}]
-)
-def test_the_unknown_is_never_drawn(how: dict[str, Any]) -> None:
-    model = independent({"a": 0.001, END: 0.001, UNKNOWN: 0.998})
-    assert set("".join(texts(model, 300, **how))) <= {"a"}
 
 
 def test_what_has_no_weight_is_not_drawn_by_the_least_number(

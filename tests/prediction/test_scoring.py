@@ -3,75 +3,27 @@
 import math
 from collections import Counter
 from functools import cache
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import charrnn
-from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
+from charrnn.network.parameters import Architecture, LanguageModel, initial
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.prediction.scoring import (
     groups_of,
     join_groups,
     score_ids,
-    score_per_text,
     score_texts,
     total_score,
 )
 from charrnn.system.packaged import path_of
 from charrnn.text.counts import Ngrams
-from charrnn.text.vocabulary import END, SCALARS, Vocabulary
-from tests.networks import END as OUTSIDE
-from tests.networks import MANY, SHAPES, babbler, markov, model_score, peak_bytes
-
-
-def model(novelty: float = 0.01) -> LanguageModel:
-    p = initial(Architecture(5, 8, 1), np.full(5, -1.0), np.random.default_rng(0))
-    p["V"][...] *= 10
-    return LanguageModel(p, Vocabulary("abc", novelty))
-
-
-def test_a_network_without_knowledge_is_unsure_among_all_symbols() -> None:
-    blank = LanguageModel(Parameters.zeros(Architecture(5, 3, 1)), Vocabulary("abc"))
-    assert model_score(blank, ["abba", "c"]).perplexity == pytest.approx(5)
-
-
-def test_bigram_frequencies_score_their_entropy() -> None:
-    names = Path(path_of("dinosaurs")).read_text("utf-8").splitlines()
-    pairs = Counter(pair for name in names for pair in pairwise([OUTSIDE, *name, OUTSIDE]))
-    firsts = Counter(first for first, _ in pairs.elements())
-    after: dict[str, dict[str, float]] = {first: {} for first in firsts}
-    for (first, second), count in pairs.items():
-        after[first][second] = count / firsts[first]
-    entropy = -sum(n * math.log(after[first][second]) for (first, second), n in pairs.items())
-    bigrams = markov(after)
-    score = model_score(bigrams, names)
-    assert score.characters + score.ends == pairs.total()
-    known = -pairs.total() * math.log1p(-bigrams.vocabulary.novelty)
-    assert score.nats == pytest.approx(entropy + known, rel=1e-6)
-
-
-@pytest.mark.parametrize("novelty", [0.0, 0.01])
-def test_a_new_character_is_dear_and_never_impossible(novelty: float) -> None:
-    group = score_texts(Predictor([model(novelty)]), ["aЖb", "\ud800", "𝒳"])
-    unknown = group.nats[group.ids == 1]
-    assert len(unknown) == 3
-    assert (math.log(SCALARS - 3) < unknown).all()
-    assert (unknown < 60).all()
-
-
-def test_the_likeliest_symbol_has_rank_1() -> None:
-    one = model()
-    scored = score_texts(Predictor([one]), ["abcabcaabbcd"], ranking=True)
-    assert scored.ranks is not None
-    assert scored.ranks[-2] == 5  # d, never seen, comes after END, a, b and c
-    for t, text in enumerate(["", "a", "ab", "abc"]):
-        others = [score_texts(Predictor([one]), [text + y]).nats[t] for y in ("a", "b", "c", "")]
-        assert scored.ranks[t] == 1 + sum(nats < scored.nats[t] - 1e-9 for nats in others)
-
+from charrnn.text.vocabulary import END, Vocabulary
+from tests.networks import MANY, SHAPES, babbler, peak_bytes
 
 CHARACTERS = "abcde"
 ONE_PASS = 1 << 30  # symbols of a stretch, so that no text is cut
@@ -108,30 +60,6 @@ def texts() -> list[str]:
     rng = np.random.default_rng(2)
     sizes = np.minimum(rng.geometric(0.1, 1000) - 1, 40)
     return ["".join(rng.choice(list(CHARACTERS + "?"), size)) for size in sizes]
-
-
-@pytest.mark.parametrize(("shape", "with_counts"), MODELS, ids=str)
-def test_a_text_has_the_same_score_alone_and_among_others(
-    shape: Architecture, with_counts: bool
-) -> None:
-    predictor = predictor_of(shape, with_counts)
-    group = score_texts(predictor, texts(), ranking=True)
-    backwards = score_texts(predictor, texts()[::-1], ranking=True)
-    for i in (*range(12), 998, 999):
-        alone = score_texts(predictor, texts()[i : i + 1], ranking=True)
-        for other, j in ((group, i), (backwards, 999 - i)):
-            at = other.of_text(j)
-            for use, nats in alone.nats_by_use.items():
-                np.testing.assert_allclose(other.nats_by_use[use][at], nats, rtol=0, atol=1e-9)
-            assert other.ranks is not None
-            np.testing.assert_array_equal(other.ranks[at], alone.ranks)
-    score, of_each = total_score(group), sum(score_per_text(group), Score())
-    assert (score.characters, score.unknown, score.bytes) == (
-        of_each.characters,
-        of_each.unknown,
-        of_each.bytes,
-    )
-    assert score.nats == pytest.approx(of_each.nats, rel=1e-12)
 
 
 @pytest.mark.parametrize(("shape", "with_counts"), MODELS, ids=str)

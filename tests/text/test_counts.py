@@ -19,7 +19,7 @@ from charrnn.text.vocabulary import END, UNKNOWN, Vocabulary
 
 Example = tuple[int, ...]  # without its END
 SYMBOLS = 6  # one more than the texts below use
-texts = st.lists(st.lists(st.integers(2, 4), max_size=6).map(tuple), min_size=1, max_size=8)
+texts = st.lists(st.lists(st.integers(2, 4), max_size=6).map(tuple), min_size=1, max_size=50)
 
 
 def encode(examples: Sequence[Example]) -> NDArray[np.uint8]:
@@ -29,8 +29,8 @@ def encode(examples: Sequence[Example]) -> NDArray[np.uint8]:
 class Dictionaries:
     """Interpolated modified Kneser-Ney as one would write it down without a thought for speed."""
 
-    def __init__(self, train: Sequence[Example], order: int) -> None:
-        self.order = order
+    def __init__(self, train: Sequence[Example], order: int, symbols: int = SYMBOLS) -> None:
+        self.order, self.symbols = order, symbols
         self.share: dict[Example, dict[int, float]] = defaultdict(dict)
         self.freed: dict[Example, float] = defaultdict(float)
         self.total: dict[Example, float] = defaultdict(float)
@@ -52,7 +52,7 @@ class Dictionaries:
                 self.total[gram[:-1]] += c
 
     def probability(self, context: Example, symbol: int) -> float:
-        below = self.probability(context[1:], symbol) if context else 1 / SYMBOLS
+        below = self.probability(context[1:], symbol) if context else 1 / self.symbols
         if context not in self.share:
             return below
         share = self.share[context].get(symbol, 0.0)

@@ -1,0 +1,195 @@
+"""Scores, draws, fillings and vectors of random networks, against those of ``tests.plain``."""
+
+import math
+import re
+from dataclasses import replace
+from itertools import pairwise, product
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.prediction.embed import embed
+from charrnn.prediction.filling import FillConfig, fill
+from charrnn.prediction.predictor import EVEN, Predictor
+from charrnn.prediction.sampling import Sampler
+from charrnn.prediction.scoring import score_ids, score_texts
+from charrnn.settings.drawing import SampleConfig
+from charrnn.text.counts import Ngrams
+from charrnn.text.examples import join_examples
+from charrnn.text.vocabulary import END, Vocabulary
+from tests.networks import SHAPES
+from tests.plain import PlainNetwork, cost, plain_costs, plain_draw
+from tests.text.test_counts import Dictionaries
+
+CHARACTERS = "abcde"
+
+
+@st.composite
+def models(draw: st.DrawFn, ends: tuple[str, ...] = ("symbol", "halt", "length")) -> LanguageModel:
+    """A network of any shape with random parameters."""
+    shape = draw(st.sampled_from([shape for shape in SHAPES if shape.head_name in ends]))
+    scale, seed = draw(st.sampled_from([0.1, 0.6, 2.0])), draw(st.integers(0, 1 << 32))
+    p = Parameters.zeros(shape, np.float64)
+    p.flat[...] = scale * np.random.default_rng(seed).standard_normal(p.flat.shape)
+    return LanguageModel(p, Vocabulary(CHARACTERS, draw(st.sampled_from([0.0, 0.01, 0.5]))))
+
+
+TEXTS = st.one_of(st.text("abcde", max_size=20), st.text("ab", max_size=9), st.text(max_size=9))
+LISTS = st.lists(TEXTS, min_size=1, max_size=50)
+
+
+@settings(max_examples=settings().max_examples * 5)
+@given(models(), LISTS)
+def test_scores_and_ranks(model: LanguageModel, texts: list[str]) -> None:
+    scored = score_texts(Predictor([model]), texts, ranking=True)
+    costs, ranks = zip(*[plain_costs(model, text) for text in texts], strict=True)
+    np.testing.assert_allclose(scored.nats, np.concatenate(costs), rtol=1e-9, atol=1e-9)
+    assert scored.ranks is not None
+    counts = scored.ids != END if model.architecture.head_name == "length" else slice(None)
+    np.testing.assert_array_equal(scored.ranks[counts], np.concatenate(ranks)[counts])
+
+
+@settings(max_examples=settings().max_examples * 2)
+@given(models(), LISTS, st.integers(1, 60))
+def test_scores_in_stretches_that_have_read_all_before(
+    model: LanguageModel, texts: list[str], stretch: int
+) -> None:
+    ids = model.vocabulary.encode_codes(join_examples(texts))
+    costs = [cost for text in texts for cost in plain_costs(model, text)[0]]
+    nats, _ = score_ids(Predictor([model]), ids, stretch=stretch, warm_up=1000)
+    np.testing.assert_allclose(nats["network"], costs, rtol=1e-9, atol=1e-9)
+
+
+@settings(max_examples=settings().max_examples * 5)
+@given(
+    models(("symbol", "halt")),
+    st.sampled_from([0.0, 0.3, 1.0, 1.7]),
+    st.sampled_from([None, 1, 3]),
+    st.sampled_from([None, 0.3, 0.9, 1.0]),
+    st.text("abcdeЖ", max_size=4),
+    st.integers(0, 2**64 - 1),
+    st.integers(1, 9),
+)
+def test_draws(
+    model: LanguageModel,
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+    prime: str,
+    seed: int,
+    limit: int,
+) -> None:
+    how = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+    config = SampleConfig(**how, seed=seed, max_characters=limit)  # type: ignore[arg-type]
+    numbers, attempts = [0, 1, 2, 3, 4, 2**40], [0, 0, 0, 0, 7, 1]
+    found = [*Sampler(model, config, prime).samples(numbers, attempts)]
+    for sample, number, attempt in zip(found, numbers, attempts, strict=True):
+        text, nats, ended = plain_draw(model, config, prime, number, attempt)
+        assert (sample.number, sample.text, sample.ended) == (number, text, ended)
+        np.testing.assert_allclose(sample.nats, nats, rtol=1e-9)
+
+
+@given(models(("length",)), st.text("abЖ", max_size=3), st.integers(0, 9))
+def test_draws_of_a_length_have_the_cost_of_the_text(
+    model: LanguageModel, prime: str, seed: int
+) -> None:
+    config = SampleConfig(max_characters=30, seed=seed)
+    for sample in Sampler(model, config, prime).samples(range(4)):
+        assert sample.text.startswith(prime)
+        if sample.ended == "end":
+            costs, _ = plain_costs(model, sample.text)
+            np.testing.assert_allclose(sample.nats, sum(costs), rtol=1e-9)
+
+
+GAP = 2
+
+
+def fillings(text: str) -> set[str]:
+    """Return every text that a pattern stands for."""
+    any_of = {"_": [*CHARACTERS]}
+    any_of["*"] = ["".join(some) for n in range(GAP + 1) for some in product(CHARACTERS, repeat=n)]
+    return {"".join(parts) for parts in product(*(any_of.get(c, [c]) for c in text))}
+
+
+@settings(max_examples=settings().max_examples * 2)
+@given(models(("symbol", "halt")), st.text("ab_*Ж", max_size=4))
+def test_fillings(model: LanguageModel, text: str) -> None:
+    assume(len(re.findall("[_*]", text)) < 3)
+    found = fill(Predictor([model]), text, FillConfig(count=4000, max_gap=GAP))
+    log_p = {one: -sum(plain_costs(model, one)[0]) for one in fillings(text)}
+    total = np.logaddexp.reduce([*log_p.values()])
+    shown = {one.text: one.probability for one in found.fillings}
+    assert shown.keys() == log_p.keys()
+    assert found.left_out == 0
+    for one, log in log_p.items():
+        np.testing.assert_allclose(shown[one], np.exp(log - total), rtol=1e-7)
+    assert list(shown.values()) == sorted(shown.values(), reverse=True)
+
+
+@settings(max_examples=settings().max_examples * 2)
+@given(models(), LISTS)
+def test_vectors(model: LanguageModel, texts: list[str]) -> None:
+    expected = []
+    for text in texts:
+        network = PlainNetwork(model, len(text))
+        for x in [END, *model.vocabulary.encode(text).tolist()]:
+            network.step(x)
+        expected.append(network.states[model.architecture.layers][0])
+    np.testing.assert_allclose(embed(model, texts), expected, rtol=1e-6, atol=1e-7)
+
+
+Example = tuple[int, ...]
+
+
+def knowledge(learned: list[int], context: list[int], highest: int) -> tuple[float, float, float]:
+    """Return what counts know of a context, by looking for it: its length, and how often it is."""
+    length, times = 1, learned[1:].count(context[-1])  # the END before the text is no n-gram
+    for longer in range(2, highest):
+        last = context[-longer:]
+        places = [i for i in range(len(learned)) if learned[i : i + longer] == last]
+        if len(last) == longer and END not in last[1:] and places:
+            length, times = longer, len(places)
+    return 1.0, length / (highest - 1), math.log1p(times) / 5
+
+
+def exponents() -> st.SearchStrategy[list[float]]:
+    """The mean of both halves: weights of the network, then of the counts."""
+    weight = st.sampled_from([0.0, 0.2, 0.5, 1.0, -0.3])
+    return st.lists(weight, min_size=6, max_size=6) | st.just([*EVEN])
+
+
+@settings(max_examples=settings().max_examples * 2)
+@given(
+    st.lists(models(("symbol", "halt")), min_size=1, max_size=3),
+    st.lists(st.text("abcde", max_size=6), min_size=1, max_size=20),
+    st.lists(st.text("abcdeЖ", max_size=9), min_size=1, max_size=9),
+    exponents(),
+)
+def test_mixtures_with_counts(
+    networks: list[LanguageModel], train: list[str], texts: list[str], mixture: list[float]
+) -> None:
+    networks = [replace(one, vocabulary=networks[0].vocabulary) for one in networks]
+    vocabulary, symbols = networks[0].vocabulary, networks[0].vocabulary.symbols
+    learned = [tuple(vocabulary.encode(text).tolist()) for text in train]
+    counts = Ngrams(vocabulary.encode_codes(join_examples(train)), symbols)
+    plain = Dictionaries(learned, counts.highest, symbols)
+    stream = [END, *(symbol for example in learned for symbol in (*example, END))]
+    found = score_texts(Predictor(networks, counts, "both", mixture), texts)
+    expected: dict[str, list[float]] = {"network": [], "counts": [], "both": []}
+    for text in texts:
+        readers, context = [PlainNetwork(one) for one in networks], list[int]()
+        ids = [END, *vocabulary.encode(text).tolist(), END]
+        for x, y in pairwise(ids):
+            context.append(x)
+            p = np.mean([np.exp(reader.log_p(x)) for reader in readers], axis=0)
+            last = tuple(context[-counts.highest + 1 :])
+            q = np.array([plain.probability(last, k) for k in range(symbols)])
+            known = knowledge(stream, context, counts.highest)
+            a, b = np.reshape(mixture, (2, 3)) @ known
+            both = a * np.log(p + 1e-300) + b * np.log(q)
+            for use, logs in {"network": np.log(p), "counts": np.log(q), "both": both}.items():
+                expected[use].append(cost(networks[0], logs - np.logaddexp.reduce(logs), y))
+    for use, nats in found.nats_by_use.items():
+        np.testing.assert_allclose(nats, np.array(expected[use]), rtol=1e-9, atol=1e-9)
