@@ -195,7 +195,7 @@ class Learner:
         familiar = of_train.nats_per_character
         self.check_divergence(familiar)  # the loss of a step is from before its update
         score = of_held_out if of_held_out.count else None
-        train_with_noise = state.nats / state.targets
+        train_with_noise = state.nats / max(1, state.targets)  # 0 if a file is wrong
         loss = train_with_noise if score is None else score.nats_per_character
         is_best = score is None or state.best is None or loss < state.best.nats_per_character
         if is_best:

@@ -31,7 +31,7 @@ COMMANDS = [
     *("fill an_a", "embed names.txt", "reach", "export a.html --force", "export a.h --force"),
     *("export a.safetensors --force", "export b.npz --force", "unfold anna"),
     *("train --resume --dry-run", "train --resume --epochs 2 --check-every 30"),
-    "train names.txt --resume --epochs 2 --metrics m.jsonl",
+    *("train --resume", "train names.txt --resume --epochs 2 --metrics m.jsonl"),
     "train names.txt --from model.npz -m b.npz --epochs 1 --force",
     "sweep names.txt --from model.npz --epochs 1 --try lr=0.01 -o s --cores 1",
 ]
@@ -137,6 +137,7 @@ def assert_refused_or_harmless(
         (("settings", "bptt"), 1 << 20),
         (("settings", "minutes"), 1e-3),
         (("history",), [{}]),
+        (("history",), []),
         (("mixture",), [1e308] * 6),
         (("oddest",), {"both": 0}),
     ],
