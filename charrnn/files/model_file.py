@@ -37,10 +37,6 @@ from charrnn.text.vocabulary import Vocabulary
 from charrnn.training.optimizer import MOMENTS
 from charrnn.training.state import Best, TrainState
 
-try:
-    import fcntl
-except ImportError:  # Windows: two runs into one file are not noticed
-    fcntl = None  # type: ignore[assignment]
 Arrays = dict[str, NDArray[Any]]
 Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 

@@ -61,28 +61,24 @@ class Saver:
             return error
         return None
 
-    def write_metrics(self) -> None:
-        """Write the lines of metrics that wait. If that fails, repeat it later."""
-        if self.metrics is None or time.monotonic() < self._metrics_due:
-            return
-        try:
-            self.metrics.write()
-        except CharrnnError as error:
-            self._alarm(f"{error.what}; training continues")
-            self._metrics_due = time.monotonic() + RETRY_INTERVAL
-
     def record(self, event: Event) -> None:
-        """Add the event to the metrics, and save if it is time. A failed save is repeated later."""
+        """Add the event to the metrics, and save if it is time. What fails is repeated later."""
+        now = time.monotonic()
         if self.metrics is not None:
             self.metrics.add(event)
-            self.write_metrics()
-        if time.monotonic() < self._due:
-            return
+            if now >= self._metrics_due and not self._succeeds(self.metrics.write):
+                self._metrics_due = now + RETRY_INTERVAL
+        if now >= self._due and not self._succeeds(self.save):
+            self._due = now + RETRY_INTERVAL
+
+    def _succeeds(self, write: Callable[[], None]) -> bool:
+        """Write, or warn and return False."""
         try:
-            self.save()
-        except SaveError as error:
+            write()
+        except CharrnnError as error:
             self._alarm(f"{error.what}; training continues")
-            self._due = time.monotonic() + RETRY_INTERVAL
+            return False
+        return True
 
     def save(self) -> None:
         """Save, or raise SaveError."""

@@ -185,11 +185,6 @@ class LineFile:
         self._file.seek(0)
         return self._file.read(size).splitlines(keepends=True)
 
-    def truncate(self, size: int) -> None:
-        """Drop everything after the first ``size`` bytes."""
-        if size < self._file.seek(0, os.SEEK_END):
-            self._file.truncate(size)
-
     def keep(self, kept: list[bytes], lines: list[bytes]) -> None:
         """Of the lines of the file, keep some; others may have the file open, and go on writing."""
         if len(kept) == len(lines):
@@ -201,7 +196,7 @@ class LineFile:
             rest += file.read()  # lines that came since
             file.seek(size)
             file.write(rest)
-        self.truncate(size + len(rest))
+        self._file.truncate(size + len(rest))
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Append a line. If that fails, raise OSError and leave the file as it was."""
