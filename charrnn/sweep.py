@@ -9,10 +9,10 @@ import math
 import os
 import re
 import time
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from operator import itemgetter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, NamedTuple
@@ -25,22 +25,29 @@ from charrnn.files.model_contents import Checkpoint, CorpusRecord
 from charrnn.files.model_file import built, locked_model, save
 from charrnn.files.saving import LineFile, Note, is_torn, locked, parse_line
 from charrnn.model import load
-from charrnn.network.parameters import LanguageModel
+from charrnn.network.parameters import Architecture, LanguageModel, architecture_of
 from charrnn.prediction.losses import CLEAR_ERRORS
 from charrnn.runs import begin_run, configure, fit_and_score
 from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.values import option_of
+from charrnn.settings.values import LARGEST, option_of
 from charrnn.spread.workers import Executor
 from charrnn.system.packaged import check_name
 from charrnn.text.corpus import Corpus
 from charrnn.text.counts import Baseline
-from charrnn.training.automatic_settings import check_agreement
+from charrnn.training.automatic_settings import check_agreement, fit_settings
 from charrnn.training.loop import Done, train
 
 SCHEMA, OLD_SCHEMA = "charrnn.sweep.run/3", "charrnn.sweep.run/2"
 ROWS_FILE = "sweep.jsonl"
 BLOCKS = 30  # of the held-out text, whose losses are compared
 COUNTING = "counting"
+COLUMNS = {  # settings that a table shows where they differ, by the heading
+    "hidden": "units",
+    "lr": "rate",
+    "dropout": "dropout",
+    "dropconnect": "dropconnect",
+    "weight_decay": "decay",
+}
 RUN_NAME = re.compile(r"[\w.+=,-]*seed=[0-9]+")  # of a run, and of its file
 ROW_KINDS: dict[str, Any] = {
     "name": str,
@@ -81,6 +88,39 @@ def trials_of(tried: Mapping[str, Sequence[Any]], seeds: Sequence[int]) -> list[
         combination = dict(zip(tried, values, strict=True))
         trials.append(Trial(name_of({**combination, "seed": seed}), combination, seed))
     return trials
+
+
+def with_same_size(trials: Sequence[Trial], material: Material) -> list[tuple[Trial, int]]:
+    """Return the runs, with units that make each cell about as large as the first that is tried.
+
+    Beside each are its parameters.
+    """
+    first, sized = trials[0].tried["cell"], []
+    for _, tried, seed in trials:
+        size, wanted = (
+            size_of({**tried, "cell": cell}, material) for cell in (tried["cell"], first)
+        )
+        size = resized(size, wanted.parameter_count)
+        tried = {**tried, "hidden": size.hidden}
+        sized.append((Trial(name_of({**tried, "seed": seed}), tried, seed), size.parameter_count))
+    return sized
+
+
+def size_of(tried: Mapping[str, Any], material: Material) -> Architecture:
+    """Return the network of a run."""
+    config = fit_settings(configure({**material.learning, **tried}, None), material.corpus)
+    return architecture_of(config, material.corpus.vocabulary.symbols)
+
+
+def resized(size: Architecture, parameters: int) -> Architecture:
+    """Return the network with the units whose parameters come nearest to this number."""
+
+    def count(hidden: int) -> int:
+        return replace(size, hidden=hidden).parameter_count
+
+    enough = bisect_left(range(LARGEST), parameters, lo=1, key=count)  # the first that is as large
+    near = max(1, enough - 1), enough
+    return replace(size, hidden=min(near, key=lambda hidden: abs(count(hidden) - parameters)))
 
 
 def name_of(settings: Mapping[str, Any]) -> str:
@@ -246,18 +286,33 @@ def rank(rows: Iterable[Row]) -> list[Row]:
 
 
 def add_marks(ranking: Sequence[Row]) -> None:
-    """Add to each row the size of its best model, samples and marks: best, smallest, fastest."""
+    """Add to each row what the corpus chose for its best model, samples, and marks.
+
+    The best row has a mark, and the smallest and the fastest of all, where rows differ.
+    """
     for row in ranking:
-        row |= {"parameters": None, "samples": [], "marks": []}
+        row |= {"parameters": None, "chosen": {}, "samples": [], "marks": []}
         if row["model"]:
             model = load(row["model"])
             row["parameters"] = model.parameters.architecture.parameter_count
+            row["chosen"] = {name: getattr(model.config, name) for name in COLUMNS}
             row["samples"] = model.sample(2, max_characters=60, seed=0)  # of a long text the start
-    good = [row for row in ranking if row["model"] and not row["clearly_worse"]]
-    if good:
-        good[0]["marks"].append("best")
-        min(good, key=itemgetter("parameters"))["marks"].append("smallest")
-        min(good, key=itemgetter("seconds"))["marks"].append("fastest")
+    trained = [row for row in ranking if row["model"]]
+    for row in trained[:1]:
+        row["marks"].append("best")
+    for mark, key in (("smallest", "parameters"), ("fastest", "seconds")):
+        least = min((row[key] for row in trained), default=None)
+        if any(row[key] != least for row in trained):
+            for row in trained:
+                row["marks"] += [mark] * (row[key] == least)
+
+
+def differing(ranking: Sequence[Row]) -> list[str]:
+    """Return the settings that the corpus chose and that differ, but for those in the names."""
+    chosen = [row["chosen"] for row in ranking if row["chosen"]]
+    typed = {pair.partition("=")[0] for row in ranking for pair in row["name"].split(",")}
+    names = [name for name in COLUMNS if word_of(name) not in typed]
+    return [name for name in names if len({values[name] for values in chosen}) > 1]
 
 
 def loss_of(row: Row) -> float:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import shared_options as shared
-from charrnn.cli.console import BOLD, CYAN, TIME_LEFT, Console, clock, only_one
+from charrnn.cli.console import BOLD, CYAN, TIME_LEFT, Console, clock, count, only_one
 from charrnn.cli.options import not_one_of
 from charrnn.cli.shared_options import CorpusOptions, flag, nested
 from charrnn.errors import CharrnnError, SettingError
@@ -67,7 +67,7 @@ class Seeds(Values):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
-    FIRST = "sources tried seeds output resume cores scheduler dry_run"
+    FIRST = "sources tried seeds same_size output resume cores scheduler dry_run"
 
     sources: tuple[str, ...] = shared.sources_option(
         "CORPUS",
@@ -90,6 +90,11 @@ class Options(CorpusOptions):
         panel=PANEL,
         default_in_words="0",
         short="Run each with these seeds",
+    )
+    same_size: bool = flag(
+        "Give each cell the units whose parameters come nearest to those of the first cell tried.",
+        panel=PANEL,
+        short="Give all cells the same size",
     )
     output: Path | None = setting(
         File("FOLDER"),
@@ -130,6 +135,11 @@ def check(options: Options) -> dict[str, tuple[Any, ...]]:
         only_one({f"--{word}": name in options.learning, f"--try {text}": True})
         values = [value_of(word, name, value.strip()) for value in typed.split(",")]
         tried[name] = tuple(dict.fromkeys([*tried.get(name, ()), *values]))
+    if options.same_size:
+        if "cell" not in tried:
+            raise SettingError("--same-size needs cells to try", "Add --try cell=tanh,gru.")
+        sizes = {f"--try {name}": name in tried for name in ("hidden", "layers")}
+        only_one({"--same-size": True, **sizes, "--from": options.start_from})
     return tried
 
 
@@ -147,7 +157,14 @@ def run(options: Options, console: Console) -> None:
     """Make all runs that are missing, and show the table. Raise CharrnnError if one failed."""
     from charrnn.runs import compute_baselines
     from charrnn.spread.workers import open_executor
-    from charrnn.sweep import counting_rows, free_folder, open_folder, rank, trials_of
+    from charrnn.sweep import (
+        counting_rows,
+        free_folder,
+        open_folder,
+        rank,
+        trials_of,
+        with_same_size,
+    )
 
     tried, seeds = check(options), options.seeds or (0,)
     trials = trials_of(tried, seeds)
@@ -156,12 +173,17 @@ def run(options: Options, console: Console) -> None:
     corpus, at_once = material.corpus, min(cores_for(options.cores), len(trials))
     examples = f"{len(corpus.train):,} examples, and {len(corpus.held_out):,} that are held out"
     console.note(f"corpus    {', '.join(corpus.sources)}: {examples}")
+    sized = with_same_size(trials, material) if options.same_size else []
+    trials = [trial for trial, _ in sized] or trials
+    tried |= {"hidden": ()} if sized else {}
     names = [trial.name for trial in trials]
     console.note(f"runs      {len(trials):,}, {at_once:,} at once, each on one core")
     if options.dry_run:
         if options.as_json:
             console.json("sweep.plan", {"folder": str(path), "runs": names, "at_once": at_once})
         else:
+            for trial, parameters in sized:
+                names[names.index(trial.name)] += f"   {count(parameters, 'parameter')}"
             console.out.write_lines(map(visible_line, names))
         return
     baselines = compute_baselines(corpus, material.record)
@@ -235,17 +257,35 @@ def show_ranking(ranking: list[Row], path: Path, options: Options, console: Cons
 
 def show_table(ranking: list[Row], console: Console) -> None:
     """Show a row for each combination, cut to the width of a terminal."""
-    names = [" ".join([r["name"], *(f"({mark})" for mark in r["marks"])]) for r in ranking]
-    wide, out = max(map(len, names)), console.out
-    head = f"held-out  difference  std error     time       size  {'settings':{wide}}  samples"
-    room = out.window if out.is_terminal else None
-    lines = [out.paint(Visible(head[:room]), CYAN)]
-    for row, name in zip(ranking, names, strict=True):
-        loss = f"{row['nats_per_character']:8.3f}"
-        difference = f"{row['difference']:+.3f}" if abs(row["difference"]) > 0 else ""  # not NaN
-        error = f"{row['standard_error']:.3f}" if row["standard_error"] > 0 else ""
-        time, size = (clock(row["seconds"]), f"{row['parameters']:,}") if row["model"] else ("", "")
-        line = f"{loss}  {difference:>10}  {error:>9}  {time:>7}  {size:>9}  {name:{wide}}"
-        shown = Visible(visible_line("  ".join([line, *row["samples"]]))[:room].rstrip())
+    from charrnn.sweep import COLUMNS, differing
+
+    out, names = console.out, differing(ranking)
+    heads = ["held-out", "difference", "std error", "time", "size", *(COLUMNS[n] for n in names)]
+    rows = [[*figures(row), *(in_short(row["chosen"].get(n)) for n in names)] for row in ranking]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    settings = [" ".join([r["name"], *(f"({mark})" for mark in r["marks"])]) for r in ranking]
+    wide, room = max(map(len, settings)), out.window if out.is_terminal else None
+
+    def line(cells: list[str], last: str, *samples: str) -> Visible:
+        cells = [f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)]
+        return Visible(
+            visible_line("  ".join([*cells, f"{last:{wide}}", *samples]))[:room].rstrip()
+        )
+
+    lines = [out.paint(line(heads, "settings", "samples"), CYAN)]
+    for row, cells, name in zip(ranking, rows, settings, strict=True):
+        shown = line(cells, name, *row["samples"])
         lines.append(out.paint(shown, BOLD) if "best" in row["marks"] else shown)
     out.write_lines(lines)
+
+
+def in_short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def figures(row: Row) -> list[str]:
+    """Return the loss of a row, its difference from the best, the error, time and parameters."""
+    difference = f"{row['difference']:+.3f}" if abs(row["difference"]) > 0 else ""  # not NaN
+    error = f"{row['standard_error']:.3f}" if row["standard_error"] > 0 else ""
+    time, size = (clock(row["seconds"]), f"{row['parameters']:,}") if row["model"] else ("", "")
+    return [f"{row['nats_per_character']:.3f}", difference, error, time, size]

@@ -594,6 +594,15 @@ SWEEP: list[Row] = [
     (2, "names.txt --seeds 2 --holdout 0", "nothing is held out", "--holdout or --valid"),
     (2, "x --seeds 2 --cores 2 --scheduler x", "--cores and --scheduler exclude", ONE),
     (1, "names.txt --seeds 1 --resume", "sweep holds no sweep", "Begin one first"),
+    (2, "names.txt --seeds 1 --same-size", "--same-size needs cells", "Add --try cell=tanh,gru."),
+    *(
+        (2, f"names.txt --try cell=tanh,gru {with_it} --same-size", what, "Leave one of them out.")
+        for with_it, what in (
+            ("--try hidden=2", "--same-size and --try hidden"),
+            ("--try layers=1,2", "--same-size and --try layers"),
+            ("--from model.npz", "--same-size and --from"),
+        )
+    ),
     (2, f"names.txt --seeds {'9' * 20}", "--seeds", "--help"),
 ]
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import charrnn
+from charrnn.network.parameters import Architecture
 from tests.child import children_of, dask_cluster, wait_until
 from tests.program import SMALL, Program, assert_refusal
 
@@ -81,6 +83,50 @@ def test_fault_58_a_resumed_sweep_ranks_its_runs_among_those_that_are_there(
     for other in (("--epochs", "3"), ("--holdout", "0.3"), ("--clip", "2")):
         ended = program.run(*line, *more, *other)
         assert_refusal(ended, f"{other[0]} {other[1]} contradicts sweep", "Give the same settings")
+
+
+def test_smallest_and_fastest_are_marked_on_the_rows_that_are(program: Program) -> None:
+    line = ("sweep", "names.txt", *SMALL[2:], "--epochs", "30", "--cores", "1")
+    ranking = program.run(*line, "--try", "hidden=2,12", "--json").json["ranking"]
+    rows = {row["name"]: row for row in ranking}
+    assert rows["hidden=2"]["clearly_worse"]
+    assert rows["hidden=12"]["marks"] in (["best"], ["best", "fastest"])
+    assert rows["hidden=2"]["marks"][:1] == ["smallest"]
+    assert sum(row["marks"].count("fastest") for row in ranking) == 1
+    alike = program.run(*line, "--try", "hidden=2", "-o", "alike", "--json").json
+    assert [row["marks"] for row in alike["ranking"] if row["model"]] == [["best"]]
+
+
+def test_what_the_corpus_chose_is_a_column_where_it_differs(program: Program) -> None:
+    line = ("sweep", "names.txt", "--layers", "1", "--epochs", "1", "--hidden", "3")
+    ended = program.run(*line, "--try", "batch=1,8", "--dropconnect", "0")
+    head, *rows = (row.split() for row in ended.lines)
+    assert head[-4:] == ["size", "rate", "settings", "samples"]
+    for row in rows:
+        if "counting" not in row:
+            name = next(word for word in row if word.startswith("batch="))
+            config = charrnn.load(f"sweep/{name},seed=0.npz").config
+            assert row[row.index(name) - 1] == f"{config.lr:.4g}"
+    tried = program.run(*line, "--try", "lr=0.1,0.2", "--weight-decay", "0", "-o", "rates")
+    assert tried.lines[0].split()[-3:] == ["size", "settings", "samples"]
+
+
+def test_cells_of_the_same_size_have_units_of_their_own(program: Program) -> None:
+    line = ("sweep", "names.txt", *SMALL[2:], "--cores", "1", "--same-size")
+    cells = (*line, "--hidden", "9", "--try", "cell=tanh,gru,lstm")
+    dry = program.run(*cells, "--dry-run").lines
+    assert not (program / "sweep").exists()
+    ranking = program.run(*cells, "--json").json["ranking"]
+    sizes = {row["name"]: row["parameters"] for row in ranking if row["model"]}
+    assert {f"{name},seed=0   {size:,} parameters" for name, size in sizes.items()} == {*dry}
+    symbols = charrnn.load("sweep/cell=tanh,hidden=9,seed=0.npz").vocabulary.symbols
+    wanted = Architecture(symbols, 9, 1, "tanh").parameter_count
+    for name, found in sizes.items():
+        cell, hidden = (pair.partition("=")[2] for pair in name.split(","))
+        sizes_near = [Architecture(symbols, int(hidden) + n, 1, cell) for n in (-1, 0, 1)]
+        apart = [abs(size.parameter_count - wanted) for size in sizes_near]
+        assert (found, min(apart)) == (sizes_near[1].parameter_count, apart[1])
+    assert program.run(*cells, "--resume", "--json").json["ranking"] == ranking
 
 
 def test_a_failed_run_does_not_stop_the_others(program: Program) -> None:
