@@ -32,6 +32,7 @@ HELPERS = """(() => {
     get(id).value = value;
     get(id).dispatchEvent(new Event("input"));
   };
+  globalThis.check = (id, isChecked) => { get(id).checked = isChecked; };
   globalThis.press = (key, shiftKey = false) => get("figure").dispatchEvent(
     Object.assign(new Event("keydown"), { key, shiftKey }));
 })()"""
@@ -110,11 +111,33 @@ def test_it_draws_what_python_draws(opened: Open, tmp_path: Path) -> None:
     model = model_of("abcdé", cell="gru", layers=2, hidden=6)
     small = slim(model, tmp_path)
     how: dict[str, Any] = {"prime": "ab", "temperature": 0.7, "seed": 12}
-    drawn = settle(opened(page_of(model), ADDRESS))
+    page = opened(page_of(model), ADDRESS)
+    assert settle(page) == small.sample(7, **how)
+    lengths = settle(page, "type('longest', '4')")
+    assert lengths == small.sample(7, longest=4, **how)
+    page = opened(page_of(model, "files"), f"{ADDRESS}&best=1")
     with pytest.warns(UserWarning, match="may be copies"):
-        assert drawn == small.sample(7, best=True, unique=True, **how)
-    drawn = settle(opened(page_of(model, "files"), ADDRESS))
-    assert drawn == small.sample(7, **how)
+        best = small.sample(7, best=True, **how)
+    assert settle(page) == best
+    plain = settle(page, "check('best', false), type('longest', '')")
+    assert plain == small.sample(7, **how) != best
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "is_best"),
+    [
+        ("texts", "", True),
+        ("files", "", False),
+        ("texts", "#seed=3", False),
+        ("files", "#best=1", False),
+    ],
+)
+def test_the_box_best_is_off_where_the_link_names_a_seed(
+    opened: Open, kind: str, settings: str, is_best: bool
+) -> None:
+    page = opened(page_of(model_of("abcdé", hidden=6, layers=1), kind), settings)
+    settle(page)
+    assert page.ask("get('best').checked") is is_best
 
 
 def test_lengths_hold_and_what_cannot_be_found_is_said(opened: Open) -> None:

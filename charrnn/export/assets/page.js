@@ -6,7 +6,8 @@
   const facts = JSON.parse($("facts").textContent);
   const model = new charrnn.Model(facts, charrnn.bytesOf($("numbers").textContent));
   const SLICE = 12; // milliseconds of work before the browser may react
-  const BEST_OF = 10; // texts for each that is shown, as with sample --best
+  const BEST_OF = 10, MOST_DRAWN = 100; // texts for each that is shown, as with sample --best
+  const FAILURES = 10; // texts in a row of which no attempt is right: none will be
   const BITS = 1 / Math.LN2;
 
   const breath = () => new Promise((resolve) => setTimeout(resolve));
@@ -41,7 +42,8 @@
     return wanted;
   }
   function remember() {
-    const settings = new URLSearchParams({ ...requested(), count: $("count").value });
+    const best = $("best").checked ? { best: 1 } : {};
+    const settings = new URLSearchParams({ ...requested(), count: $("count").value, ...best });
     try {
       history.replaceState(null, "", `#${settings}`);
     } catch { /* not allowed in a frame */ }
@@ -53,36 +55,38 @@
       if (/^\d+(\.\d*)?$/.test(settings.get(id) ?? "")) $(id).value = settings.get(id);
     }
     if (settings.has("prime")) $("prime").value = settings.get("prime");
+    $("best").checked = settings.has("seed") ? settings.get("best") === "1" : facts.isShort;
     if (/^\d{1,15}$/.test(settings.get("seed") ?? "")) seed = Number(settings.get("seed"));
   }
   async function write() {
     const mine = ++writing, list = $("samples");
     const count = Math.max(1, Math.min(1000, number("count") ?? 1));
-    const most = facts.isShort ? BEST_OF * count : count;
+    const best = $("best").checked, most = best ? BEST_OF * count : count;
     const options = charrnn.checked(requested());
     $("temperature-said").textContent = options.temperature.toFixed(2);
     remember();
     list.setAttribute("aria-busy", "true");
-    const drawn = new Map(); // text -> its cost a character
-    let since = performance.now(), attempts = 0;
-    for (let at = 0; drawn.size < most && attempts < charrnn.ATTEMPTS * most; at++) {
-      attempts++;
-      const steps = model.attempt({ ...options, number: at });
+    const drawn = [], taken = new Set(), last = best ? MOST_DRAWN * count : count;
+    let since = performance.now(), at = 0, attempt = 0, failures = 0;
+    while (drawn.length < most && at < last && failures < FAILURES) {
+      const steps = model.attempt({ ...options, number: at }, attempt);
       let step = steps.next();
       for (; !step.done; step = steps.next()) {
         if (performance.now() - since < SLICE) continue;
-        if (!facts.isShort) show(list, [...drawn.keys(), step.value]);
+        if (!best) show(list, [...drawn.map(({ text }) => text), step.value]);
         await breath();
         if (writing !== mine) return;
         since = performance.now();
       }
       const { text, nats, ended, isRight, characters } = step.value;
-      if (isRight) drawn.set(text, nats / (characters + (ended === "end" ? 1 : 0)));
-      if (attempts >= 2 * most && drawn.size >= count) break;
+      const passes = isRight && !(best && taken.has(text));
+      if (passes) drawn.push({ text, cost: nats / (characters + (ended === "end" ? 1 : 0)) });
+      taken.add(text);
+      attempt = best || passes ? 0 : (attempt + 1) % charrnn.ATTEMPTS;
+      if (attempt === 0) [at, failures] = [at + 1, best || passes ? 0 : failures + 1];
     }
-    texts = [...drawn.keys()];
-    if (facts.isShort) texts = texts.sort((one, other) => drawn.get(one) - drawn.get(other));
-    texts = texts.slice(0, count);
+    if (best) drawn.sort((one, other) => one.cost - other.cost);
+    texts = drawn.slice(0, count).map(({ text }) => text);
     show(list, texts);
     list.removeAttribute("aria-busy");
     $("said").textContent = texts.length < count ? `found only ${texts.length}` : "";
@@ -163,7 +167,7 @@
   }
   let soon = 0;
   $("form").addEventListener("submit", (event) => event.preventDefault());
-  for (const id of ["temperature", "prime", "count", "shortest", "longest"]) {
+  for (const id of ["temperature", "prime", "count", "shortest", "longest", "best"]) {
     $(id).addEventListener("input", () => {
       clearTimeout(soon);
       soon = setTimeout(write, 150);
