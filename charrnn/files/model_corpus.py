@@ -199,7 +199,7 @@ def content_in(record: CorpusRecord, name: str, hint: str) -> bytes:
         if corpus_at(name) != name:  # of the package: files of version 0.3 have no hashes
             return content_of(corpus_at(name))
         what = f"{name} is not opened: the model file has no hash of it"
-        raise CorpusError(what, f"Resume the run with {name} named once. {hint}")
+        raise CorpusError(what, f"Resume the run with it named once. {hint}")
     size, digest = record.files[name]
     try:
         path = corpus_at(name)

@@ -82,8 +82,11 @@ class Children:
 
 
 def can_start() -> bool:
-    """Return whether a process may hand open files to another: not on Windows."""
-    return hasattr(os, "fork")
+    """Return whether a process may hand open files to another: not on Windows.
+
+    A program with Python inside may not know where Python is.
+    """
+    return hasattr(os, "fork") and bool(sys.executable)
 
 
 def in_one_thread(function: Callable[Given, Result]) -> Callable[Given, Result]:

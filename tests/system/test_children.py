@@ -21,3 +21,9 @@ def test_a_folder_of_the_path_may_be_any_object(monkeypatch: pytest.MonkeyPatch)
 
 def say_ready(pipe_file: int, memory_file: int) -> None:
     Connection(pipe_file).send("ready")
+
+
+def test_no_process_starts_where_python_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", None)  # of a program with Python inside
+    with pytest.raises(OSError, match="does not let a process hand its files to another"):
+        Children().start("tests.system.test_children:say_ready", ["anything"], 8)
