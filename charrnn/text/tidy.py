@@ -49,12 +49,10 @@ RULES: Final = {  # in words, for one line and for several
 def clean(line: str) -> tuple[str, list[str]]:
     """Return the line without mess, and the rules that changed it; outer spaces do not count."""
     text, rules = line.strip(), []
-    if EMPTY.fullmatch(text):
-        return "", ["empty"]
     while change := first_change(text):
         rule, text = change
         rules += [rule] if rule not in rules else []
-    return text, rules
+    return ("", ["empty"]) if EMPTY.fullmatch(text) else (text, rules)
 
 
 def first_change(text: str) -> tuple[str, str] | None:

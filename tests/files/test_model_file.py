@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import charrnn
 from charrnn import errors
@@ -187,3 +189,41 @@ def test_no_save_from_python_replaces_the_corpus_unless_forced(tmp_path: Path) -
         run.save(tmp_path / "link.npz")
     model.save(corpus, force=True)
     assert charrnn.load(corpus).sample(2, seed=1) == model.sample(2, seed=1)
+
+
+KINDS = st.fixed_dictionaries(
+    {
+        "cell": st.sampled_from(["tanh", "gru", "lstm"]),
+        "ends": st.sampled_from(["symbol", "halt", "length"]),
+        "clock": st.booleans(),
+        "layers": st.integers(1, 2),
+        "optimizer": st.sampled_from(["adam", "rmsprop", "adagrad", "sgd"]),
+        "counts": st.booleans(),
+        "dropout": st.sampled_from([0.0, 0.4]),
+        "own_inputs": st.sampled_from([0.0, 0.5]),
+    }
+)
+ANY_TEXTS = st.lists(st.text(min_size=1, max_size=9).filter(str.strip), min_size=1, max_size=50)
+
+
+def test_any_run_is_saved_and_loaded_as_it_is(tmp_path: Path) -> None:
+    first, again = tmp_path / "m.npz", tmp_path / "again.npz"
+
+    @settings(max_examples=settings().max_examples * 3)
+    @given(KINDS, ANY_TEXTS, st.integers(0, 9))
+    def assert_saved(kind: dict[str, Any], texts: list[str], steps: int) -> None:
+        kind = kind | {"counts": kind["counts"] and kind["ends"] != "length"}
+        run = charrnn.train(texts, hidden=3, batch=2, bptt=4, epochs=3, **kind)
+        for _ in zip(range(steps), run, strict=False):
+            pass
+        run.save(first)
+        loaded, resumed = charrnn.load(first), charrnn.resume(first, texts)
+        assert same(loaded, run.model)
+        assert loaded.trained.model.vocabulary == run.checkpoint.vocabulary
+        how: dict[str, Any] = {"seed": 1, "max_characters": 9}
+        assert loaded.sample(3, **how) == run.model.sample(3, **how)
+        assert loaded.score(texts).nats == run.model.score(texts).nats
+        resumed.save(again)
+        assert again.read_bytes() == first.read_bytes()
+
+    assert_saved()

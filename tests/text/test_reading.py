@@ -6,17 +6,20 @@ import io
 import lzma
 import os
 import sys
+import unicodedata
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
 from charrnn.text import reading as bytes_to_text
-from charrnn.text.reading import lines_of_input, name_of, text_of
+from charrnn.text.reading import lines_of_input, name_of, packing_of, text_of, unpacked
 
 TEXT = "Zoë\n\nBo\n日本\n"
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -258,3 +261,39 @@ def test_fault_66_what_is_unpacked_in_many_pieces_is_whole(
     for size in (100, 1000, len(text), len(text) + 1):
         monkeypatch.setattr(bytes_to_text, "LEAST_ROOM", size)
         assert text_of(source, Reading()) == 2 * text
+
+
+# Any text, against Python's own ways
+
+ODD = st.text(st.sampled_from("ab \r\n\ufeff\u2028\x85\x0bëe\u0308ﬁ日\U0001f996"), max_size=30)
+ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "latin-1", "gb18030"]
+
+
+def test_any_text_is_read_as_python_would_from_a_file_and_a_pipe(pipe: Callable[..., None]) -> None:
+    @settings(max_examples=settings().max_examples * 10)
+    @given(ODD | st.text(), st.sampled_from(ENCODINGS), st.sampled_from(["none", "NFC", "NFKC"]))
+    def assert_read(text: str, encoding: str, form: Any) -> None:
+        data = text.encode(encoding, "replace")
+        plain = data.decode(encoding).removeprefix("\ufeff")
+        plain = plain.replace("\r\n", "\n").replace("\r", "\n")
+        plain = plain if form == "none" else unicodedata.normalize(form, plain)
+        assert_same(data, Reading(encoding, normalize=form), plain)
+
+    @settings(max_examples=settings().max_examples * 10)
+    @given(st.binary(max_size=30) | ODD.map(lambda text: text.encode()[1:-1]))
+    def assert_replaced(data: bytes) -> None:
+        plain = data.decode("utf-8", "replace").removeprefix("\ufeff")
+        plain = plain.replace("\r\n", "\n").replace("\r", "\n")
+        assert_same(data, Reading(errors="replace"), plain)
+
+    def assert_same(data: bytes, reading: Reading, plain: str) -> None:
+        assume(packing_of(data) is None)
+        for pack in (bytes, *PACKERS.values()):
+            content = {"x": unpacked(pack(data), "x")}
+            assert text_of("x", reading, read=content.__getitem__) == plain
+        for size in (1, 3, 1 << 16):
+            pipe(data, size)
+            assert lines_typed(reading) == plain.removesuffix("\n").split("\n")[: len(plain)]
+
+    assert_read()
+    assert_replaced()

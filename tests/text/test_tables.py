@@ -1,9 +1,13 @@
 """Faults 9 and 50: columns of tables."""
 
 import csv
+import io
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
@@ -55,3 +59,30 @@ def test_fault_50_a_cell_may_be_long() -> None:
         column_of(f'n,x\n1,"{cell}', "x", "a.csv")
     assert error.value.what == "a.csv is not a table: line 2, unexpected end of data"
     assert csv.field_size_limit() == before
+
+
+CELLS = st.text(st.sampled_from("ab,;\"' \né\u2028"), max_size=6)
+ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=9)
+
+
+@settings(max_examples=settings().max_examples * 10)
+@given(ROWS, st.sampled_from(",;\t"), st.integers(0, 2), st.booleans())
+def test_any_table_that_csv_writes_is_read(
+    rows: list[tuple[str, ...]], separator: str, at: int, by_name: bool
+) -> None:
+    names = ("id", "Some Word", "c")
+    if separator == "\t":  # where quotes are characters, and breaks cannot stand in a field
+        rows = [tuple(cell.replace("\n", "") for cell in row) for row in rows]
+        lines = ["\t".join(row) + "\n" for row in (names, *rows)]
+    else:
+        lines = []
+        for row in (names, *rows):
+            file = io.StringIO()
+            csv.writer(file, delimiter=separator, lineterminator="\n").writerow(row)
+            lines.append(file.getvalue())
+    shown = rows if by_name else [names, *rows]
+    column = names[at].upper() if by_name else str(at + 1)
+    text, starts = column_of("".join(lines), column, "a.csv")
+    assert text == "".join(re.sub("\n+", " ", row[at]) + "\n" for row in shown)
+    before = [1 + "".join(lines[:number]).count("\n") for number in range(len(lines))]
+    assert starts == before[by_name:]

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.text.corpus import find_warnings, read_files
-from charrnn.text.tidy import Tidied, clean, mess_in_words, untidy
+from charrnn.text.tidy import Tidied, clean, clean_lines, mess_in_words, untidy
 from tests.program import Program
 
 LISTS = {
@@ -33,7 +35,7 @@ LISTS = {
     "a single word": ("Name\n", "Name\n"),
     "repeats": ("Bonn\n1. Bonn\nBONN,\nKöln\n", "Bonn\nKöln\n"),
     "spaces": ("  Bonn \t\n\n\u00a0Köln\n", "Bonn\nKöln\n"),
-    "empty but for marks": ("-\n1.\nBonn\n,\n", "Bonn\n"),
+    "empty but for marks": ('-\n1.\nBonn\n,\n- •\n"*",\n', "Bonn\n"),
     "all at once": ('Towns:\n  1) - "Bonn",\n 2) • Köln;\n', "Bonn\nKöln\n"),
     "clean": (
         '1.5 l\n3D\n-ing\n#tag\nO\'Neill\n\'tis\n"A" or "B"\nSt. Pauli\nC++\nno. 9\n(sic)\n8:30\n',
@@ -98,3 +100,25 @@ def test_paragraphs_cannot_be_tidied(tmp_path: Path) -> None:
 def test_a_line_keeps_its_words() -> None:
     for line in ("12 Monkeys", "- ", "1984", "a, b", "“a” b”", "x:"):
         assert clean(line)[0] in (line, "")
+
+
+WORDS = ["Anna", "New York", "O'Neill", "3D print", "été", "no. 9", "Ab-c", "C++", "x: y"]
+BEFORE = ["", "- ", "* ", "• ", "– ", "12. ", "3) ", "(4) ", "- [x] ", "  ", "1. - "]
+MARKS = ['""', "“”", "„“", "«»", "  "]
+
+
+@settings(max_examples=settings().max_examples * 10)
+@given(*map(st.sampled_from, (WORDS, BEFORE, MARKS, ["", ",", ";", " ,", ",,", " (old)", " [1],"])))
+def test_a_word_in_any_mess_is_found(word: str, before: str, marks: str, after: str) -> None:
+    line = f"{before}{marks[0]}{word}{marks[1]}{after}"
+    assert clean(line)[0] == word
+    assert Tidied().tidy(f"{line}\n{word}\n{line}\n") == f"{word}\n"
+
+
+@settings(max_examples=settings().max_examples * 20)
+@given(st.text("aB1 .,;:()[]\"'“”-•*#/\n", max_size=30))
+def test_what_is_clean_stays_as_it_is(text: str) -> None:
+    lines = Tidied().tidy(text).splitlines()
+    assert [clean(line)[0] for line in lines] == lines
+    assert len({line.casefold() for line in lines}) == len(lines)
+    assert clean_lines(text).count("\n") == text.count("\n")
