@@ -39,7 +39,7 @@ ROWS = (  # corpus and options, all with --counts
     "war_and_peace.txt --examples files --cell lstm --minutes 10",
 )
 SPLIT = ("dinosaurs", "names.txt")  # lists that are cut into three parts
-DRAWN = 20_000  # names, for rates of drawing
+DRAWN = 2_000  # names, for rates of drawing
 MAIN = r"""
 #define DINOSAURS_IMPLEMENTATION
 #include "dinosaurs.h"
