@@ -13,12 +13,13 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import islice
 from os import PathLike
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
-from charrnn.errors import CharrnnError, ModelFileError
+from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.export.write import ExportOptions, export_to
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
 from charrnn.files.model_corpus import texts_in, texts_like, texts_to_compare
@@ -32,17 +33,19 @@ from charrnn.plots import plot
 from charrnn.prediction.conditions import choose, conditions_for, folded, limit_length
 from charrnn.prediction.embed import Vectors, embed
 from charrnn.prediction.filling import FillConfig, Filled, fill
+from charrnn.prediction.kinds import probabilities, score_by_label, score_texts
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor, Use
 from charrnn.prediction.sampling import Sampler
-from charrnn.prediction.scoring import groups_of, score_per_text, score_texts, total_score
+from charrnn.prediction.scoring import groups_of, score_per_text, total_score
 from charrnn.settings.drawing import SampleConfig
 from charrnn.settings.training import Fitted
 from charrnn.settings.values import SIZE, OneOf, Text, Whole, check, with_settings
 from charrnn.system.packaged import model_at
 from charrnn.text.corpus import Corpus, Texts, check_texts, files_in
 from charrnn.text.counts import Ngrams
-from charrnn.text.vocabulary import END, Vocabulary
+from charrnn.text.examples import join_examples
+from charrnn.text.vocabulary import END, Ids, Vocabulary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,8 +123,12 @@ class Model:
     @cached_property
     def counts(self) -> Ngrams | None:
         """The counts of the training text, if the model keeps it."""
-        counted = self.trained.counted
-        return None if counted is None else Ngrams(counted, self.vocabulary.symbols)
+        return counts_of(self.trained.counted, self.vocabulary)
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels that the model knows."""
+        return list(self.vocabulary.labels)
 
     def predictor(self, use: str | None = None) -> Predictor:
         """Return the predictor of network and counts, or of a part.
@@ -139,6 +146,7 @@ class Model:
         count: int = 1,
         *,
         prime: str | Sequence[str] = "",
+        label: str | None = None,
         novel: bool = False,
         not_in: Texts | None = None,
         unique: bool = False,
@@ -155,6 +163,7 @@ class Model:
 
         count: How many texts, a whole number from 0.
         prime: The text that each begins with; of several, each begins ``count`` texts.
+        label: The label of each, or None: labels are drawn by their frequency.
         novel: Show no text of the training corpus, compared without case and outer spaces.
         not_in: Texts, or paths of files with texts, that may not be shown.
         unique: Show no text twice.
@@ -200,7 +209,7 @@ class Model:
         )
         predictor, samples = self.predictor(use), list[str]()
         for text, config in zip(primes, configs, strict=True):
-            sampler = Sampler(predictor, config, text, may_be_empty=shortest == 0)
+            sampler = Sampler(predictor, config, text, label, may_be_empty=shortest == 0)
             samples += [sample.text for sample in choose(sampler, count, conditions, best=best)]
         if len(samples) < count * len(primes):
             hint = "Lower [count], raise [temperature], or allow more texts."
@@ -209,22 +218,56 @@ class Model:
         return samples
 
     def stream(
-        self, *, prime: str = "", use: str | None = None, **drawing: Unpack[Drawing]
+        self,
+        *,
+        prime: str = "",
+        label: str | None = None,
+        use: str | None = None,
+        **drawing: Unpack[Drawing],
     ) -> Iterator[str]:
         """Yield the characters of one text as they are sampled, without the prime."""
         prime = check("prime", prime, Text())
         config = with_settings(SampleConfig(), drawing, Model.stream)
-        stream = Sampler(self.predictor(use), config, prime).stream()
+        stream = Sampler(self.predictor(use), config, prime, label).stream()
         return (character for character in stream if character)
 
-    def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:
+    def score(
+        self, texts: Iterable[str], labels: Iterable[str] | None = None, *, use: str | None = None
+    ) -> Score:
         """Return the score of these texts, each an example with its END.
 
         texts: The texts, an iterable of str; a str alone is one text.
+        labels: The label of each, or None: texts have the sum over all labels.
         """
-        predictor = self.predictor(use)
-        groups = groups_of(each_of(texts))
-        return sum((total_score(score_texts(predictor, group)) for group in groups), Score())
+        predictor, score, listed = self.predictor(use), Score(), each_of(texts)
+        kinds = None if labels is None else each_of(labels)
+        if kinds is not None and len(kinds) != len(listed):
+            what = f"there are {len(kinds):,} labels for {len(listed):,} texts"
+            raise SettingError(what, "Give a label for each text.", "labels")
+        of_texts = iter(kinds or ())
+        for group in groups_of(listed):
+            of_group = None if kinds is None else list(islice(of_texts, len(group)))
+            score += total_score(score_texts(predictor, group, of_group))
+        return score
+
+    def label_probabilities(self, texts: Iterable[str], *, use: str | None = None) -> Array64:
+        """Return the probability of each label for each text by Bayes' rule, (n, L).
+
+        texts: The texts, an iterable of str; a str alone is one text.
+        """
+        predictor, parts = self.predictor(use), [np.empty((0, len(self.labels)))]
+        if not self.labels:
+            raise SettingError("the model has no labels", "Train one with [label_by].", "label")
+        for group in groups_of(each_of(texts)):
+            ids = self.vocabulary.encode_codes(join_examples(group))
+            parts.append(probabilities(score_by_label(predictor, ids).log_joint))
+        return np.concatenate(parts)
+
+    def classify(self, texts: Iterable[str], *, use: str | None = None) -> list[tuple[str, float]]:
+        """Return the likeliest label of each text and its probability."""
+        chances = self.label_probabilities(texts, use=use)
+        best = chances.argmax(1).tolist()
+        return [(self.labels[at], float(row[at])) for at, row in zip(best, chances, strict=True)]
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
         """Return the score of each text; all are read side by side."""
@@ -232,18 +275,29 @@ class Model:
         groups = (score_texts(predictor, group) for group in groups_of(each_of(texts)))
         return [score for group in groups for score in score_per_text(group)]
 
-    def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
+    def surprisal(
+        self, text: str, *, label: str | None = None, use: str | None = None
+    ) -> Surprisal:
         """Return the loss of each character of a text, and of its END."""
         text = check("text", text, Text())
-        scored = score_texts(self.predictor(use), [text], ranking=True)
+        labels = None if label is None else [label]
+        scored = score_texts(self.predictor(use), [text], labels, ranking=True)
         assert scored.ranks is not None
         return Surprisal(text, scored.nats.tolist(), scored.ranks.tolist())
 
-    def embed(self, texts: Iterable[str]) -> Vectors:
+    def embed(self, texts: Iterable[str], *, label: str | None = None) -> Vectors:
         """Return a vector for each text, (N, H): the last state of the top layer."""
-        return embed(self.language_model, each_of(texts))
+        return embed(self.language_model, each_of(texts), label)
 
-    def fill(self, text: str, *, count: int = 5, max_gap: int = 8, beam: int = 4096) -> Filled:
+    def fill(
+        self,
+        text: str,
+        *,
+        label: str | None = None,
+        count: int = 5,
+        max_gap: int = 8,
+        beam: int = 4096,
+    ) -> Filled:
         """Return the likeliest fillings of a text and their probabilities.
 
         text: The text, where _ is a missing character and * a gap of some characters.
@@ -252,14 +306,21 @@ class Model:
         beam: Try at most this many beginnings of each length.
         """
         text = check("text", text, Text())
-        return fill(self.predictor(), text, FillConfig(count=count, max_gap=max_gap, beam=beam))
+        config = FillConfig(count=count, max_gap=max_gap, beam=beam)
+        return fill(self.predictor(), text, config, label)
 
-    def logits(self, ids: Sequence[int] | Integers) -> Array64:
+    def logits(self, ids: Sequence[int] | Integers, *, label: str | None = None) -> Array64:
         """Return the outputs o (T, K) after each of these ids, read from a zero state.
+
+        A model with labels reads this label in the place of each END.
 
         ids: A row of symbols of the vocabulary, each a whole number from 0 to K - 1.
         """
-        x, symbols = np.asarray(ids), self.vocabulary.symbols
+        x, symbols, first = (
+            np.asarray(ids),
+            self.vocabulary.symbols,
+            self.vocabulary.first_input(label),
+        )
         is_whole = x.dtype.kind in "iu" and ((x >= 0) & (x < symbols)).all()
         if x.ndim != 1 or (len(x) and not is_whole):
             raise ValueError(f"ids are a row of whole numbers from 0 to {symbols - 1}")
@@ -270,7 +331,8 @@ class Model:
         for t, symbol in enumerate(x):
             if symbol == END or t == 0:
                 state = network.zeros(1, to_come=int(to_come[t]))
-            o[t] = network.step(x[t : t + 1], state)[0]
+            read = first if symbol == END else symbol
+            o[t] = network.step(np.array([read]), state)[0]
         return o
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -322,6 +384,13 @@ def load(path: str | PathLike[str] = "model.npz") -> Model:
         default: model.npz.
     """
     return Model(load_trained(path), origin=os.path.abspath(model_at(path)))
+
+
+def counts_of(counted: Ids | None, vocabulary: Vocabulary) -> Ngrams | None:
+    """Return the n-grams of the text that a model keeps, if it does."""
+    if counted is None:
+        return None
+    return Ngrams(counted, vocabulary.symbols, labels=len(vocabulary.labels))
 
 
 def each_of(texts: Iterable[str]) -> list[str]:

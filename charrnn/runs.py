@@ -10,12 +10,14 @@ import math
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import islice
 from os import PathLike
 from typing import Any
+
+import numpy as np
 
 from charrnn.errors import (
     CorpusError,
@@ -28,10 +30,11 @@ from charrnn.files.model_corpus import read_again
 from charrnn.files.model_file import load as load_run
 from charrnn.files.model_file import locked_model
 from charrnn.files.model_file import save as save_run
-from charrnn.model import Model
+from charrnn.model import Model, counts_of
 from charrnn.network.arrays import Array64
 from charrnn.network.parameters import LanguageModel
 from charrnn.notebook import show_progress
+from charrnn.prediction.kinds import MOST_SUMMED, score_by_label
 from charrnn.prediction.losses import oddest
 from charrnn.prediction.mixture import fit_mixture
 from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor, Use, check_mixable
@@ -42,8 +45,8 @@ from charrnn.settings.values import with_settings
 from charrnn.system.children import in_one_thread
 from charrnn.system.cores import available, cores_for
 from charrnn.system.signals import delayed
-from charrnn.text.corpus import Corpus, Texts, corpus_of, files_in
-from charrnn.text.counts import Baseline, Ngrams, baselines, sample_of
+from charrnn.text.corpus import Corpus, Examples, Texts, corpus_of, files_in
+from charrnn.text.counts import Baseline, baselines, sample_of
 from charrnn.text.vocabulary import Ids
 from charrnn.training.automatic_settings import (
     check_agreement,
@@ -119,6 +122,7 @@ def train(
     *,
     holdout: float = 0.1,
     start_from: Model | None = None,
+    labels: Iterable[str] | None = None,
     **settings: Any,
 ) -> Run:
     """Return a new run on texts, an example each, or on files.
@@ -127,6 +131,7 @@ def train(
     config: A TrainConfig, or None: the defaults.
     holdout: The fraction that is held out to measure the loss, from 0 to below 1; default: 0.1.
     start_from: A Model to start from, whose sizes the new one takes, or None: random parameters.
+    labels: The label of each text, or None: texts have no labels.
     settings: Settings of TrainConfig by name, such as epochs=5, hidden=64; default: none.
     """
     for name, value, kind in (("config", config, TrainConfig), ("start_from", start_from, Model)):
@@ -139,7 +144,7 @@ def train(
         model = start_from.language_model
         config = take_sizes(config, model)
         cutting = replace(cutting, known=model.vocabulary.characters)
-    corpus = corpus_of(texts, cutting)
+    corpus = corpus_of(texts, cutting, labels)
     return Run(corpus, begin_run(corpus, cutting, config, model))
 
 
@@ -168,7 +173,7 @@ def begin_run(
         rate = characters_per_second(fitted, corpus) if speed is None else speed
         fitted = fit_pace(fitted, config, len(corpus.held_out.ids), rate)
     state = initial_state(corpus, fitted, start_from)
-    counted = sample_of(corpus.train.ids) if fitted.counts else None
+    counted = sample_of(corpus.train.labelled) if fitted.counts else None
     return Checkpoint(
         config=fitted, corpus=record, counted=counted, vocabulary=corpus.vocabulary, state=state
     )
@@ -199,7 +204,8 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
 
 def compute_baselines(corpus: Corpus, record: CorpusRecord) -> list[Baseline]:
     """Return the baselines of a corpus, and add their losses to its record."""
-    known = baselines(corpus.train.ids, corpus.held_out.ids, corpus.vocabulary)
+    texts = corpus.train.labelled, corpus.held_out.labelled
+    known = baselines(*texts, corpus.vocabulary)
     record.baselines.update({order.name: order.nats_per_character for order in known})
     return known
 
@@ -217,8 +223,9 @@ def fit_and_score(
     model = checkpoint.trained.model  # with the best parameters
     most = max(SCORED_AT_ONCE, state.characters // TRAINED_PER_SCORED_AT_END)
     is_wanted = however_long or len(ids) <= most
-    checkpoint.mixture, costs = mixture_and_costs(model, counted, ids, is_wanted)
-    checkpoint.oddest = oddest(ids, costs)
+    found = mixture_and_costs(model, counted, corpus.held_out, is_wanted)
+    checkpoint.mixture, costs, sums = found
+    checkpoint.oddest, checkpoint.oddest_sums = oddest(ids, costs), oddest(ids, sums)
     return costs
 
 
@@ -228,33 +235,46 @@ def add_counts(checkpoint: Checkpoint, corpus: Corpus) -> bool:
         return False
     check_mixable(checkpoint.config.ends)
     checkpoint.config = replace(checkpoint.config, counts=True)
-    checkpoint.counted = sample_of(corpus.train.ids)
+    checkpoint.counted = sample_of(corpus.train.labelled)
     return True
 
 
 def nats_with_counts(run: Run) -> Array64 | None:
     """Return the held-out nats that a run without counts would have with them, if that is quick."""
-    config, ids, room = run.checkpoint.config, run._corpus.train.ids, available()
+    config, ids, room = run.checkpoint.config, run._corpus.train.labelled, available()
     is_small = len(ids) <= QUICKLY_COUNTED and (room is None or room > MEMORY_TO_COUNT)
     if config.counts or config.ends not in MIXABLE_HEADS or not (run._nats and is_small):
         return None
     model = run.checkpoint.trained.model
-    return mixture_and_costs(model, ids, run._corpus.held_out.ids, True)[1]["both"]
+    return mixture_and_costs(model, ids, run._corpus.held_out, True)[1]["both"]
 
 
 @in_one_thread
 def mixture_and_costs(
-    model: LanguageModel, counted: Ids | None, ids: Ids, is_wanted: bool
-) -> tuple[tuple[float, ...], dict[Use, Array64]]:
-    """Return the mixture that suits a text, and the nats of its symbols if these are wanted."""
-    counts = None if counted is None else Ngrams(counted, model.vocabulary.symbols)
-    mixture = fit_mixture(Predictor([model], counts), ids)
-    predictor = Predictor([model], counts, mixture=mixture)
-    return mixture, score_ids(predictor, ids, split=len(ids) // 2)[0] if is_wanted else {}
+    model: LanguageModel, counted: Ids | None, held_out: Examples, is_wanted: bool
+) -> tuple[tuple[float, ...], dict[Use, Array64], dict[Use, Array64]]:
+    """Return the mixture that suits a text, and the nats of its symbols if these are wanted.
+
+    With a few labels, also return the nats of the sums over all labels.
+    """
+    counts = counts_of(counted, model.vocabulary)
+    mixture = fit_mixture(Predictor([model], counts), held_out)
+    if not is_wanted:
+        return mixture, {}, {}
+    predictor, ids = Predictor([model], counts, mixture=mixture), held_out.ids
+    labels, split = held_out.labels_at(np.arange(len(ids))), len(ids) // 2
+    if 0 < len(model.vocabulary.labels) <= MOST_SUMMED:
+        by_label = score_by_label(predictor, ids, labels, split=split)
+        return mixture, by_label.given, by_label.sums
+    return mixture, score_ids(predictor, ids, labels, split=split)[0], {}
 
 
 def resume(
-    path: str | PathLike[str], texts: Texts | None = None, *, epochs: int | None = None
+    path: str | PathLike[str],
+    texts: Texts | None = None,
+    *,
+    epochs: int | None = None,
+    labels: Iterable[str] | None = None,
 ) -> Run:
     """Return the run in a file, to go on exactly where it stopped.
 
@@ -262,12 +282,13 @@ def resume(
     texts: The same texts as before in the same order, or None: the files that the run learned from
         are read again.
     epochs: More epochs than before, a whole number from 1, or None: as before.
+    labels: The same labels of the texts as before, or None if they had none.
     """
 
     def read(checkpoint: Checkpoint) -> Corpus:
         record, files = checkpoint.corpus, () if texts is None else files_in(texts)
         if texts is not None and not files:
-            return corpus_of(texts, record.config)
+            return corpus_of(texts, record.config, labels)
         try:
             return read_again(record, files, hint="Give the same texts again.")
         except CorpusError as error:
@@ -336,13 +357,15 @@ def fit(
     holdout: float = 0.1,
     start_from: Model | None = None,
     progress: bool = False,
+    labels: Iterable[str] | None = None,
     **settings: Any,
 ) -> Model:
     """Train on texts or files, and return the best model; its ``save`` keeps the run as well.
 
     progress: Show a progress bar, in a notebook or on the terminal; default: False.
     """
-    run = train(texts, config, holdout=holdout, start_from=start_from, **settings)
+    given = {"holdout": holdout, "start_from": start_from, "labels": labels, **settings}
+    run = train(texts, config, **given)
     events = show_progress(run.checkpoint, run) if progress else run
     for _ in events:
         pass

@@ -109,7 +109,7 @@ def with_same_size(trials: Sequence[Trial], material: Material) -> list[tuple[Tr
 def size_of(tried: Mapping[str, Any], material: Material) -> Architecture:
     """Return the network of a run."""
     config = fit_settings(configure({**material.learning, **tried}, None), material.corpus)
-    return architecture_of(config, material.corpus.vocabulary.symbols)
+    return architecture_of(config, material.corpus.vocabulary)
 
 
 def resized(size: Architecture, parameters: int) -> Architecture:

@@ -23,7 +23,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli.console import Console, check_output, count, has_text
-from charrnn.cli.shared_options import CommandOptions, field_of, flag, model_option, sources_option
+from charrnn.cli.shared_options import (
+    CommandOptions,
+    field_of,
+    flag,
+    label_option,
+    model_option,
+    sources_option,
+)
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.values import File, setting
@@ -42,6 +49,7 @@ class Options(CommandOptions):
         short="Read these files",
     )
     examples: str | None = field_of(CorpusConfig, "examples", default_in_words="as in training")
+    label: str | None = label_option("Read each text with this label.")
     model: Path = model_option()
     output: Path | None = setting(
         File("FILE.npy", ".npy"),
@@ -70,7 +78,7 @@ def run(options: Options, console: Console) -> None:
         check_output(path, "--output", options.model, *names, force=options.force)
     console.note_if_waiting(options.sources)
     texts = texts_to_read(model, options.sources, options.examples)
-    vectors = model.embed(texts)
+    vectors = model.embed(texts, label=options.label)
     if path is None:
         for text, vector in zip(texts, vectors, strict=True):
             console.json("embed", {"text": encodable(text), "vector": vector.tolist()})

@@ -37,7 +37,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import shared_options as shared
-from charrnn.cli.console import BOLD, CYAN, Console, count, has_text, json_line, only_one
+from charrnn.cli.console import CYAN, Console, count, has_text, json_line, only_one
+from charrnn.cli.scores import records_of, show_records
 from charrnn.cli.shared_options import CommandOptions, flag, nested
 from charrnn.cli.surprisal import excerpt, write_characters
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
@@ -53,8 +54,8 @@ if TYPE_CHECKING:
     from charrnn.prediction.predictor import Predictor, Use
     from charrnn.prediction.scoring import Group, ScoredTexts
     from charrnn.text.corpus import Corpus
-MIXTURE = "mixture"  # the name of all models together
 Row = tuple[float, Visible]  # the nats per character of an example, and its line
+MIXTURE = "mixture"  # the name of all models together
 
 
 class Threshold(Values):
@@ -67,7 +68,7 @@ class Threshold(Values):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    FIRST = "sources held_out per_example top above per_char baselines use models"
+    FIRST = "sources held_out per_example top above per_char baselines label use models"
     sources: tuple[str, ...] = shared.sources_option(
         "TEXT",
         "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
@@ -102,6 +103,9 @@ class Options(CommandOptions):
         short="Colour the text by surprisal",
     )
     baselines: bool = flag(short="Compare with counting")
+    label: str | None = shared.label_option(
+        "Score all texts under this label.", default_in_words="all labels, by their frequency"
+    )
     use: Use | None = shared.use_option()
     models: tuple[Path, ...] = shared.models_option(
         "Several are compared with each other and with the mean of their probabilities."
@@ -129,7 +133,9 @@ def run(options: Options, console: Console) -> None:
         predictors = {MIXTURE: combine([*predictors.values()]), **predictors}
     use = next(iter(predictors.values())).use
     is_comparable = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
-    rows = Rows(model.trained.oddest.get(use) if is_comparable else None, options, console)
+    is_given = not model.labels or options.label or "label_by" in options.reading
+    known = model.trained.oddest if is_given or not options.sources else model.trained.oddest_sums
+    rows = Rows(known.get(use) if is_comparable else None, options, console, model.labels)
     needs_corpus = options.baselines or not options.sources
     hint = "Leave out [baselines], which count that corpus." if options.sources else NAME_A_TEXT
     corpus = rebuild_corpus(model.corpus, hint) if needs_corpus else None
@@ -140,8 +146,9 @@ def run(options: Options, console: Console) -> None:
     if scored and (options.as_json or rows.count or not (options.above and console.quiet)):
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
         facts |= {"above": options.above, "above_count": rows.count} if options.above else {}
-        records = records_of(scored, corpus, options)
-        show_records([record | facts for record in records], options, console)
+        compared = corpus if options.baselines else None
+        records = records_of(scored, shown_name(options.models[0]), compared)
+        show_records([record | facts for record in records], console, as_json=options.as_json)
     if options.above and rows.count:
         console.note(f"{count(rows.count, 'example')} above {options.above}")
         raise SystemExit(ABOVE)
@@ -170,8 +177,9 @@ def score_groups(
     groups: Iterable[list[Example]], split: int | None, predictors: dict[str, Predictor], rows: Rows
 ) -> dict[str, ScoredTexts]:
     """Score the groups and add them to the rows. If these are not shown, return all by model."""
+    from charrnn.prediction.kinds import score_group
     from charrnn.prediction.losses import Score, in_bits
-    from charrnn.prediction.scoring import join_groups, score_group, total_score
+    from charrnn.prediction.scoring import join_groups, total_score
     from charrnn.spread.workers import open_executor
     from charrnn.text.reading import name_of
 
@@ -181,7 +189,8 @@ def score_groups(
     results: list[list[ScoredTexts]] = []
     groups, copies = tee(groups)
     with open_executor(used, cores, options.scheduler) as executor:
-        work = executor(partial(score_group, ranking=options.per_char), texts_of(copies, split))
+        texts = texts_of(copies, split, options.label)
+        work = executor(partial(score_group, ranking=options.per_char), texts)
         for examples, scored in zip(groups, work, strict=True):
             rows.add(examples, scored[0])
             total += total_score(scored[0])
@@ -206,6 +215,7 @@ def check(options: Options) -> None:
     only_one({"--per-char": options.per_char, "--above": options.above})
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
     only_one({"--held-out": options.held_out, "TEXT": options.sources})
+    only_one({"--label": options.label, "--label-by": options.reading.get("label_by")})
     if not options.sources and (options.examples or options.reading):
         name = next(iter(options.reading), "examples")
         raise SettingError(f"--{name} needs TEXT", "Held-out text is read as in training.")
@@ -220,6 +230,19 @@ def shown_name(path: Path) -> str:
     return os.path.join(os.curdir, path) if str(path) == MIXTURE else str(path)
 
 
+def texts_of(
+    groups: Iterable[list[Example]], split: int | None, label: str | None
+) -> Iterator[Group]:
+    """Yield the texts of each group, and the middle of the held-out text, counted from there."""
+    from charrnn.prediction.scoring import Group
+
+    for examples in groups:
+        texts = [example.text for example in examples]
+        labels = [label or example.label or "" for example in examples]
+        yield Group(texts, split, labels if any(labels) else None, telling=label is None)
+        split = None if split is None else split - sum(len(text) + 1 for text in texts)
+
+
 def limit_of(above: str | None, oddest: float | None) -> float:
     """Return --above in nats per character, of which the oddest held-out example has so many."""
     if above is None:
@@ -229,24 +252,21 @@ def limit_of(above: str | None, oddest: float | None) -> float:
         return number * math.log(2)
     if oddest is None:
         what = f"--above {above}: the oddest held-out example is not known"
-        why = "That needs one model with 20 held-out examples, and texts cut as in training."
+        why = "That needs one model with 20 held-out examples, and texts cut as in training;"
+        why += " with more than 32 labels, --label."
         raise ModelFileError(what, f"{why} Or name bits: --above 4.")
     return number * oddest
-
-
-def texts_of(groups: Iterable[list[Example]], split: int | None) -> Iterator[Group]:
-    """Yield the texts of each group, and the middle of the held-out text, counted from there."""
-    for examples in groups:
-        texts = [example.text for example in examples]
-        yield texts, split
-        split = None if split is None else split - sum(len(text) + 1 for text in texts)
 
 
 class Rows:
     """A row for each character, or for each example above the limit: as it comes, or the oddest."""
 
-    def __init__(self, oddest: float | None, options: Options, console: Console) -> None:
+    def __init__(
+        self, oddest: float | None, options: Options, console: Console, labels: list[str]
+    ) -> None:
         self.oddest, self.limit = oddest, limit_of(options.above, oddest)
+        shown = [] if options.label else labels
+        self.label_width = min(16, max(map(len, shown), default=0))
         self.options, self.console, self.output = options, console, console.out
         names = max(map(len, options.sources)) if len(options.sources) > 1 else 0
         self.place_width = 8 + min(16, names)  # columns for a line, and for its file if several
@@ -257,7 +277,8 @@ class Rows:
 
     def write_head(self) -> None:
         if self.are_of_examples and self.output.is_terminal and not self.options.as_json:
-            head = f"{'line':>{self.place_width}}  bits/char  x oddest  text"
+            label = f"{'label':{self.label_width}}  prob.  " if self.label_width else ""
+            head = f"{'line':>{self.place_width}}  bits/char  x oddest  {label}text"
             self.output.write_lines([self.output.paint(Visible(head), CYAN)])
 
     def add(self, examples: list[Example], scored: ScoredTexts) -> None:
@@ -286,96 +307,33 @@ class Rows:
                 row: dict[str, Any] = {"number": example.number, "text": example.text, **file}
                 row |= {"characters": score.characters, "unknown": score.unknown}
                 row |= {"nats": score.nats, **score.per_character(), "x_oddest": x_oddest}
+                if scored.likeliest:
+                    row["label"], row["label_probability"] = scored.likeliest[i]
                 if len(by_use) > 1:
                     row["by_use"] = {use: {"nats": nats[i]} for use, nats in by_use.items()}
                 yield loss, json_line("eval.example", row)
             else:
-                yield loss, self._line(example, loss, x_oddest, scored.nats[scored.of_text(i)])
+                kind = scored.likeliest[i] if scored.likeliest else None
+                nats = scored.nats[scored.of_text(i)]
+                yield loss, self._line(example, loss, x_oddest, nats, kind)
 
-    def _line(self, example: Example, loss: float, x_oddest: float | None, nats: Any) -> Visible:
+    def _line(
+        self,
+        example: Example,
+        loss: float,
+        x_oddest: float | None,
+        nats: Any,
+        kind: tuple[str, float] | None,
+    ) -> Visible:
         from charrnn.prediction.losses import in_bits
 
         width = self.place_width
         place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
-        text = example.text.replace("\n", "\\n")
+        text, label, size = example.text.replace("\n", "\\n"), "", self.label_width
+        if kind is not None:
+            label = f"{visible_line(kind[0])[:size]:{size}}  {kind[1]:5.2f}  "
         if self.output.is_terminal:
-            text = excerpt(example.text, nats, self.output.window - width - 24)
+            text = excerpt(example.text, nats, self.output.window - width - 24 - len(label))
         times = "-" if x_oddest is None else f"{x_oddest:.2f}"
-        shown = f"{in_bits(loss):>9}  {times:>8}  {text}"
+        shown = f"{in_bits(loss):>9}  {times:>8}  {label}{text}"
         return Visible(f"{visible_line(place)[-width:]:>{width}}  {shown}")
-
-
-def records_of(
-    whole: dict[str, ScoredTexts], corpus: Corpus | None, options: Options
-) -> list[dict[str, Any]]:
-    """Return the figures of each predictor, and how it differs from the first model."""
-    from charrnn.prediction.losses import Mean, difference_from, difference_of, tally
-    from charrnn.prediction.scoring import total_score
-    from charrnn.text.counts import baselines
-
-    reference = whole[shown_name(options.models[0])]
-    ids, counting, records = reference.ids, [], list[dict[str, Any]]()
-    if corpus is not None and options.baselines:
-        counting = baselines(corpus.train.ids, ids, corpus.vocabulary)
-    for name, scored in whole.items():
-        nats = scored.nats
-        record = {"model": name, "examples": len(scored.texts), **total_score(scored).figures()}
-        if scored is not reference:
-            record |= difference_of(ids, nats, reference.nats).figures()
-        if len(scored.nats_by_use) > 1:
-            record["by_use"] = {
-                use: tally(ids, costs).loss() | difference_of(ids, nats, costs).figures()
-                for use, costs in scored.nats_by_use.items()
-            }
-        if counting:
-            record["baselines"] = {
-                baseline.name: Mean(baseline.nats_per_character, 1).per_character()
-                | difference_from(baseline, ids, nats).figures()
-                for baseline in counting
-            }
-        records.append(record)
-    return records
-
-
-def rows_of(records: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the names and figures of the rows of a table."""
-    first, rows = records[0], [(record["model"], record) for record in records]
-    if len(records) == 1:
-        rows += [("without ends", first["without_end"])]
-        rows += [("per byte", {"bits_per_character": first["bits_per_byte"]})]
-        rows += [(f"  {use}", figures) for use, figures in first.get("by_use", {}).items()]
-    for name, figures in first.get("baselines", {}).items():
-        hidden = {} if len(records) == 1 else {"difference": None}  # it is not from the first model
-        rows.append((f"  {name}", figures | hidden))
-    return rows
-
-
-def show_records(records: list[dict[str, Any]], options: Options, console: Console) -> None:
-    """Show the bits per character of each model, or of one model by use; or JSON."""
-    from charrnn.prediction.losses import BITS, Difference
-
-    if options.as_json:
-        for record in records:
-            console.json("eval", record)
-        return
-    first, rows = records[0], rows_of(records)
-    is_compared = any("difference" in figures for _, figures in rows)
-    width = max(len(visible_line(name)) for name, _ in rows)
-    unknown = f", {first['unknown']:,} of them not in the vocabulary" if first["unknown"] else ""
-    size = f"{count(first['examples'], 'example')}, {count(first['characters'], 'character')}"
-    head = f"{'':{width}} bits/char perplexity{' difference std error' if is_compared else ''}"
-    lines = [Visible(f"{size}{unknown}\n"), console.out.paint(Visible(head), CYAN)]
-    for name, figures in rows:
-        bits, difference = figures["bits_per_character"], figures.get("difference")
-        line = f"{visible_line(name):{width}} {bits:9.3f} {2 ** min(bits, 1000):#10,.4g}"
-        if difference:
-            apart = Difference(difference, figures["standard_error"])
-            line += f" {BITS * difference:+10.3f} {BITS * apart.standard_error:9.3f}"
-            line += " (=)" if apart.may_be_chance else ""
-        shown = Visible(line)
-        lines.append(shown if name.startswith(" ") else console.out.paint(shown, BOLD))
-    console.out.write_lines(lines)
-    if is_compared:
-        names = ("the row", records[1]["model"]) if len(records) > 1 else ("the model", "the row")
-        what = "difference: bits per character of {} less those of {}".format(*names)
-        console.note(f"{what}; (=) is below two standard errors")

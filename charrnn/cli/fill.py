@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.sample import as_read
-from charrnn.cli.shared_options import CommandOptions, model_option, nested
+from charrnn.cli.shared_options import CommandOptions, label_option, model_option, nested
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import FillConfig
@@ -47,6 +47,7 @@ class Options(CommandOptions):
         short="Fill in this text",
     )
     filling: dict[str, Any] = nested(FillConfig)
+    label: str | None = label_option("Fill in texts with this label.")
     model: Path = model_option()
 
 
@@ -62,7 +63,7 @@ def run(options: Options, console: Console) -> None:
         text = as_read(line, model, console, but=BLANK + GAP)
         if "-" not in options.texts and not {BLANK, GAP} & set(text):
             console.note(f"there is no {BLANK} or {GAP} to fill in: {text}")
-        filled = fill(predictor, text, config)
+        filled = fill(predictor, text, config, options.label)
         if options.as_json:
             console.json("fill", figures_of(filled))
             continue

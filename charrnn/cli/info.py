@@ -86,7 +86,9 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
     if len(characters) > SHOWN_SYMBOLS:
         names.append(f"and {len(characters) - SHOWN_SYMBOLS:,} more")
     yield "", "  ".join(names), {"vocabulary": characters, "novelty": vocabulary.novelty}
-    facts = asdict(corpus) | {"symbols": symbols}
+    labels = [f"{label} {number:,}" for label, number in vocabulary.labels.items()]
+    yield "labels" if labels else "", ", ".join(labels), {}
+    facts = asdict(corpus) | {"symbols": symbols, "labels": vocabulary.labels}
     for elsewhere in ("baselines", "known", "files", "reading", "holdout"):
         del facts[elsewhere]
     yield "corpus", ", ".join(corpus.sources) or "texts passed from Python", {"corpus": facts}

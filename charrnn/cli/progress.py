@@ -112,11 +112,12 @@ class Training:
 
     def facts(self) -> dict[str, Any]:
         """Return what is known before the training, for JSON."""
-        record, held_out = self.checkpoint.corpus, ("held_out_examples", "held_out_characters")
+        record, vocabulary = self.checkpoint.corpus, self.checkpoint.vocabulary
+        held_out = "held_out_examples", "held_out_characters"
         names = ("fingerprint", "examples", "examples_are", "characters", *held_out)
         corpus = {"names": record.names, **{name: getattr(record, name) for name in names}}
         return {
-            "corpus": corpus | {"symbols": self.checkpoint.vocabulary.symbols},
+            "corpus": corpus | {"symbols": vocabulary.symbols, "labels": vocabulary.labels},
             "settings": settings_to_show(self.checkpoint.config),
             "parameters": len(self.checkpoint.state.parameters.flat),
             "baselines": losses_of_baselines(record.baselines),

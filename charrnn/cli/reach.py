@@ -47,6 +47,7 @@ def run(options: Options, console: Console) -> None:
     import numpy as np
 
     from charrnn.model import load
+    from charrnn.prediction.kinds import label_ids, likeliest_of
     from charrnn.prediction.reach import reach_of
     from charrnn.text.vocabulary import END
 
@@ -54,7 +55,11 @@ def run(options: Options, console: Console) -> None:
     console.note_if_waiting(options.sources)
     texts = texts_to_read(model, options.sources)
     ids = np.concatenate([np.append(model.vocabulary.encode(text), END) for text in texts])
-    reach, horizon = reach_of(model.language_model, ids), options.bptt or model.config.bptt
+    labels = None
+    if model.labels:
+        sizes = np.array([len(text) + 1 for text in texts])
+        labels = label_ids(model.vocabulary, likeliest_of(model.predictor(), texts), sizes)
+    reach, horizon = reach_of(model.language_model, ids, labels), options.bptt or model.config.bptt
     share = reach.cut_off_share(horizon)
     if options.as_json:
         facts = {"model": str(options.model), "horizon": horizon, "norms": reach.norms}

@@ -56,7 +56,7 @@ SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    FIRST = "count temperatures primes seed novel unique without known_words distance"
+    FIRST = "count temperatures primes labels seed novel unique without known_words distance"
     FIRST += " shortest longest best models"
     count: int = setting(COUNT, default=1, names=("-n", "--count"), short="Draw this many samples")
     temperatures: tuple[float, ...] = setting(
@@ -75,6 +75,12 @@ class Options(CommandOptions):
         names=("-p", "--prime"),
         repeated=True,
         short="Begin each sample with this text",
+    )
+    labels: tuple[str, ...] = shared.label_option(
+        "Draw texts with this label, if the model has labels (train --label-by). Repeatable.",
+        default_in_words="drawn by frequency",
+        repeated=True,
+        short="Draw texts with this label",
     )
     sampling: dict[str, Any] = nested(SampleConfig, "top_k", "top_p", "max_characters", "seed")
     novel: bool = flag(
@@ -173,7 +179,8 @@ def run(options: Options, console: Console) -> None:
         raise CorpusError(f"{options.primes[0][1:]} is empty", "It needs a beginning a line.")
     primes = [as_read(text, models[0], console) for text in typed]
     limits = {prime: limit_length(config, prime, shortest, longest) for prime in primes}
-    combinations = list(product(limits, options.temperatures or (1.0,)))
+    kinds: Sequence[str | None] = options.labels or (None,)
+    combinations = list(product(kinds, limits, options.temperatures or (1.0,)))
     console.note_if_waiting(options.not_in)
     taken = texts_like(models[0].corpus, options.not_in)
     conditions = conditions_of(options, models, taken, console)
@@ -187,10 +194,11 @@ def run(options: Options, console: Console) -> None:
     has_note = not (conditions.known or conditions.others or console.quiet)
     words = {*map(folded, taken)} if all(len(text.split()) == 1 for text in taken) else set()
     shown = Shown(texts_for_note(models) if has_note else None, words)
-    for prime, temperature in combinations:
-        note_heading(prime if len(limits) > 1 else "", temperature, options, console)
+    for label, prime, temperature in combinations:
+        shown_prime = prime if len(limits) > 1 else ""
+        note_heading(label, shown_prime, temperature, options, console)
         how = replace(limits[prime], temperature=temperature)
-        sampler = Sampler(predictor, how, prime, may_be_empty=shortest == 0)
+        sampler = Sampler(predictor, how, prime, label, may_be_empty=shortest == 0)
         if is_free and options.count == 1 and not options.as_json:
             console.result(between if shown.samples else "")
             shown.add(write_as_drawn(sampler, console))
@@ -253,9 +261,12 @@ def lines_of_files(typed: Sequence[str]) -> Iterator[str]:
         yield from filter(str.strip, lines)
 
 
-def note_heading(prime: str, temperature: float, options: Options, console: Console) -> None:
+def note_heading(
+    label: str | None, prime: str, temperature: float, options: Options, console: Console
+) -> None:
     """Note which of several combinations comes next."""
-    words = [f"prime {prime}"] if prime else []
+    words = [f"label {label}"] if label and len(options.labels) > 1 else []
+    words += [f"prime {prime}"] if prime else []
     words += [f"temperature {temperature:g}"] if len(options.temperatures) > 1 else []
     if words:
         console.note(", ".join(words))

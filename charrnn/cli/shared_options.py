@@ -71,6 +71,11 @@ def use_option() -> Any:
     )
 
 
+def label_option(about: str, **details: Any) -> Any:
+    details = {"names": ("--label",), "short": "Take this label", **details}
+    return setting(Text(), about, **details)
+
+
 def cores_option(**changes: Any) -> Any:
     return field_of(TrainConfig, "cores", panel=WORKERS, **changes)
 

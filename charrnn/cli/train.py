@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +37,7 @@ from charrnn.cli.console import (
     only_one,
     option_for,
 )
+from charrnn.cli.corpus_lines import Files, corpus_entries
 from charrnn.cli.shared_options import MODEL, OUTPUT, CorpusOptions, flag, model_option
 from charrnn.errors import SettingError, in_words
 from charrnn.settings.training import AUTOMATIC, Fitted
@@ -51,16 +52,7 @@ if TYPE_CHECKING:
     from charrnn.files.model_contents import Checkpoint
     from charrnn.text.corpus import Corpus, Warned
 
-Files = Mapping[str, tuple[int, str]]  # by name, size and hash of each
 
-WARNING_TEXTS = {  # why a list may be messy, or its loss misleading
-    "few examples": "only {count:,} to train on: see --examples",
-    "untidy": "of {of:,} lines, {what}: add --tidy",
-    "repeated": "{count:,} of {of:,} held-out texts are also trained on: the loss is too low",
-    "header": "the first line may be a heading: add --column {column}",
-}
-TABLE = "{count:,} of {of:,} lines look like rows of a table: add --column {column}"
-MOST_WARNINGS = 2  # on the screen; a dry run shows all
 ABOUT_WIDTH = 25  # columns of what a command is for
 SHORT_EXAMPLE = 40  # characters of one: thirty of them fit on a screen
 QUICK_WORK = 1 << 31  # multiplications, about a second: held-out text that is scored after a signal
@@ -68,7 +60,8 @@ QUICK_WORK = 1 << 31  # multiplications, about a second: held-out text that is s
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
-    FIRST = "sources minutes epochs cell hidden layers counts book start_from seed resume force"
+    FIRST = "sources minutes epochs cell hidden layers counts label_by book start_from seed"
+    FIRST += " resume force"
     model: Path = model_option(
         "The model file to write.", values=File(), short="Save the model in this file"
     )
@@ -250,7 +243,8 @@ def show_corpus(
     from charrnn.training.plan import check_memory, memory_bytes
 
     warned = find_warnings(corpus)
-    say(corpus_entries(corpus, warned, old_files, options), options, console)
+    shown = corpus_entries(corpus, warned, old_files, options.start_from, all_of=options.dry_run)
+    say(shown, options, console)
     check_memory(memory_bytes(config, corpus), available())
     if console.quiet and config.minutes is None and not options.dry_run:
         return warned, 0.0  # the trial takes a quarter of a second
@@ -271,30 +265,6 @@ def say(rows: Iterable[Entry], options: Options, console: Console) -> None:
     output = console.out if options.dry_run and not options.as_json else console.err
     if not console.quiet:
         output.write_lines(entries(rows, output))
-
-
-def corpus_entries(
-    corpus: Corpus, warned: list[Warned], old_files: Files, options: Options
-) -> Iterator[Entry]:
-    """Yield a line about the corpus, and warnings; ``old_files`` are those of --from."""
-    from charrnn.text.tidy import mess_in_words
-
-    train, held_out, example = corpus.train, corpus.held_out, corpus.examples_are.removesuffix("s")
-    names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
-    size = f"{count(len(train), example)}, {count(train.characters, 'character')}"
-    part = f"{len(held_out):,} held out" if len(held_out) else "nothing held out"
-    files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
-    yield "corpus", f"{names}   {size}; {part}{files}"
-    for number, (rule, words) in enumerate(mess_in_words(corpus.tidied.lines)):
-        yield "" if number else "tidy", f"{words}: {'; '.join(corpus.tidied.examples[rule])}"
-    lines = []
-    for warning in warned:
-        words = WARNING_TEXTS.get(warning.kind, TABLE)
-        lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))
-    if not corpus.valid and set(corpus.files.values()) & set(old_files.values()):
-        lines.append(f"{options.start_from} may know what is held out: add --valid FILE")
-    shown = lines if options.dry_run else lines[:MOST_WARNINGS]
-    yield from (("  !", line) for line in shown)
 
 
 def network_entry(training: Training, options: Options) -> Entry:

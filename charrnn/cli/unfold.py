@@ -46,7 +46,7 @@ from charrnn.cli.console import (
 )
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
-from charrnn.cli.shared_options import CommandOptions, flag, model_option
+from charrnn.cli.shared_options import CommandOptions, flag, label_option, model_option
 from charrnn.errors import SettingError
 from charrnn.settings.values import COUNT, File, Text, setting
 from charrnn.system.visible import Visible, encodable, visible_line
@@ -94,6 +94,7 @@ class Options(CommandOptions):
         names=("-o", "--output"),
         short="Write a web page to this file",
     )
+    label: str | None = label_option("Read the text with this label.")
     model: Path = model_option()
     force: bool = flag(
         "Replace the file of --output if it exists.", short="Replace an existing file"
@@ -110,7 +111,7 @@ def run(options: Options, console: Console) -> None:
     model = load(options.model)
     text = as_read(options.text, model, console)
     backward = options.backward or options.gradients
-    unfolding = unfold(model.language_model, text, backward=backward)
+    unfolding = unfold(model.language_model, text, options.label, backward=backward)
     step, last = options.step or 1, len(unfolding.time_steps)
     if step > last:
         raise SettingError(f"--step {step} is beyond the text", f"It has {count(last, 'step')}.")

@@ -7,7 +7,6 @@ halt  torch.nn.Linear (hidden, 1), the logit of the end, if the end is a unit of
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -46,14 +45,17 @@ def torch_arrays(p: Parameters) -> dict[str, Array]:
 def metadata(trained: Trained) -> dict[str, str]:
     """Return the facts beside the numbers, as JSON under one name, without any of the corpus."""
     model, corpus = trained.model, trained.corpus
-    architecture = model.architecture
+    architecture, vocabulary = model.architecture, model.vocabulary
+    labels = {"labels": list(vocabulary.labels)} if vocabulary.labels else {}  # the last columns
     facts = {
         "schema": "charrnn.export/3",
         "cell": architecture.cell_name,
         "ends": architecture.head_name,
         "hidden": architecture.hidden,
         "layers": architecture.layers,
-        **asdict(model.vocabulary),  # characters and novelty
+        "characters": vocabulary.characters,
+        "novelty": vocabulary.novelty,
+        **labels,
         "end": END,
         "unknown": UNKNOWN,
         "first_id": UNKNOWN + 1,  # of the characters

@@ -110,5 +110,7 @@ def slim(trained: Trained, *, without_counts: bool = False) -> Trained:
 
         oddest = {use: nats for use, nats in slim.oddest.items() if use == "network"}
         config = replace(slim.config, counts=False)
-        slim = replace(slim, counted=None, oddest=oddest, mixture=EVEN, config=config)
+        sums = {use: nats for use, nats in slim.oddest_sums.items() if use == "network"}
+        slim = replace(slim, counted=None, oddest=oddest, oddest_sums=sums, config=config)
+        slim = replace(slim, mixture=EVEN)
     return slim

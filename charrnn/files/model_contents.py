@@ -120,6 +120,7 @@ class Facts:
     corpus: CorpusRecord
     counted: Ids | None = None  # the text whose n-grams are counted, if it is kept
     oddest: dict[str, float] = field(default_factory=dict)  # nats of the oddest example, by use
+    oddest_sums: dict[str, float] = field(default_factory=dict)  # of the sums over all labels
     mixture: tuple[float, ...] = EVEN  # weights of network and counts: see Predictor
 
     def shared(self) -> dict[str, Any]:

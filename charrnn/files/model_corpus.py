@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
+from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,9 +23,10 @@ from charrnn.prediction.conditions import folded
 from charrnn.settings.corpus import Kind, Normalization
 from charrnn.system.packaged import corpus_at
 from charrnn.text.corpus import Corpus, read_files
+from charrnn.text.counts import read_and_predicted
 from charrnn.text.examples import choose_kind, line_numbers, split_examples, texts_of
-from charrnn.text.reading import Warn, content_of, lines_of_input, name_of, text_of
-from charrnn.text.tables import column_of
+from charrnn.text.reading import Warn, content_of, label_of, lines_of_input, name_of, text_of
+from charrnn.text.tables import rows_of
 from charrnn.text.tidy import clean_lines
 
 READ_WITHOUT_WAITING: Final = (  # a pipe may have taken the place of a file
@@ -38,6 +40,7 @@ class Example(NamedTuple):
     number: int  # its line
     text: str
     file: str | None = None
+    label: str | None = None
 
 
 def examples_in(
@@ -55,24 +58,30 @@ def examples_in(
     Where the first row lacks the column of the corpus, whole lines are read with a warning; without
     ``warn``, or if the column is needed, that is an error.
     With ``is_live``, lines of standard input come as soon as they are there.
+    Examples have labels only if ``label_by`` is typed.
     """
-    reading = replace(record.reading, **typed)
+    reading = replace(record.reading, **{"label_by": None, **typed})
+    reading.check_labels()
+    columns = [reading.label_by] if reading.label_by not in (None, "file") else []
     for source in sources:
-        if source == "-" and is_live and reading.column is None and kind in ("auto", "lines"):
+        is_list = reading.column is None and reading.label_by is None
+        if source == "-" and is_live and is_list and kind in ("auto", "lines"):
             number = 1
             for lines in lines_of_input(reading, warn):
                 numbered = enumerate(lines, number)
                 yield [Example(at, line, source) for at, line in numbered if line.strip()]
                 number += len(lines)
             continue
-        name, starts = name_of(source), list[int]()
-        text = text_of(source, replace(reading, column=None, tidy=False), warn=warn)
+        name, starts, labels = name_of(source), list[int](), list[str]()
+        text = text_of(source, replace(reading, column=None, tidy=False, label_by=None), warn=warn)
         how: Kind = "lines" if reading.column is not None or reading.tidy else kind
         if reading.column is not None and text:
             try:
-                text, starts = column_of(text, reading.column, name)
+                rows, starts = rows_of(text, [reading.column, *map(str, columns)], name)
+                text = "".join([f"{row[0]}\n" for row in rows])
+                labels = [row[1].strip() for row in rows] if columns else []
             except CorpusError:
-                if "column" in typed:
+                if "column" in typed or columns:
                     raise
                 what = f"{name} has no column {reading.column}, which the model was trained on"
                 if warn is None or needs_column:
@@ -82,9 +91,13 @@ def examples_in(
         text = clean_lines(text) if reading.tidy else text
         how = choose_kind(text) if how == "auto" else how
         numbers = line_numbers(text, how).tolist()
+        kinds = [labels[number - 1] if labels else None for number in numbers]
+        if reading.label_by == "file":
+            kinds = [label_of(source)] * len(numbers)
         numbers = [starts[number - 1] for number in numbers] if starts else numbers
         texts = texts_of(split_examples(text, how))
-        yield [Example(at, example, name) for at, example in zip(numbers, texts, strict=True)]
+        named = zip(numbers, texts, repeat(name), kinds, strict=False)
+        yield [Example(*example) for example in named]
 
 
 def texts_like(record: CorpusRecord, sources: Sequence[str], kind: Kind | None = None) -> list[str]:
@@ -113,7 +126,8 @@ def training_texts(trained: Trained) -> tuple[list[str], str]:
     """
     record, counted, texts = trained.corpus, trained.counted, list[str]()
     if counted is not None:
-        texts = texts_of(trained.model.vocabulary.codes[counted])
+        vocabulary = trained.model.vocabulary
+        texts = texts_of(vocabulary.codes[read_and_predicted(counted, vocabulary.symbols)[1]])
     try:
         corpus = read_again(record)
     except CorpusError as error:
@@ -220,4 +234,8 @@ def held_out_examples(corpus: Corpus) -> list[Example]:
     texts = texts_of(corpus.held_out_codes)
     if not texts:
         raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT)
-    return [Example(number, text) for number, text in enumerate(texts, 1)]
+    vocabulary, labels = corpus.vocabulary, corpus.held_out.labels
+    names, first = list(vocabulary.labels), vocabulary.symbols
+    kinds = [None] * len(texts) if labels is None else [names[at - first] for at in labels.tolist()]
+    numbered = enumerate(zip(texts, kinds, strict=True), 1)
+    return [Example(number, text, None, label) for number, (text, label) in numbered]

@@ -96,7 +96,8 @@ def layout(
         for name in architecture.state_names:
             arrays[f"lane.{name}"] = (config.batch, config.hidden), single
     if counted is not None:
-        arrays["counted"] = (counted,), np.min_scalar_type(architecture.symbols).newbyteorder("<")
+        largest = architecture.symbols + architecture.labels
+        arrays["counted"] = (counted,), np.min_scalar_type(largest).newbyteorder("<")
     return arrays
 
 
@@ -181,12 +182,13 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     counted_size = built(int | None, facts.pop("counted", None))
     values = {name: built(hints[name], value) for name, value in facts.items()}
     check_facts(config, values)
-    architecture = architecture_of(config, vocabulary.symbols)
+    architecture = architecture_of(config, vocabulary)
     is_slim = values.get("slim", False)
     shapes = layout(config, architecture, counted_size, is_slim, values.get("exact", False))
     arrays = {name: read_array(archive, name, *shapes[name]) for name in shapes}
     counted = arrays.pop("counted", None)
-    if counted is not None and int(counted.max(initial=0)) >= vocabulary.symbols:
+    known = vocabulary.symbols + len(vocabulary.labels)
+    if counted is not None and int(counted.max(initial=0)) >= known:
         raise ValueError("the text for counts has unknown symbols")
     best = np.concatenate([arrays[name].reshape(-1) for name in architecture.shapes], dtype="f4")
     model = LanguageModel(Parameters(architecture, best), vocabulary)

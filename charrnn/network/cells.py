@@ -309,12 +309,14 @@ class Forced(Output):
 
     @staticmethod
     def plainly(p: Arrays, plain: Arrays) -> None:
-        np.add(p["U1"], p["W1"].T, out=plain["U1"])
+        plain["U1"][...] = p["U1"]
+        plain["U1"][: len(p["c"])] += p["W1"].T
         plain["W1"][...] = 0
 
     @staticmethod
     def back_from_plain(p: Arrays, of_plain: Arrays, gradient: Arrays) -> None:
-        gradient["W1"][...] = of_plain["U1"].T  # both matrices read the same symbol
+        # Both matrices read the same symbol, but for a label.
+        gradient["W1"][...] = of_plain["U1"][: len(gradient["c"])].T
 
 
 CELLS: dict[str, type[Cell]] = {"tanh": Tanh, "gru": Gru, "lstm": Lstm, "output": Output}

@@ -2,7 +2,8 @@
 
 A network of K symbols, H units and L layers of a cell with G gates has
 
-    U1 (K, G H)  stored transposed: row k is what symbol k adds to the activation
+    U1 (K, G H)  stored transposed: row k is what symbol k adds to the activation; (K + L, G H) if
+                 texts have one of L labels, each read in the place of the END before a text
     Ul (G H, H)  for l = 2 .. L: from the layer below
     Wl (G H, H)  from the state before; (G H, K) if outputs are fed back
     bl (G H,)
@@ -96,6 +97,7 @@ class Architecture:
     head_name: str = "symbol"
     forced: bool = False  # whether the truth is fed back in place of the outputs
     requested: tuple[str, ...] = ()  # inputs besides symbols, beyond those that the head needs
+    labels: int = 0  # that may be read, and are never predicted
 
     @cached_property
     def cell(self) -> type[Cell]:
@@ -122,7 +124,7 @@ class Architecture:
         shapes: dict[str, tuple[int, ...]] = {}
         fed_back = self.symbols if self.cell.feeds_back else self.hidden
         for layer in range(1, self.layers + 1):
-            first = (self.symbols, columns)
+            first = (self.symbols + self.labels, columns)
             shapes[f"U{layer}"] = first if layer == 1 else (columns, self.hidden)
             shapes[f"W{layer}"] = (columns, fed_back)
             shapes[f"b{layer}"] = (columns,)
@@ -144,11 +146,11 @@ class Architecture:
         return [f"{layer}{end}" for layer in range(1, self.layers + 1) for end in endings]
 
 
-def architecture_of(config: Fitted, symbols: int) -> Architecture:
-    """Return the network that these settings describe, for a vocabulary of that size."""
-    sizes = symbols, config.hidden, config.layers, config.cell, config.ends
-    requested = ("clock",) if config.clock else ()
-    return Architecture(*sizes, forced=config.teacher_forcing, requested=requested)
+def architecture_of(config: Fitted, vocabulary: Vocabulary) -> Architecture:
+    """Return the network that these settings describe, for the symbols of a vocabulary."""
+    sizes = vocabulary.symbols, config.hidden, config.layers, config.cell, config.ends
+    requested, labels = ("clock",) if config.clock else (), len(vocabulary.labels)
+    return Architecture(*sizes, config.teacher_forcing, requested, labels)
 
 
 class Parameters(Mapping[str, Array]):
@@ -239,7 +241,7 @@ def initial(
             signs = np.sign(np.diag(r))  # without these, rotations are not uniform
             gate[...] = radius * q * signs
         b[...] = np.repeat(bias, hidden)
-    p["U1"][np.isneginf(log_frequencies)] = 0
+    p["U1"][: len(log_frequencies)][np.isneginf(log_frequencies)] = 0
     p["V"][...] = rng.standard_normal(p["V"].shape) * (0.1 * hidden**-0.5)
     seen = log_frequencies[np.isfinite(log_frequencies)]
     p["c"][...] = np.where(np.isfinite(log_frequencies), log_frequencies, seen.min() - 5)
@@ -261,15 +263,20 @@ class LanguageModel:
 
     def parameters_for(self, vocabulary: Vocabulary, frequencies: Array) -> Parameters:
         """Return the parameters for a larger vocabulary. New characters have zeros in U, V and W,
-        and in c their frequencies relative to the rows that are copied.
+        and in c their frequencies relative to the rows that are copied. New labels are read as END.
         """
-        old = self.parameters
-        p = Parameters.zeros(replace(old.architecture, symbols=vocabulary.symbols))
+        old, a, symbols = self.parameters, self.architecture, vocabulary.symbols
+        p = Parameters.zeros(replace(a, symbols=symbols, labels=len(vocabulary.labels)))
         known = np.array([END, UNKNOWN, *vocabulary.encode(self.vocabulary.characters)])
         for name, array in p.items():
-            sizes = zip(array.shape, old[name].shape, strict=True)
+            of_symbols = old[name][: a.symbols] if name == "U1" else old[name]
+            into = array[:symbols] if name == "U1" else array
+            sizes = zip(into.shape, of_symbols.shape, strict=True)
             axes = [known if wider > size else np.arange(size) for wider, size in sizes]
-            array[np.ix_(*axes)] = old[name]
-        new = np.setdiff1d(np.arange(vocabulary.symbols), known)
+            into[np.ix_(*axes)] = of_symbols
+        for row, label in enumerate(vocabulary.labels, symbols):
+            is_old = label in self.vocabulary.labels
+            p["U1"][row] = old["U1"][self.vocabulary.id_of(label) if is_old else END]
+        new = np.setdiff1d(np.arange(symbols), known)
         p["c"][new] = np.log(frequencies[new]) + np.log(np.exp(old["c"]).sum())
         return p

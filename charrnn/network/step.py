@@ -37,10 +37,10 @@ class Network:
         layers, upper = range(1, a.layers + 1), range(2, a.layers + 1)
         gates = self._cell.gates
         self._stacked = () if gates == 1 else (gates,)  # the first axis of what is by gate
-        # x is one-hot: U x is a row of each gate's table. (G K, H)
+        # x is one-hot: U x is a row of each gate's table. (G K, H), with labels (G (K + L), H)
         self._table = self._by_gate((plain["U1"] + plain["b1"]).T).reshape(-1, a.hidden)
         # of each gate in the table
-        self._first_rows = a.symbols * np.arange(gates).reshape(*self._stacked, 1)
+        self._first_rows = len(plain["U1"]) * np.arange(gates).reshape(*self._stacked, 1)
         self._W = {layer: self._by_gate(plain[f"W{layer}"]) for layer in layers}  # (G, H, H)
         self._U = {layer: self._by_gate(plain[f"U{layer}"]) for layer in upper}  # (G, H, H)
         self._b = {layer: self._by_gate(plain[f"b{layer}"][:, None]) for layer in upper}

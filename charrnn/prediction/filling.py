@@ -102,9 +102,11 @@ class Pattern:
         return np.array([state & places != 0 for places in self.accepted_at])
 
 
-def fill(predictor: Predictor, text: str, config: FillConfig | None = None) -> Filled:
+def fill(
+    predictor: Predictor, text: str, config: FillConfig | None = None, label: str | None = None
+) -> Filled:
     """Return the likeliest fillings, likeliest first. They do not depend on other texts."""
-    config = config or FillConfig()
+    config, first = config or FillConfig(), predictor.vocabulary.first_input(label)
     if predictor.head.lengths is not None:
         what = "a model that draws the length before the text cannot fill in missing characters"
         raise SettingError(what, "Train one with [ends] symbol or [ends] halt.")
@@ -112,7 +114,7 @@ def fill(predictor: Predictor, text: str, config: FillConfig | None = None) -> F
     after, accepts = cache(pattern.after), cache(pattern.accepts)
     symbols = len(pattern.characters)
     beam = max(64, min(config.beam, OUTPUTS // symbols))
-    h, x = predictor.zeros(1), np.array([END])
+    h, x = predictor.zeros(1), np.array([first])
     beginnings, states, log_p = [""], [pattern.first], np.zeros(1)  # of one length: B each
     whole: list[tuple[float, str]] = []  # log P of the likeliest whole texts, and these
     log_total = log_dropped = -math.inf  # log P of all whole texts, and of dropped beginnings
@@ -125,11 +127,11 @@ def fill(predictor: Predictor, text: str, config: FillConfig | None = None) -> F
         log_next[~np.stack([accepts(state) for state in states])] = -math.inf
         chosen, dropped = likeliest(log_next.reshape(-1), beam)
         log_dropped = float(np.logaddexp.reduce(np.append(log_dropped, dropped)))
-        rows, x = np.divmod(chosen, symbols)
-        pairs = list(zip(rows.tolist(), x.tolist(), strict=True))
+        rows, y = np.divmod(chosen, symbols)
+        pairs = list(zip(rows.tolist(), y.tolist(), strict=True))
         beginnings = [beginnings[row] + pattern.characters[symbol] for row, symbol in pairs]
         states = [after(states[row], symbol) for row, symbol in pairs]
-        log_p, h = log_next[rows, x], [array[rows] for array in h]
+        log_p, h, x = log_next[rows, y], [array[rows] for array in h], pattern.read_as[y]
     fillings = [Filling(filling, math.exp(log - log_total)) for log, filling in whole]
     left_out = math.exp(log_dropped - np.logaddexp(log_total, log_dropped))
     return Filled(text, fillings, left_out)
@@ -146,7 +148,7 @@ def likeliest(log_p: Array64, count: int) -> tuple[Symbols, Array64]:
 
 def log_p_of_next(predictor: Predictor, pattern: Pattern, x: Symbols, state: StepState) -> Array64:
     """Read x (B,) and return log P of the next symbol, (B, E)."""
-    nats = -log_softmax(predictor.step(pattern.read_as[x], state))  # (B, K)
+    nats = -log_softmax(predictor.step(x, state))  # (B, K)
     symbols = np.broadcast_to(np.arange(nats.shape[1]), nats.shape)
     add_novelty(predictor.vocabulary, symbols, nats, certain_ends=False)
     log_p: Array64 = -nats.take(pattern.read_as, 1)

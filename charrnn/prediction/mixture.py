@@ -11,9 +11,9 @@ import numpy as np
 from charrnn.network.arrays import Array64, Integers, softmax
 from charrnn.prediction.predictor import EVEN, SMALLEST, Predictor
 from charrnn.prediction.scoring import read_texts
+from charrnn.text.corpus import Examples
 from charrnn.text.counts import KNOWLEDGE
 from charrnn.text.examples import WARM_UP, excerpt_of
-from charrnn.text.vocabulary import Ids
 
 FEWEST_TO_FIT: Final = 500  # symbols in each half of a held-out text
 FIT_LANE: Final = 256  # symbols of a lane that the fit reads
@@ -23,13 +23,13 @@ NEWTON_STEPS: Final = 6
 PULL: Final = 50.0  # towards EVEN, where the text does not determine the weights: as of symbols
 
 
-def fit_mixture(predictor: Predictor, held_out: Ids) -> tuple[float, ...]:
+def fit_mixture(predictor: Predictor, held_out: Examples) -> tuple[float, ...]:
     """Return the weights that suit each half of a held-out text; EVEN for a short text."""
-    middle = len(held_out) // 2
+    middle = len(held_out.ids) // 2
     if predictor.counts is None or middle < FEWEST_TO_FIT:
         return EVEN
-    halves = held_out[:middle], held_out[middle:]
-    first, second = (fit_weights(*read_excerpt(predictor, half)) for half in halves)
+    halves = slice(0, middle), slice(middle, None)
+    first, second = (fit_weights(*read_excerpt(predictor, held_out, half)) for half in halves)
     return first + second
 
 
@@ -38,17 +38,20 @@ def symbols_to_fit(symbols: int) -> int:
     return min(FIT_LANES * FIT_LANE, 2 * FIT_LANE + FIT_LOGITS // symbols)
 
 
-def read_excerpt(predictor: Predictor, ids: Ids) -> tuple[Array64, Array64, Integers]:
-    """Read some of a text. Return, for each symbol that counts, the logits of network and counts
-    (N, K, 2), what the counts know of its context (N, F), and the symbol (N,).
+def read_excerpt(
+    predictor: Predictor, held_out: Examples, half: slice
+) -> tuple[Array64, Array64, Integers]:
+    """Read some of one half of a text. Return, for each symbol that counts, the logits of network
+    and counts (N, K, 2), what the counts know of its context (N, F), and the symbol (N,).
     """
+    ids = held_out.ids[half]
     places, is_counted = excerpt_of(ids, symbols_to_fit(predictor.vocabulary.symbols))
-    text = ids[places].astype(np.intp)
+    text, labels = ids[places].astype(np.intp), held_out.labels_at(places + half.start)
     size, read = np.count_nonzero(is_counted), 0
     logits: Array64 = np.empty((size, predictor.vocabulary.symbols, 2))
     known: Array64 = np.empty((size, KNOWLEDGE))
     y = np.empty(size, np.intp)
-    for place, rows in read_texts(predictor, text, FIT_LANE, WARM_UP):
+    for place, rows in read_texts(predictor, text, FIT_LANE, WARM_UP, labels=labels):
         counts = is_counted[place[rows]]
         into = slice(read, read := read + int(np.count_nonzero(counts)))
         logits[into, :, 0] = predictor.logits["network"][rows][counts]

@@ -110,7 +110,8 @@ def combine(predictors: Sequence[Predictor]) -> Predictor:
     """Return one predictor of all networks, with the mean novelty and the counts of most text."""
     first = predictors[0]
     for predictor in predictors[1:]:
-        if predictor.vocabulary.characters != first.vocabulary.characters:
+        labels = predictor.vocabulary.labels.keys() ^ first.vocabulary.labels.keys()
+        if predictor.vocabulary.characters != first.vocabulary.characters or labels:
             raise ModelFileError("the models have different vocabularies", OTHER_VOCABULARY)
     models = [model for predictor in predictors for model in predictor.models]
     novelty = sum(model.vocabulary.novelty for model in models) / len(models)

@@ -51,8 +51,11 @@ class Reach:
         return float(sums[horizon:].sum()) / total if total else 0.0
 
 
-def reach_of(model: LanguageModel, ids: Ids) -> Reach:
-    """Measure the reach of gradients on a text, from losses that are spread evenly over it."""
+def reach_of(model: LanguageModel, ids: Ids, labels: Ids | None = None) -> Reach:
+    """Measure the reach of gradients on a text, from losses that are spread evenly over it.
+
+    ``labels`` has that of each symbol.
+    """
     p = Parameters(model.architecture, model.parameters.flat.astype(np.float64)).plain()
     count = max(FEWEST_LOSSES, min(MOST_LOSSES, WORK // p.architecture.parameter_count))
     places = np.unique(np.linspace(0, len(ids) - 1, count).round().astype(np.intp))
@@ -61,8 +64,9 @@ def reach_of(model: LanguageModel, ids: Ids) -> Reach:
     parts = []
     for ends in chunks:
         unfolded = Unfolded(p.architecture, time_steps, len(ends), np.float64)
-        unfolded.read(p, window_before(ids, ends - time_steps, time_steps))  # for the state
-        parts.append(norms_back(unfolded, p, window_before(ids, ends, time_steps)))
+        before = window_before(ids, ends - time_steps, time_steps, labels)
+        unfolded.read(p, before)  # for the state
+        parts.append(norms_back(unfolded, p, window_before(ids, ends, time_steps, labels)))
     norms, known = (np.hstack(column) for column in zip(*parts, strict=True))
     means: list[float] = []
     for k in range(time_steps):
@@ -73,15 +77,20 @@ def reach_of(model: LanguageModel, ids: Ids) -> Reach:
     return Reach(means, known.sum(1).tolist()[: len(means)], spectral_radius(p))
 
 
-def window_before(ids: Integers, ends: Integers, time_steps: int) -> Window:
+def window_before(
+    ids: Integers, ends: Integers, time_steps: int, labels: Integers | None = None
+) -> Window:
     """Return the time steps up to the targets at these places of a text, a lane for each.
 
-    Before the text stand ENDs, and each begins an example.
+    Before the text stand ENDs, and each begins an example. ``labels`` has that of each symbol.
     """
     places = (ends + np.arange(1 - time_steps, 1)[:, None]).clip(0)  # (T, B)  of the targets
     x, y = (read[places].astype(np.intp) for read in (np.append(END, ids), ids))
     clock, to_come = read_before(ids)[places], still_to_come(ids)[places]
-    return Window(x, y, x == END, clock=clock, to_come=to_come)
+    is_first = x == END
+    if labels is not None:
+        x = np.where(is_first, labels[places], x)
+    return Window(x, y, is_first, clock=clock, to_come=to_come)
 
 
 def norms_back(

@@ -5,14 +5,19 @@
 The seed, the number of a sample, its attempt and the step determine each draw, so a sample is the
 same alone and among thousands.
 
+A label is read before the first character. Where none is wanted, one is drawn by its frequency.
+
 A model with ``--ends length`` draws the length of a text before its first character:
 
     P(tau | prime)  ~  P(tau) P(prime | tau)          for each tau from the length of the prime on
 """
 
+from __future__ import annotations
+
 import math
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, islice, pairwise, repeat
 from typing import Final, NamedTuple
 
@@ -36,6 +41,7 @@ FIRST_LANES: Final = 64  # in the first group, so that the first texts appear so
 ROOM: Final = 1 << 22  # symbols of a group, and logits of a step, at most
 AHEAD: Final = 16  # steps whose random numbers are computed at a time
 LENGTH_STEP: Final = 1 << 48  # the step of the random number for a length
+LABEL_STEP: Final = 1 << 49  # and for a label, which depends on no attempt
 COLDEST: Final = 1e-100  # lower temperatures draw the same
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: its multiples spread evenly
@@ -92,6 +98,7 @@ class Sample(NamedTuple):
     text: str
     nats: float  # the surprisal of its characters, and of END if it was drawn
     ended: str  # "end" or "limit"
+    label: str | None = None
 
     @property
     def nats_per_character(self) -> float:
@@ -106,6 +113,7 @@ class Sample(NamedTuple):
             "nats": round(self.nats, 6),
             "nats_per_character": round(self.nats_per_character, 6),
             "ended": self.ended,
+            **({} if self.label is None else {"label": encodable(self.label)}),
         }
 
 
@@ -121,6 +129,7 @@ class Sampler:
         model: LanguageModel | Predictor,
         config: SampleConfig | None = None,
         prime: str = "",
+        label: str | None = None,
         *,
         may_be_empty: bool = False,
     ) -> None:
@@ -130,8 +139,10 @@ class Sampler:
         self.seed = secrets.randbits(64) if config.seed is None else config.seed
         most = ROOM // max(vocabulary.symbols, config.max_characters)
         self.most_lanes = max(FIRST_LANES, min(MOST_LANES, most))
-        self.prime = prime
-        self.prime_ids = np.append(END, vocabulary.encode(prime)).astype(np.intp)
+        self.prime, self.label, self._may_be_empty = prime, label, may_be_empty
+        self._by_label: dict[str, Sampler] = {}
+        first = END if label is None else vocabulary.id_of(label)
+        self.prime_ids = np.append(first, vocabulary.encode(prime)).astype(np.intp)
         self.excluded = slice(UNKNOWN if may_be_empty or prime else END, UNKNOWN + 1)  # at first
         self._known_nats = -math.log1p(-vocabulary.novelty)  # of not being an unseen character
         self._state = self.predictor.zeros(1)
@@ -145,7 +156,31 @@ class Sampler:
 
     def stream(self, number: int = 0) -> Iterator[str]:
         """Return the characters of one sample as they are drawn, and "" if its END is drawn."""
-        return (self.vocabulary.decode(y) for _, y, _ in self._draw([number], [0]))
+        (label,) = self.labels_of([number])
+        return (
+            self.vocabulary.decode(y) for _, y, _ in self.with_label(label)._draw([number], [0])
+        )
+
+    def labels_of(self, numbers: Sequence[int]) -> list[str | None]:
+        """Return the label of each sample, which is drawn by its frequency unless one is wanted."""
+        counts = np.cumsum([*self.vocabulary.labels.values()])
+        if self.label is not None or not len(counts):
+            return [self.label] * len(numbers)
+        (chances,) = uniform(keys(self.seed, numbers), LABEL_STEP, 1)
+        names = list(self.vocabulary.labels)
+        return [names[at] for at in np.searchsorted(counts, chances * counts[-1], "right").tolist()]
+
+    def with_label(self, label: str | None) -> Sampler:
+        """Return the sampler that draws texts with this label."""
+        if label == self.label:
+            return self
+        if label not in self._by_label:
+            config = replace(self.config, seed=self.seed)
+            sampler = Sampler(
+                self.predictor, config, self.prime, label, may_be_empty=self._may_be_empty
+            )
+            self._by_label[str(label)] = sampler
+        return self._by_label[str(label)]
 
     def samples(
         self,
@@ -166,7 +201,16 @@ class Sampler:
             size = min(4 * size, self.most_lanes)
 
     def draw_group(self, draws: Sequence[Draw]) -> list[Sample]:
-        """Return the samples of these draws, drawn side by side."""
+        """Return the samples of these draws, those of a label drawn side by side."""
+        labels = self.labels_of([number for number, _ in draws])
+        by_label = {}
+        for label in dict.fromkeys(labels):
+            some = [draw for draw, of_draw in zip(draws, labels, strict=True) if of_draw == label]
+            by_label[label] = iter(self.with_label(label)._draw_alike(some))
+        return [next(by_label[label]) for label in labels]
+
+    def _draw_alike(self, draws: Sequence[Draw]) -> list[Sample]:
+        """Return the samples of these draws with the label of this sampler."""
         numbers, attempts = zip(*draws, strict=True)
         steps = zip(*self._draw(numbers, attempts), strict=True)
         rows, symbols, nats = (np.concatenate(part) for part in steps)
@@ -176,7 +220,7 @@ class Sampler:
         by_sample = np.split(symbols[order], stops)
         texts = [self.prime + self.vocabulary.decode(ids) for ids in by_sample]
         ended = ["end" if ids[-1] == END else "limit" for ids in by_sample]
-        return list(map(Sample, numbers, texts, totals, ended))
+        return list(map(Sample, numbers, texts, totals, ended, repeat(self.label)))
 
     def _draw(
         self, numbers: Sequence[int], attempts: Sequence[int]

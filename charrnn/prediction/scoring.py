@@ -25,13 +25,10 @@ from charrnn.network.arrays import Array64, Integers, ceil_div
 from charrnn.network.step import StepState
 from charrnn.prediction.losses import Score, tally
 from charrnn.prediction.predictor import Predictor, Use
-from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Places = NDArray[np.int64]
 Ranks = NDArray[np.int32]
-# Texts; if held out, the place in them where the second half of the held-out text begins.
-Group = tuple[Sequence[str], int | None]
 T = TypeVar("T")
 
 STRETCH: Final = 4096  # symbols counted in a lane
@@ -43,6 +40,15 @@ MOST_TEXTS: Final = 1 << 14  # in a group
 MOST_LENGTHS: Final = 1 << 16  # compared to rank an END
 
 
+class Group(NamedTuple):
+    """Texts that are scored together."""
+
+    texts: Sequence[str]
+    split: int | None = None  # if held out, where the second half of the held-out text begins
+    labels: Sequence[str] | None = None  # of the texts, where these are known
+    telling: bool = False  # whether the likeliest label of each is asked for
+
+
 @dataclass(frozen=True, eq=False)
 class ScoredTexts:
     """Texts end to end, with an END after each and the surprisal of each symbol."""
@@ -52,6 +58,8 @@ class ScoredTexts:
     nats_by_use: dict[Use, Array64]  # (S,)
     use: Use  # of the model
     ranks: Ranks | None  # (S,)  1: no symbol was likelier
+    labels: Sequence[str] | None = None  # that were given
+    likeliest: Sequence[tuple[str, float]] = ()  # label of each text, and its probability
 
     @property
     def nats(self) -> Array64:
@@ -92,46 +100,29 @@ def join_groups(groups: Sequence[ScoredTexts]) -> ScoredTexts:
     ids = np.concatenate([group.ids for group in groups])
     uses = groups[0].nats_by_use
     nats = {use: np.concatenate([group.nats_by_use[use] for group in groups]) for use in uses}
-    return ScoredTexts(texts, ids, nats, groups[0].use, None)
-
-
-def score_texts(
-    predictor: Predictor, texts: Sequence[str], *, ranking: bool = False, split: int | None = None
-) -> ScoredTexts:
-    """Return the score of a group of texts by one predictor."""
-    return score_group([predictor], (texts, split), ranking=ranking)[0]
-
-
-def score_group(
-    predictors: Sequence[Predictor], group: Group, *, ranking: bool = False
-) -> list[ScoredTexts]:
-    """Score some texts, each from its beginning to its END, by predictors with one vocabulary."""
-    texts, split = group
-    ids = predictors[0].vocabulary.encode_codes(join_examples(texts))
-    results: list[ScoredTexts] = []
-    for predictor in predictors:
-        nats, ranks = score_ids(predictor, ids, ranking=ranking, split=split)
-        results.append(ScoredTexts(texts, ids, nats, predictor.use, ranks))
-    return results
+    labels = [label for group in groups for label in group.labels or ()]
+    likeliest = [kind for group in groups for kind in group.likeliest]
+    return ScoredTexts(texts, ids, nats, groups[0].use, None, labels or None, likeliest)
 
 
 def score_ids(
     predictor: Predictor,
     ids: Ids,
+    labels: Ids | None = None,
     *,
     ranking: bool = False,
     stretch: int = STRETCH,
     warm_up: int = EXACT_WARM_UP,
     split: int | None = None,
 ) -> tuple[dict[Use, Array64], Ranks | None]:
-    """Return the nats of each symbol by use, (S,), and the ranks.
+    """Return the nats of each symbol by use, (S,), and the ranks; ``labels`` are of each symbol.
 
     Before ``split``, and from there on, network and counts have the weights of the other half.
     """
     nats: dict[Use, Array64] = {use: np.zeros(len(ids)) for use in predictor.uses}
     ranks = np.zeros(len(ids), np.int32) if ranking else None
     y = ids.astype(np.intp)
-    for place, rows in read_texts(predictor, ids, stretch, warm_up, split):
+    for place, rows in read_texts(predictor, ids, stretch, warm_up, split, labels):
         at, numbers = place[rows], np.arange(len(place[rows]))
         for use, logits in predictor.logits.items():
             o = logits[rows]
@@ -159,10 +150,17 @@ def stops_of(ids: Integers) -> Places:
 
 
 def read_texts(
-    predictor: Predictor, ids: Integers, stretch: int, warm_up: int, split: int | None = None
+    predictor: Predictor,
+    ids: Integers,
+    stretch: int,
+    warm_up: int,
+    split: int | None = None,
+    labels: Ids | None = None,
 ) -> Iterator[tuple[Places, Any]]:
     """Read texts that lie end to end. After each step, yield the place of the symbol that comes
     next in each lane, and the rows of the lanes where it counts.
+
+    With labels of the symbols, (S,), each stretch begins with the label of its text.
     """
     stretches = cut_into_stretches(np.diff(stops_of(ids), prepend=0), stretch, warm_up)
     # The network reads x = flat[place], and y = ids[place] comes next.
@@ -171,7 +169,8 @@ def read_texts(
     for first in range(0, len(stretches.first), at_once):
         lanes = stretches.at(slice(first, first + at_once))
         state = predictor.zeros(len(lanes.first), lanes.clock, lanes.to_come)
-        yield from read_stretches(predictor, flat, lanes, state, split)
+        x = flat[lanes.first] if labels is None else labels[lanes.first].astype(np.intp)
+        yield from read_stretches(predictor, flat, lanes, state, split, x)
 
 
 def lanes_at_once(symbols: int) -> int:
@@ -184,9 +183,12 @@ def read_stretches(
     flat: Integers,
     stretches: Stretches,
     state: StepState,
-    split: int | None = None,
+    split: int | None,
+    x: Integers,
 ) -> Iterator[tuple[Places, Any]]:
-    """Read some stretches of a text, the longest first, each in a lane: see ``read_texts``."""
+    """Read some stretches of a text, the longest first, each in a lane, where x comes first: see
+    ``read_texts``.
+    """
     place, warm_up = stretches.first.copy(), stretches.warm_up
     last_warm, times = int(warm_up.max()), np.arange(int(stretches.size[0]))
     rising = stretches.size[::-1]
@@ -199,7 +201,7 @@ def read_stretches(
         mixture = None
         if split is not None:
             mixture = np.where(place < split, of_first_half, of_second_half)
-        predictor.step(flat[place], state, mixture)
+        predictor.step(flat[place] if t else x, state, mixture)
         # Once no lane warms up, all rows count: a slice copies nothing.
         yield place, np.flatnonzero(warm_up <= t) if t < last_warm else slice(None)
         place += 1

@@ -116,15 +116,18 @@ class Unfolding:
         return facts
 
 
-def unfold(model: LanguageModel, text: str, *, backward: bool = True) -> Unfolding:
+def unfold(
+    model: LanguageModel, text: str, label: str | None = None, *, backward: bool = True
+) -> Unfolding:
     """Compute all values of a text; without ``backward``, of gradients only the norms."""
     if len(text) >= UNFOLD_LIMIT:
         what = f"the text has {len(text):,} characters, and {UNFOLD_LIMIT - 1} can be unfolded"
         raise SettingError(what, "Give a shorter text.")
     vocabulary, architecture = model.vocabulary, model.architecture
     ids = np.append(vocabulary.encode(text), np.array(END, vocabulary.dtype))
-    nats = score_ids(Predictor([model]), ids)[0]["network"]
-    window = window_before(ids, np.array([len(ids) - 1]), len(ids))
+    labels = np.full(len(ids), vocabulary.first_input(label))
+    nats = score_ids(Predictor([model]), ids, labels)[0]["network"]
+    window = window_before(ids, np.array([len(ids) - 1]), len(ids), labels)
     stored = Parameters(architecture, model.parameters.flat.astype(np.float64))
     p = stored.plain()  # of the network without outputs that are fed back
     unfolded = Unfolded(p.architecture, len(ids), 1, np.float64)

@@ -46,6 +46,13 @@ class Reading(Checked):
         default_in_words="whole lines",
         short="Read a column of a table",
     )
+    label_by: str | None = of_corpus(
+        Text("file|NAME|N"),
+        "Give each example a label, which the network reads before it: the name of its file, or a"
+        " column of the table by its NAME or number N.",
+        default_in_words="no labels",
+        short="Label texts by file or column",
+    )
     tidy: bool = of_corpus(
         Flag(),
         "Clean the lines of a list: bullets, numbers, quotes, notes in brackets and commas go, and"
@@ -61,8 +68,15 @@ class Reading(Checked):
         except (LookupError, ValueError):
             what = f"{self.encoding!r} is not an encoding"
             raise SettingError(what, "Try utf-8, utf-16, latin-1 or cp1252.") from None
-        if self.column is not None and self.column.isdecimal() and not int(self.column):
-            raise SettingError("column cannot be 0", "The first column is 1.", "column")
+        for name, column in (("column", self.column), ("label_by", self.label_by)):
+            if column is not None and column.isdecimal() and not int(column):
+                raise SettingError(f"{name} cannot be 0", "The first column is 1.", name)
+
+    def check_labels(self) -> None:
+        """Raise SettingError if labels are in a column and it is not known where the texts are."""
+        if self.label_by not in (None, "file") and self.column is None:
+            what = f"label_by {self.label_by} is a column, and that of the texts is not known"
+            raise SettingError(what, "Name that with [column].", "label_by")
 
 
 @dataclass(frozen=True)
@@ -87,6 +101,7 @@ class CorpusConfig(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.reading.check_labels()
         if self.examples not in ("auto", "lines") and self.reading.tidy:
             what = f"tidy is for lines, and examples are {self.examples}"
             raise SettingError(what, "Leave out [examples] or [tidy].", "tidy")

@@ -121,7 +121,7 @@ class TrainConfig(Checked):
     )
     optimizer: UpdateRule | None = learning(
         OneOf(UpdateRule),
-        default_in_words="adam; with --book sgd, without its momentum",
+        default_in_words="adam; for the network of the book sgd without momentum",
         short="Choose the optimiser",
     )
     lr: float | None = learning(
@@ -132,7 +132,7 @@ class TrainConfig(Checked):
     schedule: Schedule | None = learning(
         OneOf(Schedule),
         "Choose how the learning rate falls.",
-        default_in_words="cosine; with --book constant",
+        default_in_words="cosine; for the network of the book constant",
         short="Choose how the rate falls",
     )
     warmup: int | None = learning(
@@ -144,7 +144,7 @@ class TrainConfig(Checked):
     clip: float | None = learning(
         Real(0, 1e12),
         "Clip gradients to this norm; 0 turns clipping off.",
-        default_in_words="1; with --book 5",
+        default_in_words="1; for the network of the book 5",
         short="Clip gradients to this norm",
     )
     weight_decay: float | None = learning(

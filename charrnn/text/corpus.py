@@ -1,11 +1,12 @@
 """Examples in the numbers of a vocabulary; a part of them is held out."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +15,32 @@ from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Kind
 from charrnn.text.counts import estimated_loss
 from charrnn.text.examples import choose_kind, join_examples, split_examples, texts_of
-from charrnn.text.reading import Mark, Read, content_of, is_kept, name_of, text_of, unpacked
+from charrnn.text.reading import (
+    Mark,
+    Read,
+    content_of,
+    is_kept,
+    labelled_texts,
+    name_of,
+    unpacked,
+)
 from charrnn.text.tables import table_in
 from charrnn.text.tidy import Tidied, mess_in_words, untidy
-from charrnn.text.vocabulary import END, END_CODE, Codes, Ids, Vocabulary, in_blocks
+from charrnn.text.vocabulary import (
+    END,
+    END_CODE,
+    MOST_LABELS,
+    Codes,
+    Ids,
+    Vocabulary,
+    in_blocks,
+)
 
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files with examples
 
 STRATUM: Final = 1 << 16  # examples among which lots are drawn at once
 TEXT_ENDS, VALID_FOLLOWS = b"\xff", b"\xfe"  # not in UTF-8
+FEW_OF_LABEL: Final = 10  # examples, of which none are held out
 LOOKED_THROUGH: Final = 1 << 24  # symbols: a warning must not delay the start
 LINES_LOOKED_AT: Final = 1 << 10  # that may show a table
 
@@ -32,6 +50,7 @@ class Examples:
     """Examples end to end, each with its END."""
 
     ids: Ids  # (S,)
+    labels: Ids | None = None  # (n,) the input that is read before each
 
     @cached_property
     def starts(self) -> NDArray[np.uint32]:
@@ -47,6 +66,29 @@ class Examples:
 
     def nth(self, i: int) -> Ids:
         return self.ids[self.starts[i] : self.starts[i + 1]]
+
+    def labels_at(self, places: NDArray[np.integer[Any]]) -> Ids | None:
+        """Return the label of the example at each place."""
+        if self.labels is None:
+            return None
+        return self.labels[np.searchsorted(self.starts, places, "right") - 1]
+
+    @property
+    def labelled(self) -> Ids:
+        """The ids as a text whose n-grams are counted: with labels, these stand for the ENDs."""
+        if self.labels is None:
+            return self.ids
+        labelled = self.ids.astype(np.promote_types(self.ids.dtype, self.labels.dtype))
+        labelled[labelled == END] = self.labels
+        return labelled
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Examples as they were read, those to learn from or those held out."""
+
+    codes: Codes  # END_CODE after each
+    labels: list[str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +113,9 @@ class Corpus:
         for ids in (self.train.ids, self.held_out.ids):
             digest.update(f"{len(ids)} ".encode())
             digest.update(ids.astype("<u4").data)
+        for part in (self.train, self.held_out):
+            if part.labels is not None:
+                digest.update(repr((*self.vocabulary.labels, part.labels.tolist())).encode())
         return digest.hexdigest()
 
     @cached_property
@@ -89,7 +134,7 @@ class Corpus:
     @cached_property
     def counting_loss(self) -> float:
         """An estimate of the held-out loss of n-gram counts."""
-        return estimated_loss(self.train.ids, self.held_out.ids, self.vocabulary)
+        return estimated_loss(self.train.labelled, self.held_out.labelled, self.vocabulary)
 
 
 def read_files(
@@ -116,16 +161,18 @@ def read_files(
     kind: Kind = "lines" if is_list else config.examples
     parts = []
     for names in (sources, valid):
-        codes = [np.empty(0, np.uint32)]
+        codes, labels = [np.empty(0, np.uint32)], list[str]()
         for name in names:
-            text = text_of(name, config.reading, tidied, read_and_mark)
-            digest.update(text.encode("utf-8", "surrogatepass") + TEXT_ENDS)
-            if kind == "auto" and text.strip():
-                kind = choose_kind(text)  # of the first file for all
-            codes.append(split_examples(text, kind))
-            del text  # a large one takes much memory
-        parts.append(np.concatenate(codes))
-        if names and not len(parts[-1]):
+            for label, text in labelled_texts(name, config.reading, tidied, read_and_mark):
+                digest.update((label + text).encode("utf-8", "surrogatepass") + TEXT_ENDS)
+                if kind == "auto" and text.strip():
+                    kind = choose_kind(text)  # of the first file for all
+                codes.append(split_examples(text, kind))
+                del text  # a large one takes much memory
+                if config.reading.label_by is not None:
+                    labels += [label] * np.count_nonzero(codes[-1] == END_CODE)
+        parts.append(Part(np.concatenate(codes), labels or None))
+        if names and not len(parts[-1].codes):
             what = f"{name_of(names[0])} is empty"
             raise CorpusError(what, "A corpus needs at least one visible character.")
         if names is sources and valid:
@@ -136,17 +183,26 @@ def read_files(
     return replace(corpus, tidied=tidied)
 
 
-def corpus_of(texts: Texts, config: CorpusConfig | None = None) -> Corpus:
+def corpus_of(
+    texts: Texts, config: CorpusConfig | None = None, labels: Iterable[str] | None = None
+) -> Corpus:
     """Return the corpus of texts, an example each, or of files. A lone surrogate is UNKNOWN."""
     config, files = config or CorpusConfig(), files_in(texts)
+    kinds = None if labels is None else check_texts(labels, "labels")
     if files:
+        if kinds is not None:
+            raise SettingError("labels are for texts, not for files", "Give a list of texts.")
         return read_files(files, config)
     listed = check_texts(texts)
     if not any(listed):
         raise CorpusError("the corpus is empty", "Give it a text with at least one character.")
-    content = b"".join(text.encode("utf-8", "surrogatepass") + TEXT_ENDS for text in listed)
+    if kinds is not None and len(kinds) != len(listed):
+        what = f"there are {len(kinds):,} labels for {len(listed):,} texts"
+        raise SettingError(what, "Give a label for each text.", "labels")
+    every = [*listed, *(kinds or [])]
+    content = b"".join(text.encode("utf-8", "surrogatepass") + TEXT_ENDS for text in every)
     fingerprint = hashlib.sha256(content).hexdigest()
-    train, held_out = hold_out(join_examples(listed), config.holdout)
+    train, held_out = hold_out(Part(join_examples(listed), kinds), config.holdout)
     return encoded(train, held_out, config.known, "texts", fingerprint)
 
 
@@ -173,17 +229,35 @@ def check_texts(texts: object, name: str = "texts") -> list[str]:
     return listed
 
 
-def hold_out(codes: Codes, share: float) -> tuple[Codes, Codes]:
+def hold_out(part: Part, share: float) -> tuple[Part, Part]:
     """Return training examples and those held out by lot; of a single one, hold out the tail.
 
-    At least one is held out, and never all. The number of examples and the share decide, so all
-    seeds hold out the same text.
+    Of each label with enough examples, its share is held out, and of the others none.
     """
+    codes, labels = part.codes, part.labels
     lengths = np.diff(np.flatnonzero(codes == END_CODE), prepend=-1)  # (n,)  END counted
     count, characters = len(lengths), len(codes) - 1
+    if labels is not None:
+        drawn, listed = np.zeros(count, np.bool_), np.array(labels)
+        for label in dict.fromkeys(labels):
+            of_label = np.flatnonzero(listed == label)
+            if len(of_label) >= FEW_OF_LABEL:
+                drawn[of_label] = draw_lots(len(of_label), share)
+        is_held_out = drawn.repeat(lengths)
+        kinds = ([labels[i] for i in np.flatnonzero(drawn == kept)] for kept in (False, True))
+        return Part(codes[~is_held_out], next(kinds)), Part(codes[is_held_out], next(kinds))
     if count == 1 and share > 0 and characters > 1:  # one character is not divided
         size = min(max(1, int(characters * (1 - share))), characters - 1)
-        return np.append(codes[:size], END_CODE), codes[size:].copy()
+        return Part(np.append(codes[:size], END_CODE)), Part(codes[size:].copy())
+    is_held_out = draw_lots(count, share).repeat(lengths)  # (S,)
+    return Part(codes[~is_held_out]), Part(codes[is_held_out])
+
+
+def draw_lots(count: int, share: float) -> NDArray[np.bool_]:
+    """Return which of so many examples are held out: at least one, and never all, (n,).
+
+    The number of examples and the share decide, so all seeds hold out the same text.
+    """
     drawn = np.zeros(count, np.bool_)
     total = min(max(1, round(count * share)), count - 1) if share > 0 else 0
     lots = np.random.default_rng(0)
@@ -191,31 +265,55 @@ def hold_out(codes: Codes, share: float) -> tuple[Codes, Codes]:
         last = min(first + STRATUM, count)
         size = total * last // count - total * first // count
         drawn[first + lots.choice(last - first, size, replace=False, shuffle=False)] = True
-    is_held_out = drawn.repeat(lengths)  # (S,)
-    return codes[~is_held_out], codes[is_held_out]
+    return drawn
 
 
-def encoded(train: Codes, held_out: Codes, known: str, kind: str, fingerprint: str) -> Corpus:
+def encoded(train: Part, held_out: Part, known: str, kind: str, fingerprint: str) -> Corpus:
     """Return the corpus with the vocabulary of the training part, and known characters."""
     counts = np.zeros(int(END_CODE) + 1, np.int64)
-    for block in in_blocks(train):
+    for block in in_blocks(train.codes):
         counts += np.bincount(block, minlength=len(counts))
     counts[0xD800:0xE000] = counts[END_CODE] = 0  # lone surrogates
     counted = dict.fromkeys(known, 0)
     counted |= {chr(code): int(counts[code]) for code in np.flatnonzero(counts).tolist()}
-    vocabulary = Vocabulary.counted(counted, len(train))
-    ids, held_out_ids = (Examples(vocabulary.encode_codes(codes)) for codes in (train, held_out))
-    return Corpus(vocabulary, ids, held_out_ids, kind, fingerprint, held_out)
+    labels = counted_labels(train.labels, held_out.labels)
+    vocabulary = replace(Vocabulary.counted(counted, len(train.codes)), labels=labels)
+    places = {label: vocabulary.symbols + i for i, label in enumerate(labels)}
+    size = np.min_scalar_type(vocabulary.symbols + len(labels))
+
+    def examples_of(part: Part) -> Examples:
+        at = [places[label] for label in part.labels or ()]
+        ids = vocabulary.encode_codes(part.codes)
+        return Examples(ids, np.array(at, size) if labels else None)
+
+    texts = examples_of(train), examples_of(held_out)
+    return Corpus(vocabulary, *texts, kind, fingerprint, held_out.codes)
+
+
+def counted_labels(train: list[str] | None, held_out: list[str] | None) -> dict[str, int]:
+    """Return the labels and the number of training examples of each; CorpusError if that is odd."""
+    if train is None:
+        return {}
+    counts = dict(sorted(Counter(train).items()))
+    if not 2 <= len(counts) <= MOST_LABELS:
+        what = f"there are {len(counts):,} labels, not 2 to {MOST_LABELS:,}"
+        one = f"all examples have the label {train[0]}" if len(counts) == 1 else what
+        raise CorpusError(one, "Name several files, or another column with [label_by].")
+    for label in held_out or ():
+        if label not in counts:
+            what = f"the label {label} is only in the held-out part"
+            raise CorpusError(what, "Add training examples of it, or leave it out of [valid].")
+    return counts
 
 
 @dataclass(frozen=True)
 class Warned:
     """A warning, and the two numbers behind it."""
 
-    kind: str  # few examples, repeated, header, or the separator of a table in lines
-    count: int  # examples learned from; held-out examples that are known; lines
-    of: int  # all examples; held-out examples that were looked for; lines that were looked at
-    what: str = ""  # the column to read
+    kind: str  # few examples, rare labels, repeated, header, or the separator of a table in lines
+    count: int  # examples learned from; labels; held-out examples that are known; lines
+    of: int  # all examples or labels; held-out examples that were looked for; lines looked at
+    what: str = ""  # the column to read; a rare label
 
 
 def find_warnings(corpus: Corpus) -> list[Warned]:
@@ -225,6 +323,9 @@ def find_warnings(corpus: Corpus) -> list[Warned]:
     warned = []
     if len(train) < 2 and corpus.examples_are != "files":  # one does not show how examples end
         warned.append(Warned("few examples", len(train), len(train) + len(held_out)))
+    rare = [label for label, n in corpus.vocabulary.labels.items() if n < FEW_OF_LABEL]
+    if rare:
+        warned.append(Warned("rare labels", len(rare), len(corpus.vocabulary.labels), rare[0]))
     known = set(learned)
     if count := sum(text in known for text in unseen):
         warned.append(Warned("repeated", count, len(unseen)))

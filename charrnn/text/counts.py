@@ -11,7 +11,13 @@ n-gram loses D(c), for c = 1, 2 and more; freed(h) is their sum over the n-grams
 The n-grams are a trie. Node 0 is the empty context, 1 to K are the symbols, then come the pairs
 that occur, the triples and so on. The nodes of an order are sorted by ``key = parent K + symbol``,
 so the children of a node are neighbours, and a search finds one. An n-gram may begin with END, and
-ends at the next END.
+ends at the next END. Where texts have labels, that of its text takes the place of its first END:
+
+    ids   a  n  n  a  R1   e  v  e  R2      as a labelled text is kept, K = R0
+    x    R1  a  n  n  a   R2  e  v  e       as it is read
+    y     a  n  n  a  END  e  v  e  END     as it is predicted
+
+A label is the child of the empty context, and nothing predicts it: its share is 0.
 
 A state holds a node for each length of context, (B, lengths), or NONE where the text has no such
 context.
@@ -47,26 +53,29 @@ FEWEST_JUDGED: Final = 1000  # held-out symbols
 
 
 class Ngrams:
-    """The smoothed n-grams of a text."""
+    """The smoothed n-grams of a text, which may be labelled."""
 
-    def __init__(self, ids: Ids, symbols: int, highest: int | None = None) -> None:
-        self.size, self.symbols = len(ids), symbols
-        self.highest = highest or max(ALONE, min(HIGHEST, WORD // symbols.bit_length()))
-        varieties = self._count(ids)
+    def __init__(self, ids: Ids, symbols: int, highest: int | None = None, labels: int = 0) -> None:
+        """Count the n-grams of a text with K symbols and L labels."""
+        self.size, self.predicted, self.symbols = len(ids), symbols, symbols + labels
+        self.highest = highest or max(ALONE, min(HIGHEST, WORD // self.symbols.bit_length()))
+        varieties = self._count(*read_and_predicted(ids, symbols))
         levels = [self._level(order, counts) for order, counts in enumerate(varieties, 1)]
         self.share = np.concatenate([np.zeros(1), *(share for share, _ in levels)])
         self.backoff = np.concatenate([backoff for _, backoff in levels])
         # The children of context i are the nodes first[i] to first[i + 1] - 1.
-        children = np.bincount(self.keys // symbols, minlength=len(self.backoff))
+        children = np.bincount(self.keys // self.symbols, minlength=len(self.backoff))
         self.first = np.append(1, 1 + np.cumsum(children, dtype=np.int32)).astype(np.int32)
-        self.last = (self.keys % symbols).astype(np.min_scalar_type(symbols))  # from node 1 on
+        last = self.keys % self.symbols
+        self.last = last.astype(np.min_scalar_type(self.symbols))  # from node 1 on
 
-    def _count(self, ids: Ids) -> list[NDArray[np.uint32]]:
+    def _count(self, x: Ids, ids: Ids) -> list[NDArray[np.uint32]]:
         """Make the trie; return the counts that each order uses."""
-        symbols, columns = self.symbols, windows(ids, self.symbols, self.highest)
+        symbols, columns = self.symbols, windows(x, ids, self.symbols, self.highest)
         starts = [0, 1, 1 + symbols]  # the first node of each order; the last is the end
         keys = [np.arange(symbols)]
         occurrences = [np.bincount(ids, minlength=symbols).astype(np.uint32)]
+        occurrences[0][self.predicted :] = np.bincount(x, minlength=symbols)[self.predicted :]
         suffix = [np.zeros(1, np.int32), np.zeros(symbols, np.int32)]
         varieties = []
         node = columns[0].astype(np.int32)  # of the n-gram at the beginning of each window
@@ -96,6 +105,8 @@ class Ngrams:
 
     def _level(self, order: int, counts: NDArray[np.uint32]) -> tuple[Floats, Floats]:
         """Return (c - D) / c(h) of each n-gram of an order, and freed(h) / c(h) of each context."""
+        if order == 1:  # labels are read alone
+            counts = np.where(np.arange(self.symbols) < self.predicted, counts, 0)
         parents = self.keys[self._nodes(order)] // self.symbols - self.starts[order - 1]
         contexts = self.starts[order] - self.starts[order - 1]
         lost = discounts(counts)[np.minimum(counts, 3)]
@@ -115,7 +126,7 @@ class Ngrams:
     def rows(self) -> Floats:
         """P(. | h) of all contexts of up to ``ready`` symbols, a row each."""
         rows: Floats = np.empty((self.starts[self.ready + 1], self.symbols))
-        rows[0] = 1 / self.symbols
+        rows[0] = np.where(np.arange(self.symbols) < self.predicted, 1 / self.predicted, 0)
         for length in range(self.ready + 1):
             start, stop = self.starts[length], self.starts[length + 1]
             longer = rows[start:stop]
@@ -160,7 +171,7 @@ class Ngrams:
             if not len(lanes):
                 break
             self._add(rows, state[lanes, at], lanes)
-        return rows
+        return rows[:, : self.predicted]
 
     def knowledge(self, state: Nodes) -> Floats:
         """Return what is known of each context: 1, the length that occurs, how often, (B, 3)."""
@@ -176,7 +187,8 @@ class Ngrams:
     def nats_by_order(self, ids: Ids) -> list[Floats]:
         """Return the surprisal of each symbol by the n-grams of up to 1, 2, 3 ... symbols."""
         nats = []
-        p = np.full(len(ids), 1 / self.symbols)  # P(w | h')
+        x, ids = read_and_predicted(ids, self.predicted)
+        p = np.full(len(ids), 1 / self.predicted)  # P(w | h')
         context = np.zeros(len(ids), np.int64)
         for order in range(1, self.highest + 1):
             nodes = self._nodes(order)
@@ -190,26 +202,35 @@ class Ngrams:
             nats.append(-np.log(above))
             p[h] *= self.backoff[context[h]]
             p[hw] += self.share[ngram[hw]]
-            after_end = END + 1 if order == 1 else NONE
-            context = np.concatenate([[after_end], ngram])[: len(ids)]
+            context = np.append(NONE, ngram)[: len(ids)] if order > 1 else x.astype(np.int64) + 1
         return nats
 
 
-def windows(ids: Ids, symbols: int, width: int) -> Columns:
-    """Return the symbols from each place on, up to the next END, as sorted columns (width, S).
+def read_and_predicted(ids: Ids, symbols: int) -> tuple[Ids, Ids]:
+    """Return what is read before each symbol of a text, which may be labelled, and the symbols."""
+    end, stops = ids.dtype.type(END), np.flatnonzero(ids >= symbols)
+    predicted = np.where(ids < symbols, ids, end) if len(stops) else ids
+    x = np.append(end, predicted)[: len(ids)]
+    x[np.append(0, stops + 1)[: len(stops)]] = ids[stops]
+    return x, predicted
 
-    A symbol is its id + 1, and 0 stands for nothing. The text follows an END.
+
+def windows(x: Ids, ids: Ids, symbols: int, width: int) -> Columns:
+    """Return x and the symbols after it, up to the next END, as sorted columns (width, S).
+
+    A symbol is its id + 1, and 0 stands for nothing.
     """
     size = len(ids)
     text: Any = np.zeros(size + width, np.min_scalar_type(symbols))
     text[1 : size + 1] = ids
     text[: size + 1] += 1
     columns = np.empty((width, size), text.dtype)
+    columns[0] = x
+    columns[0] += 1
     goes_on = np.ones(size, np.bool_)
-    for place, column in enumerate(columns):
+    for place, column in enumerate(columns[1:], 1):
         np.multiply(text[place : place + size], goes_on, out=column)
-        if place:
-            goes_on &= column != END + 1
+        goes_on &= column != END + 1
     return columns[:, np.lexsort(columns[::-1])]
 
 
@@ -246,12 +267,16 @@ class Baseline:
 def baselines(
     train: Ids, text: Ids, vocabulary: Vocabulary, counted: int = COUNTED, scored: int = SCORED
 ) -> list[Baseline]:
-    """Return uniform, unigram and the n-grams of each order, the shortest context first."""
+    """Return uniform, unigram and the n-grams of each order, the shortest context first.
+
+    Texts may be labelled.
+    """
     places, is_counted = excerpt_of(text, scored)
     text = text[places]
     if not len(text):
         return []
-    ngrams = Ngrams(sample_of(train, counted), vocabulary.symbols, ALONE)
+    labels = len(vocabulary.labels)
+    ngrams = Ngrams(sample_of(train, counted), vocabulary.symbols, ALONE, labels)
     naming = np.where(text == UNKNOWN, vocabulary.unseen_nats, 0.0)
     uniform = np.full(len(text), log(vocabulary.symbols))
     names = ["uniform", "unigram", *(f"markov-{n}" for n in range(1, ALONE))]

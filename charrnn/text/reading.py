@@ -9,8 +9,9 @@ import re
 import sys
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
 from charrnn.system.packaged import CORPORA, path_of
 from charrnn.system.visible import did_you_mean
-from charrnn.text.tables import column_of
+from charrnn.text.tables import column_of, rows_of
 from charrnn.text.tidy import Tidied, clean_lines
 
 Read = Callable[[str], bytes]
@@ -31,6 +32,7 @@ PACKINGS: Final[dict[str, tuple[bytes, Callable[[], Any]]]] = {  # by suffix: ho
     ".xz": (rb"\xfd7zXZ\0", lzma.LZMADecompressor),
     ".bz2": (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", bz2.BZ2Decompressor),
 }
+TEXT_SUFFIXES: Final = (".txt", ".text", ".csv", ".tsv", ".md")  # that are no part of a label
 LONGEST_MARK: Final = 10  # bytes at the beginning of packed data
 TIMES_UNPACKED, LEAST_ROOM = 64, 1 << 26  # bytes of unpacked data
 
@@ -52,15 +54,64 @@ def text_of(
     If the reading is tidy, lines are cleaned, and some dropped: ``tidied`` has seen those before.
     ``read`` returns the content of a source, unpacked, if that is not just what is typed.
     """
-    name, data = name_of(source), read(source) if read else unpacked(content_of(source), source)
-    text = "".join(decoded([data], name, reading, warn))
-    if reading.column is not None:
-        text, _ = column_of(text, reading.column, name)
-    if reading.normalize != "none":
-        text = unicodedata.normalize(reading.normalize, text)
-    if reading.tidy:
-        text = (tidied or Tidied()).tidy(text)
+    reading = replace(reading, label_by=None)
+    ((_, text),) = labelled_texts(source, reading, tidied or Tidied(), read, warn)
     return text
+
+
+def labelled_texts(
+    source: str,
+    reading: Reading,
+    tidied: Tidied,
+    read: Read | None = None,
+    warn: Warn | None = None,
+) -> Iterator[tuple[str, str]]:
+    """Yield the label of a file and its text, or that of each label in a column of the file.
+
+    A label is "" where there are none. Lines that repeat each other are dropped within a label.
+    """
+    name, data = name_of(source), read(source) if read else unpacked(content_of(source), source)
+    texts = {"": "".join(decoded([data], name, reading, warn))}
+    if reading.column is not None and reading.label_by not in (None, "file"):
+        texts = texts_by_label(texts.pop(""), [reading.column, str(reading.label_by)], name)
+    elif reading.column is not None:
+        texts[""], _ = column_of(texts[""], reading.column, name)
+    if reading.label_by == "file":
+        texts = {label_of(source): texts.pop("")}
+    while texts:
+        label = next(iter(texts))
+        text = texts.pop(label)  # a large one takes much memory
+        if reading.normalize != "none":
+            text = unicodedata.normalize(reading.normalize, text)
+        if reading.tidy:
+            tidied.kept = tidied.kept_by_label.setdefault(label, set())
+            text = tidied.tidy(text)
+        yield label, text
+
+
+def label_of(source: str) -> str:
+    """Return the label of a file: its name without its folder and the usual suffixes."""
+    if source == "-":
+        what = "standard input has no name, which label_by file needs"
+        raise CorpusError(what, "Name a file, or a column with [label_by].")
+    name = os.path.basename(source)
+    for suffixes in (tuple(PACKINGS), TEXT_SUFFIXES):
+        stem, suffix = os.path.splitext(name)
+        name = stem if stem and suffix.lower() in suffixes else name
+    return name
+
+
+def texts_by_label(text: str, columns: Sequence[str], name: str) -> dict[str, str]:
+    """Return the lines of each label, from the columns of a table that have texts and labels."""
+    lines: dict[str, list[str]] = {}
+    rows, starts = rows_of(text, columns, name)
+    for (field, label), line in zip(rows, starts, strict=True):
+        if field.strip() and not label.strip():
+            what = f"line {line} of {name} has a text and no label"
+            raise CorpusError(what, "Fill that field, or leave the line out.")
+        if field.strip():
+            lines.setdefault(label.strip(), []).append(field + "\n")
+    return {label: "".join(of_label) for label, of_label in lines.items()}
 
 
 def decoded(

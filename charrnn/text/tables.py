@@ -17,7 +17,13 @@ NEARLY_ALL: Final = 0.95
 
 
 def column_of(text: str, column: str, name: str) -> tuple[str, list[int]]:
-    """Return a column of a table as text, a line for each row, and on which lines the rows begin.
+    """Return a column of a table as text, a line a row, and on which lines the rows begin."""
+    rows, starts = rows_of(text, [column], name)
+    return "".join([f"{field}\n" for (field,) in rows]), starts
+
+
+def rows_of(text: str, columns: Sequence[str], name: str) -> tuple[list[list[str]], list[int]]:
+    """Return the fields of some columns of a table by row, and on which lines the rows begin.
 
     Breaks in a field become spaces.
 
@@ -44,18 +50,25 @@ def column_of(text: str, column: str, name: str) -> tuple[str, list[int]]:
     blank = next((i for i, row in enumerate(rows) if "".join(row).strip()), len(rows))
     rows, starts = rows[blank:], starts[blank:-1]
     first = rows[0] if rows else []
+    places = [place_of(column, first, name) for column in columns]
+    if not all(column.isdecimal() for column in columns):  # the first row has the names
+        rows, starts = rows[1:], starts[1:]
+    fields = [[row[at] if at < len(row) else "" for at in places] for row in rows]
+    return [[re.sub("[\r\n]+", " ", field) for field in row] for row in fields], starts
+
+
+def place_of(column: str, first: Sequence[str], name: str) -> int:
+    """Return the place of a column in the rows of a table that begins with this row."""
     names = [*first, *(field.strip().casefold() for field in first)]  # as they are, or alike
     wanted = column if column in first else column.strip().casefold()
     if column.isdecimal():
         at = int(column) - 1
     else:
         at = names.index(wanted) % len(first) if wanted in names else len(first)
-        rows, starts = rows[1:], starts[1:]
     if first and at >= len(first):
         what = f"{name} has no column {column}; its first row is: {', '.join(first)[:200]}"
-        raise CorpusError(what, "Give [column] one of its names, or a number from 1.")
-    fields = (row[at] if at < len(row) else "" for row in rows)
-    return "".join([re.sub("[\r\n]+", " ", field) + "\n" for field in fields]), starts
+        raise CorpusError(what, "Give the option one of its names, or a number from 1.")
+    return at
 
 
 def table_in(firsts: Sequence[str], lines: Sequence[str]) -> tuple[str, int, str] | None:

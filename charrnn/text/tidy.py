@@ -77,6 +77,7 @@ class Tidied:
     lines: Counter[str] = field(default_factory=Counter)  # rule -> lines
     examples: dict[str, list[str]] = field(default_factory=dict)  # rule -> lines, before and after
     kept: set[str] = field(default_factory=set)  # without case
+    kept_by_label: dict[str, set[str]] = field(default_factory=dict)
 
     def tidy(self, text: str) -> str:
         """Return the lines of a text without mess; comments, headings and repeats are dropped."""

@@ -2,18 +2,24 @@
 
  0    1       2    3    4        characters in code-point order; a text cannot contain END
 END  UNKNOWN  a    b    ё        a vocabulary of three characters has five symbols
+
+Labels have the ids from K on. A network reads that of an example in the place of the END before it,
+and nothing ever predicts one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from charrnn.errors import SettingError
+from charrnn.system.visible import did_you_mean
 
 Ids = NDArray[np.unsignedinteger[Any]]
 Codes = NDArray[np.uint32]  # Unicode code points
@@ -24,6 +30,8 @@ END_CODE: Final = np.uint32(0x110000)  # stands for END: the first number that i
 AT_ONCE: Final = 1 << 20  # symbols, at most
 SCALARS: Final = 1_112_064  # characters that Unicode has room for, without surrogates
 REPLACEMENT: Final = 0xFFFD  # the character shown for UNKNOWN
+MOST_LABELS: Final = 1000
+SHOWN_LABELS: Final = 20  # in an error
 
 
 def codes_of(text: str) -> Codes:
@@ -42,6 +50,8 @@ class Vocabulary:
 
     characters: str = ""  # distinct, in code-point order: characters[i] has the id i + 2
     novelty: float = 0.0  # the probability that the next symbol is a new character
+    # the number of examples of each, by name
+    labels: dict[str, int] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         codes = codes_of(self.characters)
@@ -50,6 +60,10 @@ class Vocabulary:
             raise ValueError("the characters of a vocabulary are not distinct and in order")
         if not 0 <= self.novelty < 1:
             raise ValueError(f"{self.novelty!r:.40} is not a probability below 1")
+        is_number_odd = self.labels and not 2 <= len(self.labels) <= MOST_LABELS
+        is_empty = min(self.labels.values(), default=1) < 1
+        if is_number_odd or is_empty or [*self.labels] != sorted(self.labels):
+            raise ValueError("the labels are too few, too many, empty or not in order")
 
     @classmethod
     def counted(cls, counts: Mapping[str, int], symbols: int) -> Vocabulary:
@@ -63,6 +77,44 @@ class Vocabulary:
     @property
     def symbols(self) -> int:
         return len(self.characters) + 2  # K, with END and UNKNOWN
+
+    def labelled(self, ids: Ids, labels: Sequence[str]) -> Ids:
+        """Return ids with the label of each text in the place of its END."""
+        result = ids.astype(np.min_scalar_type(self.symbols + len(self.labels)))
+        at = {label: self.id_of(label) for label in dict.fromkeys(labels)}
+        result[result == END] = [at[label] for label in labels]
+        return result
+
+    @cached_property
+    def log_label_shares(self) -> NDArray[np.float64]:
+        """The logarithm of P(label), (L,): its share of the examples."""
+        counts = np.array([*self.labels.values()], np.float64)
+        shares: NDArray[np.float64] = np.log(counts / counts.sum())
+        return shares
+
+    def first_input(self, label: str | None) -> int:
+        """Return what is read before a text: END, or the label where there are labels."""
+        if label is None and self.labels:
+            what = "the model has labels, and none was given"
+            raise SettingError(what, f"Name one with [label]: {self._some_labels}.", "label")
+        return END if label is None else self.id_of(label)
+
+    @property
+    def _some_labels(self) -> str:
+        names = list(self.labels)
+        return ", ".join(names[:SHOWN_LABELS]) + (", ..." if len(names) > SHOWN_LABELS else "")
+
+    def id_of(self, label: str) -> int:
+        """Return the id of a label; SettingError for one that is not there."""
+        names = list(self.labels)
+        if label in self.labels:
+            return self.symbols + names.index(label)
+        if not names:
+            what = "the model has no labels"
+            raise SettingError(what, "Train one with [label_by], or leave [label] out.", "label")
+        near = did_you_mean(label, self.labels)
+        what = f"there is no label {label!r:.80}"
+        raise SettingError(what, f"{near} There are {self._some_labels}.".lstrip(), "label")
 
     @property
     def dtype(self) -> np.dtype[np.unsignedinteger[Any]]:

@@ -4,6 +4,7 @@
     lane 1   . e v e . f r i t z . g u       . is END: it ends a name and precedes the next
 
 A window is T rows of the lanes: the inputs x, and the targets y, which stand one place further on.
+A label takes the place of the END that is read before its example.
 """
 
 from collections.abc import Iterator
@@ -49,6 +50,7 @@ class Epoch:
         order = np.arange(len(examples), dtype=np.uint32)
         rng.shuffle(order)
         starts, self.total = examples.starts.astype(np.int64), len(examples.ids)
+        self.labels = None if examples.labels is None else examples.labels[order]
         self.ends_in_ids = starts[order + 1]  # (n,) of each example, in this order
         self.sizes = self.ends_in_ids - starts[order]
         self.ends_on_circle = np.cumsum(self.sizes)  # (n,)
@@ -72,13 +74,19 @@ class Epoch:
             time_steps = min(self.time_steps, int(unread.max()))
             ids = rows[first : first + time_steps + 1].astype(np.intp)
             x, y = ids[:-1], ids[1:]
+            is_first = x == END
             t = np.arange(time_steps)[:, None]
             idle = t >= unread if unread.min() < time_steps else None
+            places = (self.bounds[:-1] + first + t) % self.total  # of y
             clock = to_come = None
             if self.with_positions:  # the characters of the example before y, and from y on
-                clock, ahead = self._distances((self.bounds[:-1] + first + t) % self.total)
+                clock, ahead = self._distances(places)
                 to_come = ahead - 1  # without END
-            yield Window(x, y, x == END, idle, clock, to_come)
+            if self.labels is not None:
+                example = np.searchsorted(self.ends_on_circle, places[is_first], side="right")
+                x = x.copy()
+                x[is_first] = self.labels[example]
+            yield Window(x, y, is_first, idle, clock, to_come)
 
     def _rows(self) -> Ids:
         """Return the symbols of each lane in the whole epoch and the one before them, (rows, B).

@@ -20,7 +20,8 @@ from charrnn.text.vocabulary import END, Ids, Vocabulary
 CHECKUP_LANE = 1 << 8  # symbols counted in a lane of a check-up
 
 Counted = NDArray[np.bool_]  # whether a symbol counts
-Portion = Sequence[tuple[Ids, Counted]]  # of each text
+Piece = tuple[Ids, Counted, Ids | None]  # symbols, and the label of the example of each
+Portion = Sequence[Piece]  # of each text
 
 
 def portions_of(texts: Sequence[Examples], most: Sequence[int], shards: int) -> list[Portion]:
@@ -28,11 +29,11 @@ def portions_of(texts: Sequence[Examples], most: Sequence[int], shards: int) -> 
     divided = []
     for text, size in zip(texts, most, strict=True):
         places, is_counted = excerpt_of(text.ids, size)
-        divided.append(divide(text.ids[places], is_counted, shards))
+        divided.append(divide(text.ids[places], is_counted, shards, text.labels_at(places)))
     return list(zip(*divided, strict=True))
 
 
-def divide(ids: Ids, is_counted: Counted, portions: int) -> list[tuple[Ids, Counted]]:
+def divide(ids: Ids, is_counted: Counted, portions: int, labels: Ids | None = None) -> list[Piece]:
     """Divide an excerpt into portions of about one size, where an example or a piece begins.
 
     Some portions may be empty.
@@ -40,18 +41,21 @@ def divide(ids: Ids, is_counted: Counted, portions: int) -> list[tuple[Ids, Coun
     is_piece_start = is_counted[:-1] & ~is_counted[1:]  # with a warm-up that does not count
     starts = np.append(np.flatnonzero((ids[:-1] == END) | is_piece_start) + 1, len(ids))
     cuts = starts[np.searchsorted(starts, len(ids) * np.arange(1, portions) // portions)]
-    return list(zip(np.split(ids, cuts), np.split(is_counted, cuts), strict=True))
+    by_portion = [None] * portions if labels is None else np.split(labels, cuts)
+    return list(zip(np.split(ids, cuts), np.split(is_counted, cuts), by_portion, strict=True))
 
 
 @np.errstate(all="ignore")  # overflow shows in the loss
 def score_portion(vocabulary: Vocabulary, p: Parameters, portion: Portion) -> list[Score]:
     """Return the score of each text, in float32."""
     # An END after each, or a text would go on into the next.
-    ids = np.concatenate([np.append(ids, ids.dtype.type(END)) for ids, _ in portion])
+    ids = np.concatenate([np.append(ids, ids.dtype.type(END)) for ids, _, _ in portion])
+    with_end = [np.append(of_text, of_text[-1:]) for *_, of_text in portion if of_text is not None]
+    labels = np.concatenate(with_end) if with_end else None
     predictor = Predictor([LanguageModel(p, vocabulary)], dtype=np.float32)
-    nats, _ = score_ids(predictor, ids, stretch=CHECKUP_LANE, warm_up=WARM_UP)
+    nats, _ = score_ids(predictor, ids, labels, stretch=CHECKUP_LANE, warm_up=WARM_UP)
     scores, first = list[Score](), 0
-    for ids, is_counted in portion:
+    for ids, is_counted, _ in portion:
         of_text = nats["network"][first : first + len(ids)]
         scores.append(tally(ids[is_counted], of_text[is_counted]))
         first += len(ids) + 1

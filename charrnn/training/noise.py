@@ -17,7 +17,7 @@ from charrnn.network.arrays import Array
 from charrnn.network.parameters import Parameters
 from charrnn.network.through_time import Masks, Window
 from charrnn.settings.training import REGULARIZATION, Fitted
-from charrnn.text.vocabulary import END, UNKNOWN
+from charrnn.text.vocabulary import UNKNOWN
 
 FADES_FROM = 0.5  # the share of a run from which the noise grows weaker
 
@@ -64,7 +64,8 @@ class Noise:
             return window
         share = self.config.blank * self._strength
         is_blank = self._rng.random(window.x.shape, np.float32) < share
-        return replace(window, x=np.where(is_blank & (window.x != END), UNKNOWN, window.x))
+        assert window.is_first is not None  # where END or a label is read
+        return replace(window, x=np.where(is_blank & ~window.is_first, UNKNOWN, window.x))
 
     def _draw_factors(self, shape: tuple[int, ...], share: float) -> Array:
         """Return factors with mean 1: 0 for about this share of places, and equal for the rest."""

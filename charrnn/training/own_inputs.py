@@ -59,7 +59,8 @@ class OwnInputs:
         first = rng.integers(0, time_steps - length + 1, lanes)  # (B,) of a free-running stretch
         t = np.arange(time_steps)[:, None]
         sampled |= (t >= first) & (t < first + length)
-        return sampled & (window.x > UNKNOWN)
+        assert window.is_first is not None  # where END or a label is read
+        return sampled & (window.x > UNKNOWN) & ~window.is_first
 
 
 def sample_characters(p: Parameters, h: Array, draws: Array) -> Integers:

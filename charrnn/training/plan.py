@@ -39,7 +39,7 @@ def plan(config: Fitted, corpus: Corpus) -> Plan:
 
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     """Estimate the memory of training: of all processes, at the time when they need most."""
-    a, ids = architecture_of(config, corpus.vocabulary.symbols), corpus.train.ids
+    a, ids = architecture_of(config, corpus.vocabulary), corpus.train.ids
     processes = min(config.shards, cores_for(config.cores))
     text = ids.nbytes + corpus.held_out.ids.nbytes + 2 * corpus.train.starts.nbytes
     kept = 4 * (KEPT + len(MOMENTS[config.optimizer])) * a.parameter_count

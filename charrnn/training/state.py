@@ -61,7 +61,10 @@ def initial_state(corpus: Corpus, config: Fitted, model: LanguageModel | None = 
     if config.counts:
         check_mixable(config.ends)
     check_patience(config.patience, len(corpus.held_out))
-    architecture = architecture_of(config, corpus.vocabulary.symbols)
+    architecture = architecture_of(config, corpus.vocabulary)
+    if model is not None and model.vocabulary.labels and not corpus.vocabulary.labels:
+        what = "the model to start from has labels, and the corpus has none"
+        raise SettingError(what, "Add [label_by].", "label_by")
     if model is not None:
         size = len(corpus.train.ids)
         # each count and 1, so that none is 0

@@ -251,7 +251,7 @@ def test_the_summary_has_the_keys_that_were_promised(program: Program) -> None:
     }
     assert set(summary["corpus"]) == {
         *("examples", "characters", "symbols", "held_out_examples", "held_out_characters"),
-        *("examples_are", "names", "fingerprint"),
+        *("examples_are", "names", "fingerprint", "labels"),
     }
     figures = {"nats_per_character", "bits_per_character", "perplexity"}
     assert set(summary["best"]) == {"step", *figures}

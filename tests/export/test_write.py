@@ -16,8 +16,8 @@ from charrnn.export.c_header import prefix_for
 from charrnn.export.html import asset
 from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
+from charrnn.prediction.kinds import score_texts
 from charrnn.prediction.predictor import EVEN
-from charrnn.prediction.scoring import score_texts
 from tests.browser import ask, engine
 from tests.networks import CHARACTERS, IDS, MODELS, model_of
 from tests.program import Program

@@ -7,11 +7,13 @@ import pytest
 
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.parameters import Architecture, LanguageModel, initial
+from charrnn.prediction.kinds import score_texts
 from charrnn.prediction.mixture import fit_mixture
 from charrnn.prediction.predictor import EVEN, Predictor, Use, combine
 from charrnn.prediction.sampling import Sampler
-from charrnn.prediction.scoring import join_groups, score_ids, score_texts
+from charrnn.prediction.scoring import join_groups, score_ids
 from charrnn.settings.drawing import SampleConfig
+from charrnn.text.corpus import Examples
 from charrnn.text.counts import Ngrams
 from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
 from tests.networks import vocabulary_of
@@ -56,7 +58,7 @@ def test_fitted_exponents_are_better_than_equal_ones(of_network: float) -> None:
     sampler = Sampler(source, SampleConfig(seed=1, max_characters=60))
     texts = [sample.text for sample in sampler.samples(range(1500))]
     scored = score_texts(source, texts)
-    fitted = fit_mixture(source, scored.ids)
+    fitted = fit_mixture(source, Examples(scored.ids))
     middle, even = len(scored.ids) // 2, Predictor(source.models, source.counts)
     both = Predictor(source.models, source.counts, mixture=fitted)
     nats = score_texts(both, texts, split=middle).nats_by_use
@@ -64,7 +66,7 @@ def test_fitted_exponents_are_better_than_equal_ones(of_network: float) -> None:
     equal = score_texts(even, texts).nats.mean()
     assert means["both"] < min(means["network"], means["counts"]) + 0.001
     assert means["both"] < equal + (0.001 if of_network == 0.5 else -0.005)
-    assert fit_mixture(source, scored.ids[:999]) == EVEN
+    assert fit_mixture(source, Examples(scored.ids[:999])) == EVEN
 
 
 def test_exponents_are_fitted_to_how_well_a_context_is_known() -> None:
@@ -72,7 +74,9 @@ def test_exponents_are_fitted_to_how_well_a_context_is_known() -> None:
     source = Predictor([network(1)], Ngrams(text(1, 3000), K), mixture=(1, -1, 0, 0, 1, 0))
     samples = Sampler(source, SampleConfig(seed=1, max_characters=60)).samples(range(1500))
     scored = score_texts(source, [sample.text for sample in samples])
-    fitted = Predictor(source.models, source.counts, mixture=fit_mixture(source, scored.ids))
+    fitted = Predictor(
+        source.models, source.counts, mixture=fit_mixture(source, Examples(scored.ids))
+    )
     nats = score_texts(fitted, scored.texts, split=len(scored.ids) // 2).nats_by_use
     constant = [
         score_texts(Predictor(source.models, source.counts, mixture=powers(a, 1 - a)), scored.texts)

@@ -14,6 +14,7 @@ from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.system.packaged import path_of
 from charrnn.text.corpus import (
     Corpus,
+    Part,
     Warned,
     check_texts,
     corpus_of,
@@ -92,7 +93,7 @@ def test_the_held_out_part_is_spread_evenly() -> None:
         for share in (0.001, 0.1, 0.5, 0.999):
             codes = np.full(2 * count, END_CODE)
             codes[::2] = np.arange(count)
-            train, held_out = (part[::2] for part in hold_out(codes, share))
+            train, held_out = (part.codes[::2] for part in hold_out(Part(codes), share))
             assert sorted([*train, *held_out]) == [*range(count)]
             assert len(held_out) == min(max(1, round(count * share)), count - 1)
             if count > 1 << 16:

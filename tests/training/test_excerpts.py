@@ -25,7 +25,9 @@ def test_portions_begin_with_an_example_or_a_stretch(shards: int) -> None:
     portions = portions_of(texts, most, shards)
     for number, text in enumerate(texts):
         places, counted = excerpt_of(text.ids, most[number])
-        found = [ids[is_counted] for ids, is_counted in (portion[number] for portion in portions)]
+        found = [
+            ids[is_counted] for ids, is_counted, _ in (portion[number] for portion in portions)
+        ]
         assert [len(ids) for ids in found] == sizes[number]
         assert np.concatenate(found).tolist() == text.ids[places[counted]].tolist()
 
@@ -33,14 +35,14 @@ def test_portions_begin_with_an_example_or_a_stretch(shards: int) -> None:
 def test_one_short_text_is_not_divided_and_nothing_held_out_is_empty() -> None:
     texts = [lines(1, 200), Examples(np.empty(0, np.uint8))]
     first, second = portions_of(texts, [1_000, 1_000], 2)
-    assert [len(ids) for ids, _ in (*first, *second)] == [200, 0, 0, 0]
+    assert [len(ids) for ids, *_ in (*first, *second)] == [200, 0, 0, 0]
 
 
 def test_a_portion_has_the_scores_of_its_texts_whatever_lies_beside_them() -> None:
     model = babbler()
     long = np.tile([2, 3, 4, 5, 4], 500).astype(np.uint8)
     names = np.tile([2, 3, END], 100).astype(np.uint8)
-    pieces = [(ids, np.arange(len(ids)) >= 7) for ids in (long, names)]
+    pieces = [(ids, np.arange(len(ids)) >= 7, None) for ids in (long, names)]
     together = score_portion(model.vocabulary, model.parameters, pieces)
     for piece, score in zip(pieces, together, strict=True):
         (alone,) = score_portion(model.vocabulary, model.parameters, [piece])

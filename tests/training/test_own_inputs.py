@@ -60,7 +60,7 @@ def test_their_share_grows_to_what_was_asked_for(done: float) -> None:
 @pytest.mark.parametrize("length", [1, 5, STEPS])
 def test_a_stretch_is_so_many_steps_in_a_row_in_every_lane(length: int) -> None:
     p, w = network(), window()
-    full = Window(np.full_like(w.x, UNKNOWN + 1), w.y)
+    full = Window(np.full_like(w.x, UNKNOWN + 1), w.y, np.zeros(w.x.shape, np.bool_))
     own = OwnInputs(p.architecture, config(free_running=length))
     places = own.draw_places(np.random.default_rng(0), full, 0.0)
     assert (places.sum(0) == length).all()

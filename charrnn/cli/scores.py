@@ -1,0 +1,120 @@
+"""The figures of charrnn eval: of each model, by use, beside counting, and of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nlargest
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from charrnn.cli.console import BOLD, CYAN, Console, count
+from charrnn.system.visible import Visible, visible_line
+
+if TYPE_CHECKING:
+    from charrnn.prediction.scoring import ScoredTexts
+    from charrnn.text.corpus import Corpus
+
+MOST_CONFUSIONS = 10  # on the screen
+
+
+def records_of(
+    whole: dict[str, ScoredTexts], first: str, corpus: Corpus | None
+) -> list[dict[str, Any]]:
+    """Return the figures of each predictor, and how it differs from the first model, and from
+    counting if there is a corpus.
+    """
+    from charrnn.prediction.kinds import accuracy_of
+    from charrnn.prediction.losses import Mean, difference_from, difference_of, tally
+    from charrnn.prediction.scoring import total_score
+    from charrnn.text.counts import baselines
+
+    reference = whole[first]
+    ids, counting, records = reference.ids, [], list[dict[str, Any]]()
+    if corpus is not None:
+        labelled = ids
+        if reference.labels is not None:
+            labelled = corpus.vocabulary.labelled(ids, reference.labels)
+        counting = baselines(corpus.train.labelled, labelled, corpus.vocabulary)
+    for name, scored in whole.items():
+        nats = scored.nats
+        record = {"model": name, "examples": len(scored.texts), **total_score(scored).figures()}
+        if scored.labels is not None and scored.likeliest:
+            said = [label for label, _ in scored.likeliest]
+            record["labels"] = accuracy_of(scored.labels, said)
+        if scored is not reference:
+            record |= difference_of(ids, nats, reference.nats).figures()
+        if len(scored.nats_by_use) > 1:
+            record["by_use"] = {
+                use: tally(ids, costs).loss() | difference_of(ids, nats, costs).figures()
+                for use, costs in scored.nats_by_use.items()
+            }
+        if counting:
+            record["baselines"] = {
+                baseline.name: Mean(baseline.nats_per_character, 1).per_character()
+                | difference_from(baseline, ids, nats).figures()
+                for baseline in counting
+            }
+        records.append(record)
+    return records
+
+
+def rows_of(records: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the names and figures of the rows of a table."""
+    first, rows = records[0], [(record["model"], record) for record in records]
+    if len(records) == 1:
+        rows += [("without ends", first["without_end"])]
+        rows += [("per byte", {"bits_per_character": first["bits_per_byte"]})]
+        rows += [(f"  {use}", figures) for use, figures in first.get("by_use", {}).items()]
+    for name, figures in first.get("baselines", {}).items():
+        hidden = {} if len(records) == 1 else {"difference": None}  # it is not from the first model
+        rows.append((f"  {name}", figures | hidden))
+    return rows
+
+
+def label_lines(record: dict[str, Any]) -> Iterator[Visible]:
+    """Yield how often the likeliest label is right, and the commonest confusions."""
+    facts = record["labels"]
+    share, error = 100 * facts["accuracy"], 100 * facts["standard_error"]
+    always = f"always {facts['commonest']}: {100 * facts['accuracy_of_commonest']:.1f}%"
+    yield Visible(visible_line(f"right label {share:.1f}% ± {error:.1f} ({always})"))
+    pairs = [
+        (n, label, said)
+        for label, row in facts["confusions"].items()
+        for said, n in row.items()
+        if said != label
+    ]
+    for n, label, said in nlargest(MOST_CONFUSIONS, pairs, key=itemgetter(0)):
+        yield visible_line(f"{n:9,} {label} taken for {said}")
+
+
+def show_records(records: list[dict[str, Any]], console: Console, *, as_json: bool) -> None:
+    """Show the bits per character of each model, or of one model by use; or JSON."""
+    from charrnn.prediction.losses import BITS, Difference
+
+    if as_json:
+        for record in records:
+            console.json("eval", record)
+        return
+    first, rows = records[0], rows_of(records)
+    is_compared = any("difference" in figures for _, figures in rows)
+    width = max(len(visible_line(name)) for name, _ in rows)
+    unknown = f", {first['unknown']:,} of them not in the vocabulary" if first["unknown"] else ""
+    size = f"{count(first['examples'], 'example')}, {count(first['characters'], 'character')}"
+    head = f"{'':{width}} bits/char perplexity{' difference std error' if is_compared else ''}"
+    lines = [Visible(f"{size}{unknown}\n"), console.out.paint(Visible(head), CYAN)]
+    for name, figures in rows:
+        bits, difference = figures["bits_per_character"], figures.get("difference")
+        line = f"{visible_line(name):{width}} {bits:9.3f} {2 ** min(bits, 1000):#10,.4g}"
+        if difference:
+            apart = Difference(difference, figures["standard_error"])
+            line += f" {BITS * difference:+10.3f} {BITS * apart.standard_error:9.3f}"
+            line += " (=)" if apart.may_be_chance else ""
+        shown = Visible(line)
+        lines.append(shown if name.startswith(" ") else console.out.paint(shown, BOLD))
+    for record in records:
+        lines += label_lines(record) if "labels" in record else []
+    console.out.write_lines(lines)
+    if is_compared:
+        names = ("the row", records[1]["model"]) if len(records) > 1 else ("the model", "the row")
+        what = "difference: bits per character of {} less those of {}".format(*names)
+        console.note(f"{what}; (=) is below two standard errors")

@@ -1,0 +1,156 @@
+"""Texts of an unknown kind: their scores under each label, the sum, and the likeliest label.
+
+    P(text) = sum over labels of P(label) P(text | label)
+    P(label | text) = P(label) P(text | label) / P(text)                                      (3.42)
+
+P(label) is its share of the training examples. Symbol by symbol, the nats of a sum are
+
+    log P(y(1) .. y(t-1)) - log P(y(1) .. y(t))
+
+The cost is that of one score for each label.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from charrnn.network.arrays import Array64, Integers
+from charrnn.prediction.predictor import Predictor, Use
+from charrnn.prediction.scoring import Group, ScoredTexts, groups_of, score_ids, stops_of
+from charrnn.text.examples import join_examples
+from charrnn.text.vocabulary import Ids, Vocabulary
+
+MOST_SUMMED: Final = 32  # labels, up to which the oddest sum of a held-out example is known
+
+
+class ByLabel(NamedTuple):
+    """Scores of texts under each of L labels."""
+
+    sums: dict[Use, Array64]  # (S,) nats of each symbol, whatever the label
+    given: dict[Use, Array64]  # (S,) nats under the labels that were given
+    log_joint: Array64  # (n, L) log P(label) P(text | label) by the predictor as it is used
+
+
+def score_texts(
+    predictor: Predictor,
+    texts: Sequence[str],
+    labels: Sequence[str] | None = None,
+    *,
+    ranking: bool = False,
+    telling: bool = False,
+    split: int | None = None,
+) -> ScoredTexts:
+    """Return the score of a group of texts by one predictor."""
+    group = Group(texts, split, labels, telling)
+    return score_group([predictor], group, ranking=ranking)[0]
+
+
+def score_group(
+    predictors: Sequence[Predictor], group: Group, *, ranking: bool = False
+) -> list[ScoredTexts]:
+    """Score some texts, each from its beginning to its END, by predictors with one vocabulary.
+
+    A text without a label has the sum over all labels, and the ranks under the likeliest.
+    """
+    texts, split, names, telling = group
+    vocabulary = predictors[0].vocabulary
+    ids = vocabulary.encode_codes(join_examples(texts))
+    sizes = np.diff(stops_of(ids), prepend=0)
+    given = None if names is None else label_ids(vocabulary, names, sizes)
+    results: list[ScoredTexts] = []
+    for predictor in predictors:
+        labels, kinds = given, list[tuple[str, float]]()
+        if vocabulary.labels and (telling or given is None):
+            by_label = score_by_label(predictor, ids, given, split=split)
+            nats, ranks = by_label.sums if given is None else by_label.given, None
+            kinds = likeliest(vocabulary, by_label.log_joint)
+            if given is None:
+                labels = label_ids(vocabulary, [label for label, _ in kinds], sizes)
+        if ranking or not kinds:
+            of_labels, ranks = score_ids(predictor, ids, labels, ranking=ranking, split=split)
+            nats = nats if kinds else of_labels
+        results.append(ScoredTexts(texts, ids, nats, predictor.use, ranks, names, kinds))
+    return results
+
+
+def accuracy_of(labels: Sequence[str], said: Sequence[str]) -> dict[str, Any]:
+    """Return how often labels were told right, and which were taken for which, as JSON has it."""
+    pairs, counts = Counter(zip(labels, said, strict=True)), Counter(labels)
+    n, (commonest, most) = len(labels), counts.most_common(1)[0]
+    shares = {label: pairs[label, label] / count for label, count in counts.items()}
+    accuracy = sum(pairs[label, label] for label in counts) / n
+    confusions: dict[str, dict[str, int]] = {label: {} for label in counts}
+    for (label, answer), count in pairs.items():
+        confusions[label][answer] = count
+    return {
+        "accuracy": accuracy,
+        "standard_error": math.sqrt(accuracy * (1 - accuracy) / n),
+        "mean_over_labels": sum(shares.values()) / len(shares),
+        "commonest": commonest,
+        "accuracy_of_commonest": most / n,
+        "confusions": confusions,
+    }
+
+
+def likeliest_of(predictor: Predictor, texts: Sequence[str], label: str | None = None) -> list[str]:
+    """Return the label of each text: this one, or else the likeliest."""
+    if label is not None:
+        return [label] * len(texts)
+    groups = (score_texts(predictor, group, telling=True) for group in groups_of(texts))
+    return [label for group in groups for label, _ in group.likeliest]
+
+
+def likeliest(vocabulary: Vocabulary, log_joint: Array64) -> list[tuple[str, float]]:
+    """Return the likeliest label of each text and its probability."""
+    chances, names = probabilities(log_joint), list(vocabulary.labels)
+    best = chances.argmax(1)
+    return [(names[at], float(row[at])) for at, row in zip(best.tolist(), chances, strict=True)]
+
+
+def score_by_label(
+    predictor: Predictor, ids: Ids, given: Ids | None = None, *, split: int | None = None
+) -> ByLabel:
+    """Score texts that lie end to end under each label. ``given`` has a label for each symbol."""
+    vocabulary, stops = predictor.vocabulary, stops_of(ids)
+    starts = np.append(0, stops[:-1])
+    sizes = stops - starts
+    of_given = {use: np.zeros(len(ids)) for use in predictor.uses}
+    log_p = {use: np.full(len(ids), -np.inf) for use in predictor.uses}
+    log_joint = np.empty((len(stops), len(vocabulary.labels)))
+    for row, log_share in enumerate(vocabulary.log_label_shares):
+        label = vocabulary.symbols + row
+        nats, _ = score_ids(predictor, ids, label_each(label, len(ids)), split=split)
+        log_joint[:, row] = log_share - np.add.reduceat(nats[predictor.use], starts)
+        for use, of_use in nats.items():
+            so_far = np.cumsum(of_use)
+            so_far -= (so_far[starts] - of_use[starts]).repeat(sizes)
+            np.logaddexp(log_p[use], log_share - so_far, out=log_p[use])
+            if given is not None:
+                np.copyto(of_given[use], of_use, where=given == label)
+    sums = {}
+    for use, after in log_p.items():
+        before = np.append(0, after)[: len(ids)]
+        before[starts] = 0
+        sums[use] = before - after
+    return ByLabel(sums, of_given, log_joint)
+
+
+def label_each(label: int, count: int) -> Ids:
+    """Return a label for each of so many symbols."""
+    return np.full(count, label, np.uint32)
+
+
+def label_ids(vocabulary: Vocabulary, labels: Sequence[str], sizes: Integers) -> Ids:
+    """Return the label of each symbol of texts with these sizes, END counted."""
+    at = {label: vocabulary.id_of(label) for label in dict.fromkeys(labels)}
+    return np.array([at[label] for label in labels], np.uint32).repeat(sizes)
+
+
+def probabilities(log_joint: Array64) -> Array64:
+    """Return P(label | text), (n, L)."""
+    shares = np.exp(log_joint - log_joint.max(1, keepdims=True))
+    result: Array64 = shares / shares.sum(1, keepdims=True)
+    return result
