@@ -14,7 +14,7 @@ import pytest
 from rich.style import Style
 
 import charrnn
-from charrnn.cli.console import Console, Output
+from charrnn.cli.console import Console, Output, clock
 from charrnn.cli.surprisal import coloured
 from charrnn.system.visible import Visible
 from tests.child import CHARRNN, PATIENCE
@@ -63,6 +63,17 @@ def test_json_is_one_line_of_printable_text_without_nan(capsys: Capture) -> None
     fields = {"loss": None, "curve": [None, 1.5], "word": word}
     assert json.loads(line) == {"schema": "charrnn.test/3", **fields}
     assert line[:-1].isprintable()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        *((0, "0.1 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.4, "59 s"), (59.6, "1:00 min")),
+        *((185, "3:05 min"), (3599.4, "59:59 min"), (3599.6, "1:00 h"), (3_603_780, "1,001:03 h")),
+    ],
+)
+def test_a_duration_has_two_or_three_digits(seconds: float, shown: str) -> None:
+    assert clock(seconds) == shown
 
 
 @pytest.fixture

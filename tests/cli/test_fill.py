@@ -3,7 +3,7 @@
 import subprocess
 
 import charrnn
-from tests.networks import END, independent, saved, speller
+from tests.networks import END, independent, saved
 from tests.program import Program
 
 
@@ -14,13 +14,6 @@ def test_json_has_the_keys_that_scripts_rely_on(well_trained: Program) -> None:
     assert [list(one) for one in found["fillings"]] == [["text", "probability"]] * 5
     expected = charrnn.load("model.npz").fill("an_a")
     assert [one["text"] for one in found["fillings"]] == [one.text for one in expected.fillings]
-
-
-def test_the_likeliest_filling_is_the_first_line(program: Program) -> None:
-    saved(speller("word"), program / "model.npz")
-    ran = program.run("fill", "w_r*", "-n", "1")
-    assert (ran.status, ran.err) == (0, "")
-    assert ran.lines == ["1       word"]
 
 
 def test_it_says_how_much_was_not_tried_and_where_nothing_is_missing(program: Program) -> None:

@@ -37,13 +37,6 @@ def coin(tmp_path: Path) -> Path:
     return saved(independent(odds), tmp_path / "coin.npz")
 
 
-def test_it_draws_until_the_end(abc: Path, program: Program) -> None:
-    assert written(program, abc) == ("abc\n", "")
-    assert written(program, abc, "-n", "3", "--seed", "7") == ("abc\nabc\nabc\n", "")
-    assert written(program, abc, "-t", "0", "--top-k", "1", "--top-p", "0.1") == ("abc\n", "")
-    assert written(program, abc, "-p", "ab", "-n", "2") == ("abc\nabc\n", "")
-
-
 def test_the_first_of_many_is_that_of_one(program: Program, tmp_path: Path) -> None:
     model = saved(babbler(), tmp_path / "babble.npz")
     line = ("--seed", "1", "--max-chars", "60")

@@ -25,6 +25,7 @@ def filled(folder: Path) -> Program:
     program.write("more.txt", "".join(f"{a}{b}\n" for a in "abcdefgh" for b in "qrst"))
     program.write("ab.txt", "ab\nb\n\nabЖba\n")
     program.write("row.csv", 'id,word\n1,ab\n2,"b a"\n')
+    program.write("table.csv", "id;first name\n" + "".join(f"{n};x{n}\n" for n in range(20)))
     saved(independent(COIN), folder / "coin.npz")
     saved(speller("word"), folder / "word.npz")
     after = {END: {"a": 1.0}, "a": {" ": 0.5, "b": 0.5}, " ": {"a": 1.0}, "b": {END: 1.0}}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from contextlib import ExitStack
 from pathlib import Path
@@ -30,6 +31,8 @@ def test_the_table_names_a_winner_and_shows_samples(program: Program) -> None:
     assert (len(rows), sum("counting" in row for row in rows)) == (3, 1)
     best = next(row for row in rows if "hidden" in row)
     assert "(best)" in best
+    others = [row for row in rows if "(best)" not in row]
+    assert all(re.match(r" +\d\.\d{3} +[-+]\d\.\d{3} +\d\.\d{3} ", row) for row in others)
     assert "".join(rows).count("(smallest)") == "".join(rows).count("(fastest)") == 1
     line = ended.err.splitlines()[-1].partition("cp ")[2].split()
     assert program.run("sample", "-m", line[0]).status == 0

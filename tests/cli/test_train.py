@@ -77,12 +77,6 @@ def test_what_is_held_out_is_a_share_or_a_file_or_nothing(program: Program) -> N
     assert "nothing is held out" in program.run("train", "--resume").out
 
 
-def test_a_difference_on_one_held_out_example_is_not_clear(program: Program) -> None:
-    program.write("one.txt", "anna\n")
-    ran = program.run("train", "names.txt", "--valid", "one.txt", *SIZE, "--epochs", "1")
-    assert ran.out.endswith(": no clear difference\n")
-
-
 def test_a_corpus_may_be_packed_piped_or_of_the_package(program: Program) -> None:
     text = (program / "names.txt").read_bytes()
     program.write("names.gz", gzip.compress(text))
@@ -178,15 +172,6 @@ def test_on_a_terminal_lines_fit_and_a_bar_shows_time_loss_and_speed(
     plain = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", screen)
     lines = [line for line in re.split(r"[\r\n]+", plain) if "charrnn train" not in line]
     assert max(map(len, lines)) <= columns
-
-
-def test_a_messy_list_is_told_and_tidied(program: Program) -> None:
-    program.write("list.txt", "".join(f"- name{n}\n" for n in range(20)))
-    told = program.run("train", "list.txt", "--dry-run").out
-    assert "\n  !        of 18 lines, 18 begin with a bullet: add --tidy\n" in told
-    told = program.run("train", "list.txt", "--tidy", "--dry-run").out
-    assert "\ntidy       20 begin with a bullet: - name0 -> name0; - name1 -> name1;" in told
-    assert plan_of(program, "--tidy", corpus="list.txt")["tidy"] == {"bullet": 20}
 
 
 def test_quiet_and_json_leave_the_other_stream_alone(program: Program) -> None:
