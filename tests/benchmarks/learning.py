@@ -10,12 +10,14 @@ All options are those of charrnn train. The row is one for the table of the best
 import json
 import math
 import os
+import re
 import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +32,26 @@ def trained(arguments: list[str], seed: int) -> tuple[dict[str, Any], float]:
     with tempfile.TemporaryDirectory() as folder:
         model = str(Path(folder) / "model.npz")  # unless the arguments name one
         command = [sys.executable, "-m", "charrnn", "train", "-m", model, *arguments]
+        command += ["--seed", str(seed), "--json", "--quiet", "--force"]
         began = time.monotonic()
-        done = subprocess.run(
-            [*command, "--seed", str(seed), "--json", "--quiet", "--force"], stdout=subprocess.PIPE
-        )
-        if done.returncode:
-            sys.exit(done.returncode)
-        return json.loads(done.stdout), time.monotonic() - began
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            peak = 0
+            while process.poll() is None:  # the summary fits into the pipe
+                peak = max(peak, memory_of(process.pid))
+                time.sleep(0.05)
+            seconds = time.monotonic() - began
+            if process.returncode:
+                sys.exit(process.returncode)
+            return json.loads(process.stdout.read()) | {"peak_bytes": peak}, seconds
+
+
+def memory_of(process: int) -> int:
+    """Return the most memory that a process has had, in bytes; 0 once it has ended."""
+    with suppress(OSError):
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
+        return 1024 * int(found[1]) if found else 0
+    return 0
 
 
 def figures(summary: dict[str, Any]) -> dict[str, float]:

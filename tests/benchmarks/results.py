@@ -60,8 +60,8 @@ for (let number = 0; number < %d; number++) model.sample({ seed: 1, number, temp
 
 def losses(data: Path) -> None:
     """Print a row for each corpus: losses, what both gain, and the cost."""
-    print("| corpus and options | network | counting | both | below counting | time | model |")
-    print("|---|---|---|---|---|---|---|", flush=True)
+    head = ("corpus and options", "network", "counting", "both", "below counting", "time", "memory")
+    print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
     for row in ROWS:
         corpus, *options = row.split()
         file = data / corpus
@@ -70,7 +70,7 @@ def losses(data: Path) -> None:
             summary, spent = trained([learned, "--counts", *options], 0)
             found = figures(summary)
             shown = [f"{found[name]:.3f}" for name in ("network", "counting", "both")]
-            cost = (f"{spent:.0f} s", f"{summary['parameters']:,} parameters")
+            cost = (f"{spent:.0f} s", f"{summary['peak_bytes'] / 1e6:.0f} MB")
             print(f"| `{row}` | {' | '.join((*shown, gain(found), *cost))} |", flush=True)
 
 
@@ -186,4 +186,5 @@ def report(data: str, against: list[str], write: bool) -> None:
 
 def with_table(page: str, name: str, table: str) -> str:
     """Return a page with this table below the comment that names it, if it has one."""
-    return re.sub(rf"(?s)(<!-- table {name} -->\n).*?(?=\n\n|\n\Z)", rf"\g<1>{table.strip()}", page)
+    lines = table.strip().replace("\\", r"\\") + "\n"
+    return re.sub(rf"(<!-- table {name} -->\n)(?:\|.*\n)*", rf"\g<1>{lines}", page)
