@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from charrnn.model import Model as Model
     from charrnn.model import Surprisal as Surprisal
     from charrnn.model import load as load
+    from charrnn.model import mix as mix
     from charrnn.plots import plot as plot
     from charrnn.prediction.filling import Filled as Filled
     from charrnn.prediction.filling import Filling as Filling
@@ -41,7 +42,7 @@ _NAMES = {
     "errors": "CharrnnError",
     "prediction.filling": "Filled Filling",
     "prediction.scoring": "Score",
-    "model": "Model Surprisal load",
+    "model": "Model Surprisal load mix",
     "plots": "plot",
     "runs": "Run fit resume train",
     "training.loop": "Checkup Done Step",

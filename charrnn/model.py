@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from os import PathLike
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from charrnn.prediction.embed import Vectors, embed
 from charrnn.prediction.filling import FillConfig, Filled, fill
 from charrnn.prediction.kinds import probabilities, score_by_label, score_texts
 from charrnn.prediction.losses import Score
-from charrnn.prediction.predictor import Predictor, Use
+from charrnn.prediction.predictor import Predictor, Use, combine
 from charrnn.prediction.sampling import Sampler
 from charrnn.prediction.scoring import groups_of, score_per_text, total_score
 from charrnn.settings.drawing import SampleConfig
@@ -87,8 +87,11 @@ class Model:
     checkpoint: Checkpoint | None = None  # the run, where that is at hand
     origin: str | None = None  # the file that it was loaded from
     learned_from: Corpus | None = None  # the texts of ``fit``, while it lives
+    mixed: tuple[Model, ...] = ()  # the models of a mixture; their first has its ``trained``
 
     def __repr__(self) -> str:
+        if self.mixed:
+            return f"<charrnn.Model: a mixture of {len(self.mixed)} models>"
         size, best = self.parameters.architecture, self.trained.best
         loss = "" if best is None else f", {best[1]:.3f} nats per character"
         layers = f"{size.layers} x {size.hidden} {size.cell_name} units"
@@ -98,12 +101,19 @@ class Model:
     @property
     def language_model(self) -> LanguageModel:
         """The network and its vocabulary."""
-        return self.trained.model
+        return self._single.model
 
     @property
     def parameters(self) -> Parameters:
         """The parameters of the network."""
-        return self.trained.model.parameters
+        return self._single.model.parameters
+
+    @property
+    def _single(self) -> Trained:
+        """What was trained; ModelFileError for a mixture, which is only used to draw and score."""
+        if self.mixed:
+            raise ModelFileError("a mixture has no network of its own", "Use one of its models.")
+        return self.trained
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -135,6 +145,8 @@ class Model:
 
         use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
         """
+        if self.mixed:
+            return combine([model.predictor(use) for model in self.mixed])
         chosen: Use = "both" if use is None else check("use", use, USE)
         if use is not None and chosen != "network" and self.counts is None:
             what = f"use {chosen} needs counts, and the model has none"
@@ -183,14 +195,14 @@ class Model:
         base = with_settings(SampleConfig(), drawing, Model.sample)
         configs = [limit_length(base, text, shortest, longest) for text in primes]
         texts: set[str] = set()
-        compared = known_words or distance is not None
-        if self.learned_from is None:
-            note = partial(warnings.warn, stacklevel=3)
-            texts = texts_to_compare(
-                [self.trained], novel=novel, best=best, compared=compared, note=note
-            )
-        elif novel or best or compared:
-            texts = set(map(folded, texts_in(self.learned_from)))
+        how: dict[str, Any] = {"novel": novel, "best": best}
+        how |= {"compared": known_words or distance is not None}
+        for model in self.mixed or (self,):
+            if model.learned_from is None:
+                note = partial(warnings.warn, stacklevel=3)
+                texts |= texts_to_compare([model.trained], **how, note=note)
+            elif any(how.values()):
+                texts.update(map(folded, texts_in(model.learned_from)))
         taken: Iterable[str] = ()
         if not_in is not None:
             files = files_in(not_in)
@@ -362,7 +374,7 @@ class Model:
         without_counts: Leave the training text out of a .npz file.
         """
         options = ExportOptions(title, prefix, without_counts)
-        export_to(path, self.trained, options, force=force)
+        export_to(path, self._single, options, force=force)
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the model into a file, with the run after ``fit``; replace an older model.
@@ -370,11 +382,12 @@ class Model:
         A model that was loaded and has not changed is copied, with the run if the file has one. Any
         other is written in full precision without a run, and never replaces a file with a run.
         """
+        trained = self._single
         with locked_model(path, force=force):
             if self.checkpoint is not None:
                 save_run(path, self.checkpoint)
             else:
-                save_loaded(path, self.trained, self.origin)
+                save_loaded(path, trained, self.origin)
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:
@@ -391,6 +404,25 @@ def counts_of(counted: Ids | None, vocabulary: Vocabulary) -> Ngrams | None:
     if counted is None:
         return None
     return Ngrams(counted, vocabulary.symbols, labels=len(vocabulary.labels))
+
+
+def mix(*models: Model) -> Model:
+    """Return a mixture of models: the mean of their probabilities draws and scores.
+
+    models: Models that know the same characters.
+    """
+    for model in models:
+        if not isinstance(model, Model):
+            what = f"models cannot be {type(model).__name__}"
+            raise SettingError(what, "Give models, such as those of load.")
+    if not models:
+        raise SettingError("there is nothing to mix", "Give models, such as those of load.")
+    parts = tuple(part for model in models for part in model.mixed or (model,))
+    if len(parts) == 1:
+        return parts[0]
+    mixture = Model(parts[0].trained, mixed=parts)
+    mixture.predictor("network")  # which tests whether they go together
+    return mixture
 
 
 def each_of(texts: Iterable[str]) -> list[str]:

@@ -4,6 +4,7 @@ import copy
 import math
 import os
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
 from dataclasses import astuple, replace
@@ -377,3 +378,35 @@ def test_threads_share_a_model(model: charrnn.Model, pytestconfig: pytest.Config
     alone = [work(number) for number in range(calls)]
     with ThreadPoolExecutor(16) as pool:
         assert list(pool.map(work, range(calls))) == alone
+
+
+def test_a_mixture_draws_and_scores_as_the_command_does(program: Program) -> None:
+    for seed, name in enumerate(("a.npz", "b.npz", "c.npz")):
+        program.train("names.txt", "--seed", str(seed), "-m", name, *["--counts"][: seed % 2])
+    a, b, c = (charrnn.load(program / name) for name in ("a.npz", "b.npz", "c.npz"))
+    mixed, line = charrnn.mix(a, b), ("-m", "a.npz", "-m", "b.npz")
+    typed = program.run("sample", *line, "-n", "9", "--seed", "1", "--unique", "--novel").lines
+    with chdir(program.folder):
+        assert mixed.sample(9, seed=1, unique=True, novel=True) == typed
+    found = program.run("eval", "names.txt", *line, "--json").rows[0]
+    texts = (program / "names.txt").read_text().split()
+    assert mixed.score(texts).nats == found["nats"]
+    three = charrnn.mix(mixed, c).score("anna").nats
+    assert three == pytest.approx(charrnn.mix(a, b, c).score(["anna"]).nats, rel=1e-12)
+    assert repr(mixed) == "<charrnn.Model: a mixture of 2 models>"
+    assert charrnn.mix(a) is a
+    acts: list[Callable[[], object]] = [partial(mixed.embed, "anna"), partial(mixed.logits, [2])]
+    acts += [partial(mixed.save, "x.npz"), partial(mixed.export, "x.npz")]
+    for act in acts:
+        with pytest.raises(charrnn.CharrnnError, match="a mixture has no network of its own"):
+            act()
+
+
+def test_what_cannot_be_mixed_is_refused(model: charrnn.Model) -> None:
+    other = charrnn.fit(["xyz"] * 9, hidden=3, layers=1, epochs=1)
+    with pytest.raises(charrnn.CharrnnError, match="different vocabularies"):
+        charrnn.mix(model, other)
+    with pytest.raises(SettingError, match="models cannot be str"):
+        charrnn.mix("a.npz")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="nothing to mix"):
+        charrnn.mix()

@@ -122,15 +122,14 @@ def run(options: Options, console: Console) -> None:
         options = replace(options, sources=("-",))
     check(options)
     from charrnn.files.model_corpus import NAME_A_TEXT, rebuild_corpus
-    from charrnn.model import load
-    from charrnn.prediction.predictor import combine
+    from charrnn.model import load, mix
 
     began = time.monotonic()
     models = {shown_name(path): load(path) for path in options.models}
     model = models[shown_name(options.models[0])]
     predictors = {name: model.predictor(options.use) for name, model in models.items()}
     if len(models) > 1:
-        predictors = {MIXTURE: combine([*predictors.values()]), **predictors}
+        predictors = {MIXTURE: mix(*models.values()).predictor(options.use), **predictors}
     use = next(iter(predictors.values())).use
     is_comparable = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
     is_given = not model.labels or options.label or "label_by" in options.reading

@@ -164,14 +164,14 @@ class Shown:
 def run(options: Options, console: Console) -> None:
     """Draw samples and write them. Raise CharrnnError if too few are as they should be."""
     from charrnn.files.model_corpus import texts_like
+    from charrnn.model import mix
     from charrnn.prediction.conditions import Conditions, choose, folded, limit_length
-    from charrnn.prediction.predictor import combine
     from charrnn.prediction.sampling import Sampler
     from charrnn.spread.workers import open_executor
 
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
     models = load_models(options, console)
-    predictor = combine([model.predictor(options.use) for model in models])
+    predictor = mix(*models).predictor(options.use)
     shortest, longest = options.shortest, options.longest
     config = SampleConfig(**options.sampling)
     typed = list(lines_of_files(options.primes or [""]))
