@@ -31,7 +31,7 @@ COMMANDS = [
     *("fill an_a", "embed names.txt", "reach", "export a.html --force", "export a.h --force"),
     *("export a.safetensors --force", "export b.npz --force", "unfold anna"),
     *("train --resume --dry-run", "train --resume --epochs 2 --check-every 30"),
-    *("train --resume", "train names.txt --resume --epochs 2 --metrics m.jsonl"),
+    "train names.txt --resume --epochs 2 --metrics m.jsonl",
     "train names.txt --from model.npz -m b.npz --epochs 1 --force",
     "sweep names.txt --from model.npz --epochs 1 --try lr=0.01 -o s --cores 1",
 ]
@@ -137,7 +137,6 @@ def assert_refused_or_harmless(
         (("settings", "bptt"), 1 << 20),
         (("settings", "minutes"), 1e-3),
         (("history",), [{}]),
-        (("history",), []),
         (("mixture",), [1e308] * 6),
         (("oddest",), {"both": 0}),
     ],
@@ -177,6 +176,15 @@ def test_fault_30_a_counted_symbol_that_no_vocabulary_has_is_refused(
     forge(program / "model.npz", lambda _, arrays: arrays["counted.npy"].put([40, 41], symbols))
     with pytest.raises(ModelFileError, match="the text for counts has unknown symbols"):
         charrnn.load("model.npz")
+
+
+def test_fault_30_a_run_that_is_over_without_a_check_up_makes_one(
+    program: Program, whole: bytes
+) -> None:
+    program.write("names.txt", NAMES * 6)
+    program.write("model.npz", whole)
+    forge(program / "model.npz", lambda document, _: put(document, ("history",), []))
+    program.run("train", "--resume").says("already finished")
 
 
 @pytest.mark.parametrize("part", [[], {}])
