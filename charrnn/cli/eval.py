@@ -146,7 +146,8 @@ def run(options: Options, console: Console) -> None:
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
         facts |= {"above": options.above, "above_count": rows.count} if options.above else {}
         compared = corpus if options.baselines else None
-        records = records_of(scored, shown_name(options.models[0]), compared)
+        learned = model.vocabulary.labels
+        records = records_of(scored, shown_name(options.models[0]), compared, learned)
         show_records([record | facts for record in records], console, as_json=options.as_json)
     if options.above and rows.count:
         console.note(f"{count(rows.count, 'example')} above {options.above}")

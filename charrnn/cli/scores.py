@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from heapq import nlargest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,10 @@ MOST_CONFUSIONS = 10  # on the screen
 
 
 def records_of(
-    whole: dict[str, ScoredTexts], first: str, corpus: Corpus | None
+    whole: dict[str, ScoredTexts], first: str, corpus: Corpus | None, learned: Mapping[str, int]
 ) -> list[dict[str, Any]]:
     """Return the figures of each predictor, and how it differs from the first model, and from
-    counting if there is a corpus.
+    counting if there is a corpus. ``learned`` are the examples of each label in training.
     """
     from charrnn.prediction.kinds import accuracy_of
     from charrnn.prediction.losses import Mean, difference_from, difference_of, tally
@@ -40,7 +40,7 @@ def records_of(
         record = {"model": name, "examples": len(scored.texts), **total_score(scored).figures()}
         if scored.labels is not None and scored.likeliest:
             said = [label for label, _ in scored.likeliest]
-            record["labels"] = accuracy_of(scored.labels, said)
+            record["labels"] = accuracy_of(scored.labels, said, learned)
         if scored is not reference:
             record |= difference_of(ids, nats, reference.nats).figures()
         if len(scored.nats_by_use) > 1:

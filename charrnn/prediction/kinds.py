@@ -12,7 +12,7 @@ The cost is that of one score for each label.
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -76,10 +76,15 @@ def score_group(
     return results
 
 
-def accuracy_of(labels: Sequence[str], said: Sequence[str]) -> dict[str, Any]:
-    """Return how often labels were told right, and which were taken for which, as JSON has it."""
-    pairs, counts = Counter(zip(labels, said, strict=True)), Counter(labels)
-    n, (commonest, most) = len(labels), counts.most_common(1)[0]
+def accuracy_of(
+    labels: Sequence[str], said: Sequence[str], learned: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return how often labels were told right, and which were taken for which, as JSON has it.
+
+    ``learned`` are the examples of each label in training.
+    """
+    pairs, counts, n = Counter(zip(labels, said, strict=True)), Counter(labels), len(labels)
+    commonest = max(learned, key=lambda label: learned[label])
     shares = {label: pairs[label, label] / count for label, count in counts.items()}
     accuracy = sum(pairs[label, label] for label in counts) / n
     confusions: dict[str, dict[str, int]] = {label: {} for label in counts}
@@ -90,7 +95,7 @@ def accuracy_of(labels: Sequence[str], said: Sequence[str]) -> dict[str, Any]:
         "standard_error": math.sqrt(accuracy * (1 - accuracy) / n),
         "mean_over_labels": sum(shares.values()) / len(shares),
         "commonest": commonest,
-        "accuracy_of_commonest": most / n,
+        "accuracy_of_commonest": counts[commonest] / n,
         "confusions": confusions,
     }
 

@@ -50,7 +50,8 @@ def score_portion(vocabulary: Vocabulary, p: Parameters, portion: Portion) -> li
     """Return the score of each text, in float32."""
     # An END after each, or a text would go on into the next.
     ids = np.concatenate([np.append(ids, ids.dtype.type(END)) for ids, _, _ in portion])
-    with_end = [np.append(of_text, of_text[-1:]) for *_, of_text in portion if of_text is not None]
+    of_pieces = [of_piece for *_, of_piece in portion if of_piece is not None]
+    with_end = [np.append(labels, labels[-1] if len(labels) else END) for labels in of_pieces]
     labels = np.concatenate(with_end) if with_end else None
     predictor = Predictor([LanguageModel(p, vocabulary)], dtype=np.float32)
     nats, _ = score_ids(predictor, ids, labels, stretch=CHECKUP_LANE, warm_up=WARM_UP)

@@ -1,0 +1,311 @@
+"""Labels, from training to telling kinds: all cells and ends; what is exact and what stays."""
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import charrnn
+from charrnn.errors import CharrnnError, CorpusError, SettingError
+from charrnn.model import Model
+from charrnn.network.parameters import Architecture, Parameters, initial
+from charrnn.network.through_time import Window
+from charrnn.prediction.predictor import Predictor
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.text.corpus import corpus_of, read_files
+from charrnn.text.counts import Ngrams
+from charrnn.text.vocabulary import END
+from charrnn.training.batches import Epoch
+from tests.networks import disagreement, loss_of, parameters_of, slopes, state_of, window
+from tests.program import Program
+
+NORTH = [f"{a}{b}" for a in "abcde" for b in ("orn", "und", "ik")]
+SOUTH = [f"{a}{b}" for a in "vwxyz" for b in ("illa", "ona", "etto", "aro")]
+TEXTS, LABELS = NORTH + SOUTH, ["north"] * len(NORTH) + ["south"] * len(SOUTH)
+SMALL: dict[str, Any] = {"hidden": 6, "layers": 1, "epochs": 2, "batch": 2, "bptt": 6}
+
+
+def small(**how: Any) -> Model:
+    return charrnn.fit(TEXTS, labels=LABELS, **{**SMALL, **how})
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return charrnn.fit(TEXTS, labels=LABELS, **{**SMALL, "hidden": 16, "epochs": 60}, counts=True)
+
+
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm", "output", "forced"])
+def test_the_gradient_of_a_label_is_that_of_finite_differences(cell: str) -> None:
+    forced, name = cell == "forced", "output" if cell == "forced" else cell
+    shape = Architecture(7, 5, 1, name, forced=forced, labels=3)
+    p, w = parameters_of(shape), window(7)
+    x = w.x.copy()
+    x[w.x == END] = [7, 9, 9][: int((w.x == END).sum())] + [8] * (int((w.x == END).sum()) - 3)
+    w = Window(x, w.y, w.x == END, w.idle, w.clock, w.to_come)
+    gradient = p.like()
+    loss_of(p, w, state_of(p), None, gradient)
+    measured = slopes(
+        p, lambda flat: loss_of(Parameters(shape, flat), w, state_of(p), None, p.like())
+    )
+    assert disagreement(gradient, measured) < 1e-5
+    assert np.abs(gradient["U1"][9]).max() > 0
+
+
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm", "output"])
+@pytest.mark.parametrize("ends", ["symbol", "halt", "length"])
+def test_every_cell_and_end_learns_draws_scores_and_tells(cell: str, ends: str) -> None:
+    made = small(cell=cell, ends=ends, clock=True, blank=0.1, own_inputs=0.2)
+    assert made.labels == ["north", "south"]
+    assert len(made.sample(3, label="south", seed=1)) == 3
+    chances = made.label_probabilities(TEXTS)
+    np.testing.assert_allclose(chances.sum(1), 1)
+    given = [made.score([text], [label]).nats for text, label in zip(TEXTS, LABELS, strict=True)]
+    assert made.score(TEXTS, LABELS).nats == pytest.approx(sum(given))
+
+
+def test_a_label_is_one_column_of_the_input_matrix_and_nothing_else() -> None:
+    made, plain = small(), charrnn.fit(TEXTS, **SMALL)
+    size = {name: array.shape for name, array in made.parameters.items()}
+    symbols = made.vocabulary.symbols
+    assert size.pop("U1") == (symbols + 2, 6)
+    assert size == {name: a.shape for name, a in plain.parameters.items() if name != "U1"}
+    assert made.logits([0, 2], label="north").shape == (2, symbols)
+
+
+def test_windows_read_a_label_where_an_example_begins() -> None:
+    corpus = corpus_of(TEXTS, labels=LABELS)
+    first, ids = corpus.vocabulary.symbols, dict[str, int]()
+    for label, text in zip(LABELS, TEXTS, strict=True):
+        ids[text] = first + ["north", "south"].index(label)
+    for w in Epoch(corpus.train, 3, 5, 0, 0).windows_from(0):
+        assert w.is_first is not None
+        np.testing.assert_array_equal(w.x >= first, w.is_first)
+    whole = next(Epoch(corpus.train, 1, 1000, 0, 0).windows_from(0))
+    text, label = "", 0
+    for x, y in zip(whole.x[:, 0].tolist(), whole.y[:, 0].tolist(), strict=True):
+        label, text = (x, "") if x >= first else (label, text)
+        if y == END and label:
+            assert ids[text] == label
+        text += "" if y == END else corpus.vocabulary.decode(np.array([y]))
+
+
+@pytest.mark.parametrize("use", ["network", "counts", "both"])
+def test_the_sum_over_labels_is_a_distribution_over_texts(use: str) -> None:
+    texts, labels = ["a", "ab", "b", "ba", "bb"] * 4, ["x", "y", "y", "x", "y"] * 4
+    made = charrnn.fit(texts, labels=labels, **SMALL, counts=True, holdout=0.0)
+    every = ["".join(t) for n in range(9) for t in product("ab", repeat=n)]
+    nats = [score.nats for score in made.scores(every, use=use)]
+    known = np.exp(-np.array(nats)).sum()
+    longer = np.exp(-np.array([n for t, n in zip(every, nats, strict=True) if len(t) == 8])).sum()
+    assert 1 - 40 * longer - 0.1 < known < 1
+
+
+def test_telling_kinds_is_the_rule_of_bayes(model: Model) -> None:
+    text, counts = "vona", model.vocabulary.labels
+    joint = [
+        counts[label] / sum(counts.values()) * np.exp(-model.score([text], [label]).nats)
+        for label in model.labels
+    ]
+    np.testing.assert_allclose(
+        model.label_probabilities([text])[0], np.array(joint) / sum(joint), rtol=1e-12
+    )
+    assert model.score([text]).nats == pytest.approx(-np.log(sum(joint)), rel=1e-12)
+    told = model.classify(TEXTS)
+    assert [label for label, _ in told] == LABELS
+    assert all(chance > 0.5 for _, chance in told)
+
+
+def test_a_surprisal_without_a_label_sums_over_labels_character_by_character(model: Model) -> None:
+    surprisal, whole = model.surprisal("villa"), model.score(["villa"]).nats
+    assert sum(surprisal.nats) == pytest.approx(whole)
+    given = [np.array(model.surprisal("villa", label=label).nats) for label in model.labels]
+    share = np.array([*model.vocabulary.labels.values()]) / sum(model.vocabulary.labels.values())
+    first = -np.log(sum(p * np.exp(-nats[0]) for p, nats in zip(share, given, strict=True)))
+    assert surprisal.nats[0] == pytest.approx(first)
+
+
+def test_a_label_draws_its_kind_and_a_text_is_the_same_alone(model: Model) -> None:
+    south = model.sample(20, label="south", seed=3, temperature=0.5)
+    assert [label for label, _ in model.classify(south)].count("south") > 18
+    assert model.sample(5, label="south", seed=3, temperature=0.5) == south[:5]
+    mixed = model.sample(200, seed=3, temperature=0.5)
+    assert mixed[:7] == model.sample(7, seed=3, temperature=0.5)
+    share = [label for label, _ in model.classify(mixed)].count("south") / 200
+    assert share == pytest.approx(len(SOUTH) / len(TEXTS), abs=0.12)
+
+
+def test_counts_read_the_label_first(model: Model) -> None:
+    corpus = corpus_of(TEXTS, labels=LABELS)
+    ngrams = Ngrams(corpus.train.labelled, corpus.vocabulary.symbols, labels=2)
+    for label, letters in (("north", "abcde"), ("south", "vwxyz")):
+        state = ngrams.empty_contexts(1)
+        ngrams.read(np.array([corpus.vocabulary.id_of(label)]), state)
+        (p,) = ngrams.probabilities(state)
+        assert p.sum() == pytest.approx(1)
+        assert p[corpus.vocabulary.encode(letters)].sum() > 0.8
+    text = corpus.vocabulary.labelled(corpus.vocabulary.encode("villa"), [])
+    text = np.append(text, corpus.vocabulary.id_of("south")).astype(text.dtype)
+    plain = np.where(text >= corpus.vocabulary.symbols, END, text)
+    assert ngrams.nats(text)[0] < ngrams.nats(plain)[0]
+
+
+def test_each_label_has_its_share_held_out_but_for_rare_ones(tmp_path: Path) -> None:
+    many = [f"{i:03}" for i in range(300)]
+    corpus = corpus_of(many + ["x"] * 9, labels=["a"] * 100 + ["b"] * 200 + ["rare"] * 9)
+    assert corpus.vocabulary.labels == {"a": 90, "b": 180, "rare": 9}
+    held_out = corpus.held_out.labels
+    assert held_out is not None
+    assert np.bincount(held_out - corpus.vocabulary.symbols).tolist() == [10, 20]
+
+
+def files(folder: Path) -> list[str]:
+    for name, texts in (("north.txt", NORTH), ("south.txt", SOUTH)):
+        (folder / name).write_text("\n".join(texts) + "\n")
+    return [str(folder / "north.txt"), str(folder / "south.txt")]
+
+
+def labels_in(sources: list[str], **reading: Any) -> dict[str, int]:
+    config = CorpusConfig(holdout=0.0, reading=Reading(**reading))
+    return read_files(sources, config).vocabulary.labels
+
+
+def test_labels_are_names_of_files_or_a_column(tmp_path: Path) -> None:
+    names = files(tmp_path)
+    assert labels_in(names, label_by="file") == {"north": 15, "south": 20}
+    rows = [f"{text},{label}\n" for text, label in zip(TEXTS, LABELS, strict=True)]
+    (tmp_path / "table.csv").write_text("word,kind\n" + "".join(rows))
+    table = [str(tmp_path / "table.csv")]
+    assert labels_in(table, column="word", label_by="kind") == {"north": 15, "south": 20}
+    (tmp_path / "table.csv").write_text("".join(rows))
+    assert labels_in(table, column="1", label_by="2") == {"north": 15, "south": 20}
+    (tmp_path / "table.csv").write_text("".join(rows[:16]) + "odd,\n" + "".join(rows[16:]))
+    with pytest.raises(CorpusError, match=r"line 17 of .*table.csv has a text and no label"):
+        labels_in(table, column="1", label_by="2")
+    with pytest.raises(SettingError, match="that of the texts is not known"):
+        labels_in(table, label_by="2")
+
+
+def test_tidy_drops_repeats_within_a_label(tmp_path: Path) -> None:
+    names = files(tmp_path)
+    Path(names[1]).write_text("- villa\n- villa\n- aorn\n")
+    assert labels_in(names, label_by="file", tidy=True) == {"north": 15, "south": 2}
+
+
+def test_odd_labels_are_refused(tmp_path: Path) -> None:
+    names = files(tmp_path)
+    with pytest.raises(CorpusError, match="all examples have the label north"):
+        labels_in(names[:1], label_by="file")
+    with pytest.raises(CorpusError, match="there are 1,001 labels"):
+        corpus_of(["a"] * 1001, labels=list(map(str, range(1001))))
+    other = tmp_path / "valid" / "east.txt"
+    other.parent.mkdir()
+    other.write_text("east\n")
+    config = CorpusConfig(reading=Reading(label_by="file"))
+    with pytest.raises(CorpusError, match="the label east is only in the held-out part"):
+        read_files(names, config, [str(other)])
+    with pytest.raises(SettingError, match="35 labels for 34 texts"):
+        charrnn.fit(TEXTS[1:], labels=LABELS)
+
+
+def test_a_label_that_is_not_there_is_named_with_those_that_are(model: Model) -> None:
+    with pytest.raises(SettingError, match="there is no label 'nort'") as error:
+        model.sample(label="nort")
+    assert error.value.hint == "Did you mean north? There are north, south."
+    with pytest.raises(SettingError, match="has labels, and none was given"):
+        model.fill("v_lla")
+    with pytest.raises(SettingError, match="the model has no labels"):
+        charrnn.fit(NORTH, **SMALL).sample(label="north")
+
+
+@pytest.mark.parametrize("cell", ["tanh", "lstm"])
+def test_a_run_with_labels_resumes_to_the_same_bytes(tmp_path: Path, cell: str) -> None:
+    how: dict[str, Any] = {**SMALL, "cell": cell, "counts": True}
+    whole = charrnn.train(TEXTS, labels=LABELS, **how)
+    assert list(whole)
+    whole.save(tmp_path / "whole.npz")
+    run = charrnn.train(TEXTS, labels=LABELS, **how)
+    next(run)
+    run.save(tmp_path / "part.npz")
+    again = charrnn.resume(tmp_path / "part.npz", TEXTS, labels=LABELS)
+    assert list(again)
+    again.save(tmp_path / "part.npz")
+    assert (tmp_path / "part.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+    with pytest.raises(CharrnnError, match="was trained on"):
+        charrnn.resume(tmp_path / "part.npz", TEXTS, labels=LABELS[::-1])
+    loaded = charrnn.load(tmp_path / "whole.npz")
+    assert loaded.sample(4, seed=1) == whole.model.sample(4, seed=1)
+
+
+def test_new_labels_start_as_the_end_and_known_ones_keep_their_column() -> None:
+    plain, labelled = charrnn.fit(TEXTS, **SMALL), small()
+    grown = charrnn.train(TEXTS, labels=LABELS, start_from=plain, epochs=1).checkpoint.state
+    U, old = grown.parameters["U1"], plain.parameters["U1"]
+    np.testing.assert_array_equal(U[-2:], [old[END], old[END]])
+    kept = charrnn.train(TEXTS, labels=LABELS, start_from=labelled, epochs=1).checkpoint.state
+    np.testing.assert_array_equal(kept.parameters["U1"][-2:], labelled.parameters["U1"][-2:])
+    with pytest.raises(SettingError, match="has labels, and the corpus has none"):
+        charrnn.train(TEXTS, start_from=labelled)
+
+
+def test_without_labels_nothing_is_drawn_at_random_for_them() -> None:
+    a, b = Architecture(7, 5, 1), Architecture(7, 5, 1, labels=0)
+    rngs = [np.random.default_rng(0) for _ in "ab"]
+    one, two = (initial(s, np.zeros(7), rng) for s, rng in zip((a, b), rngs, strict=True))
+    np.testing.assert_array_equal(one.flat, two.flat)
+    assert Predictor([charrnn.load("reber").language_model]).vocabulary.labels == {}
+
+
+@pytest.fixture
+def trained(program: Program) -> Program:
+    files(program.folder)
+    how = "--label-by file --hidden 16 --layers 1 --epochs 40 --batch 2 --counts"
+    assert program.run("train", "north.txt", "south.txt", *how.split()).status == 0
+    return program
+
+
+def test_the_command_line_trains_draws_scores_and_tells(trained: Program) -> None:
+    told = trained.run("info", "--json").rows[0]["corpus"]["labels"]
+    assert told == {"north": 13, "south": 18}
+    drawn = trained.run(
+        *["sample", "--label", "south", "--label", "north", "-n", "2", "--json", "--seed", "1"]
+    ).rows
+    assert [row["label"] for row in drawn] == ["south", "south", "north", "north"]
+    alone = trained.run(*["sample", "--label", "north", "-n", "2", "--json", "--seed", "1"]).rows
+    assert [row["text"] for row in alone] == [row["text"] for row in drawn[2:]]
+    free = trained.run(*["sample", "-n", "30", "--json", "--seed", "1", "--unique", "--novel"]).rows
+    assert {row["label"] for row in free} == {"north", "south"}
+    shown = trained.run(*["sample", "--label", "south", "--label", "north", "--seed", "1"])
+    assert shown.err.splitlines()[:2] == ["label south", "label north"]
+    row = trained.run("eval", "--json").rows[0]
+    assert row["labels"]["confusions"].keys() == {"north", "south"}
+    assert 0 <= row["labels"]["standard_error"] < 1
+    assert row["labels"]["commonest"] == "south"
+    odd = trained.run("eval", "-", "--per-example", "--json", stdin=b"villa\nborn\n").rows
+    assert [line["label"] for line in odd] == ["south", "north"]
+    assert all(0.5 < line["label_probability"] <= 1 for line in odd)
+    assert "label  prob." not in trained.run("eval", "north.txt", "--label", "north").out
+    right = trained.run("eval", "north.txt", "south.txt", "--label-by", "file", "--json").rows[0]
+    assert right["labels"]["accuracy"] > 0.9
+    assert trained.run("fill", "v_lla").status == 2
+    assert trained.run("fill", "v_lla", "--label", "south").out.split()[1] == "villa"
+    for line in ("embed north.txt --label north", "reach", "unfold villa --label south"):
+        assert trained.run(*line.split()).status == 0, line
+    wrong = trained.run("sample", "--label", "sout")
+    assert wrong.status == 2
+    assert "Did you mean south? There are north, south." in wrong.err
+
+
+def test_the_plan_counts_labels_and_warns_of_rare_ones(program: Program) -> None:
+    files(program.folder)
+    program.write("east.txt", "east\n")
+    names = ["north.txt", "south.txt", "east.txt"]
+    shown = program.run("train", *names, "--label-by", "file", "--dry-run")
+    assert "labels     3: south 18, north 13, east 1" in shown.out
+    assert "1 of 3 labels have fewer than ten examples, such as east" in shown.out
+    facts = json.loads(
+        program.run("train", *names, "--label-by", "file", "--dry-run", "--json").out
+    )
+    assert facts["corpus"]["labels"] == {"east": 1, "north": 13, "south": 18}
