@@ -2,6 +2,9 @@
 
 import json
 import re
+import shlex
+import subprocess
+import sys
 from contextlib import ExitStack
 from importlib import import_module
 from operator import attrgetter
@@ -10,10 +13,11 @@ from typing import Any
 
 import pytest
 
+import charrnn
 from charrnn.cli.app import COMMANDS
 from charrnn.cli.guide import TOPICS
 from charrnn.cli.options import command_settings
-from tests.child import CHARRNN
+from tests.child import CHARRNN, HOME, PLAIN, finished
 from tests.make_pages import notebook, options_page, python_page
 from tests.pages import GUIDE, PAGES, Block, blocks_of, matches, run_command, run_page
 from tests.program import SMALL, Program
@@ -158,6 +162,61 @@ def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(progra
     assert not any(mark in shown for mark in ("```", "<!--", "](", "\x1b", "six temperatures"))
     _, listed = program.terminal("guide", by=CHARRNN, env=pager)
     assert "• first-names: " in listed
+
+
+def test_the_recipe_for_cron_runs_with_the_variables_of_cron(program: Program) -> None:
+    files = {one.direction("file"): one.code for one in blocks_of(GUIDE / "scoring.md")}
+    command = f'#!/bin/sh\nPYTHONPATH={HOME} exec {shlex.join(CHARRNN)} "$@"\n'
+    program.write("charrnn", command).chmod(0o755)
+    script = files["watch.sh"]
+    for shown, run in (("/home/me/.local/bin", "/srv/logs"), ("/srv/logs", str(program.folder))):
+        assert shown in script
+        script = script.replace(shown, run)
+    program.write("watch.sh", script)
+    program.write("day.py", files["day.py"])
+    odd = files["odd.log"].splitlines(keepends=True)[:6]
+    day = [
+        finished([sys.executable, "day.py", number], program.folder, PLAIN, None).out
+        for number in ("1", "2")
+    ]
+    program.write("yesterday.log", day[0])
+    small = ("--hidden", "16", "--layers", "1", "--epochs", "2")
+    program.run("train", "yesterday.log", "-m", "log.npz", *small).says()
+    first = (program / "log.npz").read_bytes()
+    program.write("yesterday.log", day[1] + "".join(odd))
+    daily, weekly = (
+        line.split(None, 5)[5].replace("/srv/logs", str(program.folder))
+        for line in files["crontab.txt"].splitlines()
+    )
+
+    def by_cron(command: str) -> tuple[int, str, str]:
+        env = {"PATH": "/usr/bin:/bin", "SHELL": "/bin/sh", "LOGNAME": "me"}  # and no HOME
+        line = ["/bin/sh", "-c", command]
+        ended = subprocess.run(line, cwd="/", env=env, capture_output=True, text=True)
+        return ended.returncode, ended.stdout, ended.stderr
+
+    status, out, err = by_cron(daily)
+    shown_lines = [line.split(None, 3)[3] for line in out.splitlines()]
+    assert (status, err) == (0, "")
+    assert {line.strip() for line in odd} <= {*shown_lines}
+    assert (program / "log.npz").read_bytes() == first
+    few = script.replace("--minutes 0.5", "--hidden 3 --layers 1 --epochs 1")
+    program.write("watch.sh", few)
+    assert by_cron(weekly) == (0, out, "")
+    assert (program / "log.1.npz").read_bytes() == first
+    assert charrnn.load("log.npz").config.hidden == 3
+    lines = (program / "yesterday.log").read_text().splitlines()
+    normal = (program / "normal.log").read_text().splitlines()
+    assert normal == [line for line in lines if line not in shown_lines]
+    second = (program / "log.npz").read_bytes()
+    program.write("yesterday.log", "")
+    for what in ("nothing was scored", "yesterday.log"):
+        status, out, err = by_cron(weekly)
+        assert (status, out) == (1, "")
+        assert err.startswith("charrnn: error: ")
+        assert what in err
+        assert (program / "log.npz").read_bytes() == second
+        (program / "yesterday.log").unlink(missing_ok=True)
 
 
 def test_the_notebook_of_the_book_runs_from_top_to_bottom(

@@ -183,12 +183,17 @@ def check(options: Options) -> None:
 
 def show_plan(training: Training, options: Options, console: Console) -> None:
     """Show the network, and the loss of counting, which takes a moment."""
+    from rich.filesize import decimal
+
     from charrnn.runs import compute_baselines
+    from charrnn.training.plan import header_bytes, left_out
 
     say([network_entry(training, options)], options, console)
-    if (config := training.checkpoint.config).book:
-        from charrnn.training.plan import left_out
-
+    config = training.checkpoint.config
+    if options.start_from is not None:
+        sizes = map(decimal, header_bytes(config, training.corpus, options.learning))
+        say([("", "as a C header about {}; without --from {}".format(*sizes))], options, console)
+    if config.book:
         say([("book", f"without {', '.join(left_out(config))}")], options, console)
     training.baselines = compute_baselines(training.corpus, training.checkpoint.corpus)
     if training.baselines:

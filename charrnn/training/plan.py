@@ -1,23 +1,28 @@
 """The cost of a run in memory and steps, before it begins, and what a run of the book lacks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from charrnn.errors import CorpusError
 from charrnn.network.parameters import Architecture, architecture_of
 from charrnn.network.readout import LARGEST_BLOCK
 from charrnn.prediction.mixture import symbols_to_fit
 from charrnn.prediction.scoring import lanes_at_once
-from charrnn.settings.training import Fitted
+from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.system.cores import cores_for
 from charrnn.text.corpus import Corpus
 from charrnn.text.counts import COUNTED, READY
-from charrnn.training.automatic_settings import FOREVER, OFF_IN_BOOK
+from charrnn.training.automatic_settings import FOREVER, OFF_IN_BOOK, fit_settings
 from charrnn.training.batches import Epoch
 from charrnn.training.optimizer import MOMENTS
 
 BYTES_OF_PYTHON = 56 << 20  # and of the packages, in each process
 KEPT, AT_WORK = 3, 3  # copies of the parameters: current, average, best; thinned, two work buffers
 NETWORKS = 2.3  # of a network that scores, all numbers in its precision
+BYTES_IN_C = 18  # of a parameter: python -m tests.benchmarks exports
 BYTES_OF_COUNTED_SYMBOL = 72  # of its n-grams, while these are made
 
 
@@ -77,6 +82,15 @@ def check_memory(needed: int, available: int | None) -> None:
         needs, free = f"{needed / 2**30:.1f} GiB of memory", f"{available / 2**30:.1f} GiB are free"
         hint = "Try a smaller [hidden], [batch] or [bptt], or a part of the corpus."
         raise CorpusError(f"this run needs about {needs}, and {free}", hint)
+
+
+def header_bytes(config: Fitted, corpus: Corpus, typed: Mapping[str, Any]) -> tuple[int, int]:
+    """Estimate the bytes of the network as a C header, and of one that starts from no model."""
+    own = fit_settings(TrainConfig(**typed), corpus)
+    seen = np.union1d(corpus.train.ids, corpus.held_out.ids)  # without characters of the model
+    sizes = architecture_of(config, corpus.vocabulary.symbols), architecture_of(own, len(seen) + 1)
+    first, second = (BYTES_IN_C * size.parameter_count for size in sizes)
+    return first, second
 
 
 def left_out(config: Fitted) -> list[str]:

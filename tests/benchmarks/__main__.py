@@ -17,7 +17,7 @@ from typing import Any
 from charrnn.system.cores import ONE_THREAD
 
 QUICK = ("step", "scoring", "sampling", "startup")
-SECTIONS = (*QUICK, "seconds", "results", "learning")
+SECTIONS = (*QUICK, "exports", "oddness", "seconds", "results", "learning")
 
 
 def parser() -> argparse.ArgumentParser:

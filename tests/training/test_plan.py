@@ -1,6 +1,7 @@
 """Fault 39: the memory that a plan asks for is what the run takes."""
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,18 @@ def test_fault_39_the_plan_is_near_the_peak(program: Program, shape: str) -> Non
     ran = program.run("train", "names.txt", *line, "-q", by=program_with(TELL))
     assert ran.status == 0, ran.err
     assert 0.8 < planned / (1024 * int(ran.lines[-1])) < 1.3
+
+
+def test_a_plan_that_starts_from_a_model_tells_the_size_of_a_header(program: Program) -> None:
+    program.write("mine.txt", "Arveth\nBelisra\nCaldorin\nDravena\nElowith\nFaelric\n")
+    line = ("train", "mine.txt", "--epochs", "1", "-m")
+    for name, rest in (("first", ["--from", "dinosaurs"]), ("second", [])):
+        program.run(*line, f"{name}.npz", *rest).says()
+        program.run("export", f"{name}.h", "-m", f"{name}.npz").says()
+    plan = program.run(*line, "plan.npz", "--from", "dinosaurs", "--dry-run").out
+    found = re.search(r"as a C header about ([\d.]+) MB; without --from ([\d.]+) kB", plan)
+    assert found is not None
+    sizes = float(found[1]) * 1e6, float(found[2]) * 1e3
+    for size, name in zip(sizes, ("first", "second"), strict=True):
+        assert size == pytest.approx((program / f"{name}.h").stat().st_size, rel=0.08)
+    assert "C header" not in program.run(*line, "plan.npz", "--dry-run").out
