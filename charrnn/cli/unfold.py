@@ -208,7 +208,9 @@ def entry_name(unfolding: Unfolding, name: str, row: int, column: int) -> str:
     def unit(i: int) -> str:
         return f"{gates[i // hidden] if has_gates else ''}{i % hidden + 1}"
 
-    first = named(unfolding.symbols[row]) if name in ("c", "V", "U1") else unit(row)
+    symbols: list[str | None] = [*unfolding.symbols, "label"]  # only one label is read
+    is_of_symbol = name in ("c", "V", "U1")
+    first = named(symbols[min(row, len(symbols) - 1)]) if is_of_symbol else unit(row)
     if name[0] in "cb":
         return first
     return f"{unit(column)}, {first}" if name == "U1" else f"{first}, {unit(column)}"

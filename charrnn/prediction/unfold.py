@@ -174,7 +174,8 @@ def factors_of(
 ) -> dict[str, Factors]:
     """Return the factors of the gradients (10.22) to (10.28), after the way back."""
     d_o, x = output.values["dL/do"], window.x[:, 0]
-    below: Array = (np.arange(d_o.shape[1]) == x[:, None]).astype(float)
+    rows = unfolded.architecture.shapes["U1"][0]  # of symbols, then of labels
+    below: Array = (np.arange(rows) == x[:, None]).astype(float)
     found: dict[str, Factors] = {"c": (d_o, None)}  # (10.22)
     for number, (part, layer) in enumerate(zip(layers, unfolded.layers, strict=True), 1):
         d_a, d_wh = part.values["dL/da"], np.concatenate(layer.d_wh_rows[:, : len(x)], 1)

@@ -1,7 +1,7 @@
 """The cost of a run in memory and steps, before it begins, and what a run of the book lacks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,8 +87,9 @@ def check_memory(needed: int, available: int | None) -> None:
 def header_bytes(config: Fitted, corpus: Corpus, typed: Mapping[str, Any]) -> tuple[int, int]:
     """Estimate the bytes of the network as a C header, and of one that starts from no model."""
     own = fit_settings(TrainConfig(**typed), corpus)
+    sizes = [architecture_of(settings, corpus.vocabulary) for settings in (config, own)]
     seen = np.union1d(corpus.train.ids, corpus.held_out.ids)  # without characters of the model
-    sizes = architecture_of(config, corpus.vocabulary.symbols), architecture_of(own, len(seen) + 1)
+    sizes[1] = replace(sizes[1], symbols=len(seen) + 1)
     first, second = (BYTES_IN_C * size.parameter_count for size in sizes)
     return first, second
 

@@ -14,7 +14,7 @@ from charrnn.export.html import policy
 from charrnn.prediction.unfold import NAME, unfold
 from tests.browser import Reading
 from tests.networks import model_of
-from tests.program import Program
+from tests.program import SMALL, Program
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 HOSTILE = "a</title></script /<script>\u202e\x1b&\n\"'"
@@ -161,6 +161,17 @@ def test_the_largest_gradients_are_shown_with_their_terms(well_trained: Program)
     text = "\n".join(largest_gradients(gated, Output(io.StringIO())))
     assert re.search(r"^[rzn][1-4]  ", text, re.MULTILINE)
     assert "dL/dW = sum over t of dL/d(W h)(t) h(t-1)'" in text
+
+
+def test_a_label_has_its_part_in_the_gradient_of_u(program: Program) -> None:
+    for name, word in (("north", "anna"), ("south", "zoe")):
+        program.write(f"{name}.txt", f"{word}\n" * 20)
+    program.run("train", "north.txt", "south.txt", "--label-by", "file", *SMALL).says()
+    out = program.run("unfold", "a", "--label", "south", "--gradients").out
+    assert re.search(r"^\d, (label|a) ", out.partition("dL/dU")[2], re.MULTILINE)
+    found = unfold(charrnn.load("model.npz").language_model, "a", "south")
+    rows = {row for row, *_, terms in found.largest("U1", 999) if any(terms)}
+    assert rows == {found.symbols.index("a"), len(found.symbols) + 1}
 
 
 def test_the_last_step_has_the_number_of_the_last_step(well_trained: Program) -> None:
