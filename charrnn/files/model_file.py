@@ -208,6 +208,8 @@ def check_facts(config: Fitted, values: Mapping[str, Any]) -> None:
         {"step", "train", "train_with_noise"} <= row.keys() for row in values.get("history", ())
     ):
         raise ValueError("a check-up lacks its step or its losses")
+    if values.get("best") and not 0 < values["best"][0] <= values["counters"].step:
+        raise ValueError("the best check-up is of no step")
     if len(values.get("mixture", EVEN)) not in (6, 12):
         raise ValueError("a mixture has six weights, or six for each half of the held-out text")
 

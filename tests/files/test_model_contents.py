@@ -156,6 +156,7 @@ def test_fault_30_an_odd_fact_is_refused_or_harmless(
         (("corpus", "examples_are"), "auto"),
         (("settings", "bptt"), 0),
         (("history",), [{}]),
+        (("counters", "step"), 0),
         (("mixture",), [0.5] * 7),
     ],
 )
