@@ -132,6 +132,58 @@ def test_a_header_draws_as_the_slim_file(size: dict[str, Any], tmp_path: Path) -
         assert out.split("\n")[:-1] == [text.removeprefix(prime) for text in sampled]
 
 
+SEVERAL = """
+#define NAMES_IMPLEMENTATION
+#include "names.h"
+#define TOWNS_IMPLEMENTATION
+#include "towns.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static void draw(const charrnn_any_model *model) {
+    char text[8001];
+    void *state = malloc(model->state_size);
+    for (uint64_t i = 0; i < 9; i++) {
+        int32_t first;
+        model->begin(state, 1, i, 0);
+        model->read(state, 'a');
+        first = model->next(state, 1.0);
+        model->utf8(state, 1.0, text, sizeof text);
+        printf("%d %s\\n", (int)first, text);
+    }
+    free(state);
+}
+
+int main(void) {
+    const charrnn_any_model *models[2];
+    models[0] = &names_model;
+    models[1] = &towns_model;
+    for (int i = 0; i < 2; i++) draw(models[i]);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize("compiler", [["cc", "-std=c99"], ["c++", "-x", "c++", "-std=c++11"]])
+def test_headers_of_several_models_share_a_type(tmp_path: Path, compiler: list[str]) -> None:
+    models = {"names": model_of("ab", **MODELS[0]), "towns": model_of("abc", **MODELS[-1])}
+    expected = []
+    for name, model in models.items():
+        header = export(model.trained, ".h", ExportOptions(prefix=name))
+        (tmp_path / f"{name}.h").write_bytes(header)
+        (tmp_path / "small.npz").unlink(missing_ok=True)
+        for text in slim(model, tmp_path).sample(9, seed=1, prime="a"):
+            rest = text[1:]
+            expected.append(f"{ord(rest[0])} {rest[1:]}" if rest else "-1 ")
+    (tmp_path / "main.c").write_text(SEVERAL)
+    flags = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    line = [*compiler, *flags, "main.c", "-o", "main", "-lm"]
+    subprocess.run(line, cwd=tmp_path, check=True)
+    out = subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout.decode()
+    assert out.split("\n")[:-1] == expected
+
+
 SMALL_BUFFERS = """
 #define NAMES_IMPLEMENTATION
 #include "names.h"

@@ -41,6 +41,17 @@
 #define @P@_LONGEST 2000 /* characters of a text in UTF-8, as with --max-chars */
 #endif
 
+#ifndef CHARRNN_ANY_MODEL /* the type that the headers of several models share */
+#define CHARRNN_ANY_MODEL
+typedef struct { /* the functions below, whose first argument is a state of that model */
+    size_t state_size;
+    void (*begin)(void *s, uint64_t seed, uint64_t number, uint64_t attempt);
+    void (*read)(void *s, uint32_t code);
+    int32_t (*next)(void *s, double temperature);
+    size_t (*utf8)(void *s, double temperature, char *to, size_t size);
+} charrnn_any_model;
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -63,6 +74,9 @@ int32_t @p@_next(@p@_state *s, double temperature);
 
 /* Draw to the end, or until there is no room, and add a 0. Returns the bytes of UTF-8 before it. */
 size_t @p@_utf8(@p@_state *s, double temperature, char *to, size_t size);
+
+/* All of these, for code that draws from any of several models. */
+extern const charrnn_any_model @p@_model;
 
 #ifdef __cplusplus
 }
@@ -195,4 +209,15 @@ size_t @p@_utf8(@p@_state *s, double temperature, char *to, size_t size) {
     if (size) to[length] = 0;
     return length;
 }
+
+static void @p@_begin_any(void *s, uint64_t seed, uint64_t number, uint64_t attempt) {
+    @p@_begin((@p@_state *)s, seed, number, attempt);
+}
+static void @p@_read_any(void *s, uint32_t code) { @p@_read((@p@_state *)s, code); }
+static int32_t @p@_next_any(void *s, double t) { return @p@_next((@p@_state *)s, t); }
+static size_t @p@_utf8_any(void *s, double t, char *to, size_t size) {
+    return @p@_utf8((@p@_state *)s, t, to, size);
+}
+const charrnn_any_model @p@_model = {sizeof(@p@_state), @p@_begin_any, @p@_read_any, @p@_next_any,
+                                     @p@_utf8_any};
 #endif
