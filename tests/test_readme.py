@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from charrnn.cli.guide import TOPICS
 from tests.child import HOME
-from tests.pages import PAGES
+from tests.pages import GUIDE, PAGES
 
 README = (HOME / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
@@ -21,6 +22,11 @@ def test_every_file_that_it_names_is_there() -> None:
     assert named
     for name in named:
         assert (HOME / name).exists(), name
+
+
+def test_every_page_of_the_guide_is_linked() -> None:
+    for topic in TOPICS:
+        assert f"`]({GUIDE.relative_to(HOME)}/{topic}.md)" in README, topic
 
 
 def test_the_first_examples_are_those_of_a_release() -> None:
