@@ -10,13 +10,15 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import numpy as np
 import pytest
 
 import charrnn
-from charrnn.export.html import unfolded
+from charrnn.export.html import BAND_CLASSES, band_of, unfolded
 from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
 from charrnn.prediction.unfold import unfold
+from charrnn.text.vocabulary import END, UNKNOWN
 from tests.browser import CHROMIUM, Browser, Page, Stub, assert_quiet
 from tests.networks import model_of
 
@@ -187,6 +189,8 @@ def test_reading_has_the_costs_of_the_model(opened: Open, tmp_path: Path) -> Non
         titles = page.ask("Array.from(get('mirror').children, (part) => part.title)")
         bits = [f"{cost / math.log(2):.1f}" for cost in nats[: len(text)]]
         assert titles[: len(text)] == bits
+        bands = page.ask("Array.from(get('mirror').children, (part) => part.className)")
+        assert bands[: len(text)] == [BAND_CLASSES[band_of(cost)] for cost in nats[: len(text)]]
         cost = page.ask("get('cost').textContent")
         total = f"{sum(nats[:-1]) / math.log(2):.1f} bits"
         assert cost.startswith(total) if text else cost == ""
@@ -194,6 +198,7 @@ def test_reading_has_the_costs_of_the_model(opened: Open, tmp_path: Path) -> Non
 
 def test_the_likeliest_letters_follow_and_a_click_appends_one(opened: Open, tmp_path: Path) -> None:
     model = model_of(" abcdefghijklé", hidden=6, layers=1)
+    model.parameters["c"][[END, UNKNOWN]] += 3  # both are likely; what is unknown is not shown
     small, page = slim(model, tmp_path), opened(page_of(model))
     settle(page)
     page.ask("type('typed', 'ab'), 0")
@@ -202,6 +207,8 @@ def test_the_likeliest_letters_follow_and_a_click_appends_one(opened: Open, tmp_
     names[2 + small.vocabulary.characters.index(" ")] = "space"
     best = sorted((k for k in names), key=lambda k: -chances[k])[:10]
     assert page.ask("rows('next')") == [f"{names[k]} {100 * chances[k]:.1f} %" for k in best]
+    is_off = "Array.from(get('next').children, (row) => row.children[0].disabled)"
+    assert page.ask(is_off) == [k == END for k in best]
     place = next(i for i, k in enumerate(best) if k != 0)
     page.ask(f"get('next').children[{place}].children[0].click(), 0")
     letter = small.vocabulary.characters[best[place] - 2]
@@ -298,3 +305,26 @@ def test_the_table_shows_equations_of_the_square_that_is_pointed_at(opened: Open
     square = "document.querySelectorAll('.now')[0].parentNode.parentNode.children[3].children[2]"
     page.ask(f"{square}.dispatchEvent(new PointerEvent('pointerover', {{ bubbles: true }})), 0")
     assert page.ask("get('what').textContent").startswith("dL/dh(3) of layer 1, unit 3. Step 3")
+
+
+def test_squares_have_the_colours_of_their_numbers(opened: Open) -> None:
+    found = unfold(model_of("abcdé", hidden=9, layers=1).language_model, "abé")
+    page = opened(unfolded(found).decode())
+    page.ask(HELPERS)
+    part, cells = found.layers[0], "Array.from(row.children).slice(1)"
+    squares = f"{cells}.map((cell) => Array.from(cell.children, (one) => one.className[0]))"
+    rows = f"Array.from(get('figure').children, (row) => [row.children[0].textContent, {squares}])"
+    shown = dict(page.ask(rows))
+    h, d_h = part.values["h"], part.values["dL/dh"]
+    share = np.maximum(np.abs(d_h) / np.abs(d_h).max(), 1e-3)
+    faded = np.sign(d_h) * (1 + np.ceil(np.log10(share)) / 3)  # lighter by each ten times
+    for name, sizes in (("h", h), ("dL/dh", faded)):
+        bands = np.floor(3 * sizes + 0.5).astype(int) + 3
+        assert shown[f"{name} of layer 1"] == [["stuvwxy"[k] for k in row] for row in bands]
+    (likeliest,) = page.ask(
+        "Array.from(get('figure').children).filter((row) => row.children[0].textContent"
+        " === 'likeliest').map((row) => row.children[2].textContent)"
+    )
+    names = ["END", "\ufffd", *"abcdé"]
+    chances = sorted(zip(found.output.values["y_hat"][1], names, strict=True), reverse=True)
+    assert likeliest.split("\n") == [f"{name} {chance:.2f}" for chance, name in chances[:4]]

@@ -41,7 +41,13 @@ int main(int argc, char **argv) {
 }
 """
 # A seed, a temperature, how many texts, a prime; at 0 all are alike, and long
-DRAWN = [(0, 1.0, 40, ""), (2**64 - 1, 0.7, 40, "ab"), (1, 1.7, 40, "😀?é"), (1, 0.0, 2, "b")]
+DRAWN = [
+    (0, 1.0, 40, ""),
+    (2**64 - 1, 0.7, 40, "ab"),
+    (1, 1.7, 40, "😀?é"),
+    (1, 0.0, 2, "b"),
+    (5, 0.001, 3, "a"),
+]
 SEED = 3  # of weights that draw some characters, of each head
 
 
