@@ -13,70 +13,52 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import islice
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.export.write import ExportOptions, export_to
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
-from charrnn.files.model_corpus import texts_in, texts_like, texts_to_compare
+from charrnn.files.model_corpus import texts_like, texts_to_compare
 from charrnn.files.model_file import load_trained, locked_model, save_loaded
 from charrnn.files.model_file import save as save_run
 from charrnn.network.arrays import Array64, Integers
 from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network
-from charrnn.notebook import heat_map
+from charrnn.notebook import Surprisal as Surprisal
 from charrnn.plots import plot
-from charrnn.prediction.conditions import choose, conditions_for, folded, limit_length
+from charrnn.prediction.conditions import choose, conditions_for, limit_length
 from charrnn.prediction.embed import Vectors, embed
 from charrnn.prediction.filling import FillConfig, Filled, fill
-from charrnn.prediction.kinds import probabilities, score_by_label, score_texts
+from charrnn.prediction.kinds import (
+    columns_of,
+    groups_with,
+    probabilities,
+    score_by_label,
+    score_texts,
+    total_of,
+)
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor, Use, combine
 from charrnn.prediction.sampling import Sampler
-from charrnn.prediction.scoring import groups_of, score_per_text, total_score
-from charrnn.settings.drawing import SampleConfig
+from charrnn.prediction.scoring import groups_of, scores_from
+from charrnn.settings.drawing import Drawing, SampleConfig
 from charrnn.settings.training import Fitted
 from charrnn.settings.values import SIZE, OneOf, Text, Whole, check, with_settings
+from charrnn.spread.workers import in_parallel
 from charrnn.system.packaged import model_at
 from charrnn.text.corpus import Corpus, Texts, check_texts, files_in
-from charrnn.text.counts import Ngrams
+from charrnn.text.counts import Ngrams, counts_of
 from charrnn.text.examples import join_examples
-from charrnn.text.vocabulary import END, Ids, Vocabulary
+from charrnn.text.vocabulary import END, Vocabulary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WHOLE_FROM_0 = Whole(0, 1 << 40)
 USE = OneOf(Use)
-
-
-class Drawing(TypedDict, total=False):
-    """Settings of SampleConfig."""
-
-    temperature: float
-    top_k: int | None
-    top_p: float | None
-    max_characters: int
-    seed: int | None
-
-
-@dataclass(frozen=True, repr=False)
-class Surprisal:
-    """The loss of each character of a text in nats, and of its END."""
-
-    text: str
-    nats: list[float]
-    ranks: list[int]  # 1: the likeliest symbol
-
-    def __repr__(self) -> str:
-        return f"<charrnn.Surprisal: {len(self.text):,} characters, {sum(self.nats):.1f} nats>"
-
-    def _repr_html_(self) -> str:
-        return heat_map(self.text, self.nats)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,15 +176,13 @@ class Model:
         primes = [prime] if isinstance(prime, str) else check_texts(prime, "prime")
         base = with_settings(SampleConfig(), drawing, Model.sample)
         configs = [limit_length(base, text, shortest, longest) for text in primes]
-        texts: set[str] = set()
-        how: dict[str, Any] = {"novel": novel, "best": best}
-        how |= {"compared": known_words or distance is not None}
-        for model in self.mixed or (self,):
-            if model.learned_from is None:
-                note = partial(warnings.warn, stacklevel=3)
-                texts |= texts_to_compare([model.trained], **how, note=note)
-            elif any(how.values()):
-                texts.update(map(folded, texts_in(model.learned_from)))
+        texts = texts_to_compare(
+            [model.learned_from or model.trained for model in self.mixed or (self,)],
+            novel=novel,
+            best=best,
+            compared=known_words or distance is not None,
+            note=partial(warnings.warn, stacklevel=3),
+        )
         taken: Iterable[str] = ()
         if not_in is not None:
             files = files_in(not_in)
@@ -244,23 +224,21 @@ class Model:
         return (character for character in stream if character)
 
     def score(
-        self, texts: Iterable[str], labels: Iterable[str] | None = None, *, use: str | None = None
+        self,
+        texts: Iterable[str],
+        labels: Iterable[str] | None = None,
+        *,
+        cores: int = 1,
+        use: str | None = None,
     ) -> Score:
         """Return the score of these texts, each an example with its END.
 
         texts: The texts, an iterable of str; a str alone is one text.
         labels: The label of each, or None: texts have the sum over all labels.
+        cores: How many processes share the work; each takes a moment to start.
         """
-        predictor, score, listed = self.predictor(use), Score(), each_of(texts)
-        kinds = None if labels is None else each_of(labels)
-        if kinds is not None and len(kinds) != len(listed):
-            what = f"there are {len(kinds):,} labels for {len(listed):,} texts"
-            raise SettingError(what, "Give a label for each text.", "labels")
-        of_texts = iter(kinds or ())
-        for group in groups_of(listed):
-            of_group = None if kinds is None else list(islice(of_texts, len(group)))
-            score += total_score(score_texts(predictor, group, of_group))
-        return score
+        groups = groups_with(each_of(texts), None if labels is None else each_of(labels))
+        return sum(in_parallel(total_of, self.predictor(use), groups, cores), Score())
 
     def label_probabilities(self, texts: Iterable[str], *, use: str | None = None) -> Array64:
         """Return the probability of each label for each text by Bayes' rule, (n, L).
@@ -281,11 +259,16 @@ class Model:
         best = chances.argmax(1).tolist()
         return [(self.labels[at], float(row[at])) for at, row in zip(best, chances, strict=True)]
 
-    def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
-        """Return the score of each text; all are read side by side."""
-        predictor = self.predictor(use)
-        groups = (score_texts(predictor, group) for group in groups_of(each_of(texts)))
-        return [score for group in groups for score in score_per_text(group)]
+    def scores(
+        self, texts: Iterable[str], *, cores: int = 1, use: str | None = None
+    ) -> list[Score]:
+        """Return the score of each text; all are read side by side.
+
+        cores: How many processes share the work; each takes a moment to start.
+        """
+        groups = groups_with(each_of(texts), None)
+        parts = in_parallel(columns_of, self.predictor(use), groups, cores)
+        return [score for columns in parts for score in scores_from(columns)]
 
     def surprisal(
         self, text: str, *, label: str | None = None, use: str | None = None
@@ -328,11 +311,8 @@ class Model:
 
         ids: A row of symbols of the vocabulary, each a whole number from 0 to K - 1.
         """
-        x, symbols, first = (
-            np.asarray(ids),
-            self.vocabulary.symbols,
-            self.vocabulary.first_input(label),
-        )
+        x, symbols = np.asarray(ids), self.vocabulary.symbols
+        first = self.vocabulary.first_input(label)
         is_whole = x.dtype.kind in "iu" and ((x >= 0) & (x < symbols)).all()
         if x.ndim != 1 or (len(x) and not is_whole):
             raise ValueError(f"ids are a row of whole numbers from 0 to {symbols - 1}")
@@ -399,24 +379,13 @@ def load(path: str | PathLike[str] = "model.npz") -> Model:
     return Model(load_trained(path), origin=os.path.abspath(model_at(path)))
 
 
-def counts_of(counted: Ids | None, vocabulary: Vocabulary) -> Ngrams | None:
-    """Return the n-grams of the text that a model keeps, if it does."""
-    if counted is None:
-        return None
-    return Ngrams(counted, vocabulary.symbols, labels=len(vocabulary.labels))
-
-
 def mix(*models: Model) -> Model:
     """Return a mixture of models: the mean of their probabilities draws and scores.
 
     models: Models that know the same characters.
     """
-    for model in models:
-        if not isinstance(model, Model):
-            what = f"models cannot be {type(model).__name__}"
-            raise SettingError(what, "Give models, such as those of load.")
-    if not models:
-        raise SettingError("there is nothing to mix", "Give models, such as those of load.")
+    if not models or not all(isinstance(model, Model) for model in models):
+        raise SettingError("there is no model to mix", "Give models, such as those of load.")
     parts = tuple(part for model in models for part in model.mixed or (model,))
     if len(parts) == 1:
         return parts[0]

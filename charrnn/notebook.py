@@ -4,6 +4,7 @@ import math
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 from typing import Final
@@ -16,6 +17,21 @@ from charrnn.training.state import share_done
 
 NOTEBOOK_LIMIT: Final = 20_000  # characters shown in a notebook, whose file stores them
 INK: Final = "#23262b"  # in a notebook
+
+
+@dataclass(frozen=True, repr=False)
+class Surprisal:
+    """The loss of each character of a text in nats, and of its END."""
+
+    text: str
+    nats: list[float]
+    ranks: list[int]  # 1: the likeliest symbol
+
+    def __repr__(self) -> str:
+        return f"<charrnn.Surprisal: {len(self.text):,} characters, {sum(self.nats):.1f} nats>"
+
+    def _repr_html_(self) -> str:
+        return heat_map(self.text, self.nats)
 
 
 def heat_map(text: str, nats: Sequence[float]) -> str:

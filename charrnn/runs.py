@@ -30,7 +30,7 @@ from charrnn.files.model_corpus import read_again
 from charrnn.files.model_file import load as load_run
 from charrnn.files.model_file import locked_model
 from charrnn.files.model_file import save as save_run
-from charrnn.model import Model, counts_of
+from charrnn.model import Model
 from charrnn.network.arrays import Array64
 from charrnn.network.parameters import LanguageModel
 from charrnn.notebook import show_progress
@@ -46,7 +46,7 @@ from charrnn.system.children import in_one_thread
 from charrnn.system.cores import available, cores_for
 from charrnn.system.signals import delayed
 from charrnn.text.corpus import Corpus, Examples, Texts, corpus_of, files_in
-from charrnn.text.counts import Baseline, baselines, sample_of
+from charrnn.text.counts import Baseline, baselines, counts_of, sample_of
 from charrnn.text.vocabulary import Ids
 from charrnn.training.automatic_settings import (
     check_agreement,

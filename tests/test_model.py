@@ -406,7 +406,17 @@ def test_what_cannot_be_mixed_is_refused(model: charrnn.Model) -> None:
     other = charrnn.fit(["xyz"] * 9, hidden=3, layers=1, epochs=1)
     with pytest.raises(charrnn.CharrnnError, match="different vocabularies"):
         charrnn.mix(model, other)
-    with pytest.raises(SettingError, match="models cannot be str"):
+    with pytest.raises(SettingError, match="there is no model to mix"):
         charrnn.mix("a.npz")  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="nothing to mix"):
+    with pytest.raises(SettingError, match="there is no model to mix"):
         charrnn.mix()
+
+
+def test_scores_are_the_same_on_any_cores(program: Program) -> None:
+    model = charrnn.load("dinosaurs")
+    texts = [f"{word}{number}" for number in range(2_000) for word in ("an", "bob", "")] * 3
+    assert model.scores(texts, cores=2) == model.scores(texts)
+    assert model.score(texts, cores=2) == model.score(texts)
+    assert model.scores([], cores=2) == []
+    with pytest.raises(SettingError, match="cores cannot be 0"):
+        model.scores(texts, cores=0)

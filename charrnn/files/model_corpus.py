@@ -118,12 +118,14 @@ def read_typed(text: str, form: Normalization) -> str:
     return text if form == "none" else unicodedata.normalize(form, text)
 
 
-def training_texts(trained: Trained) -> tuple[list[str], str]:
+def training_texts(trained: Trained | Corpus) -> tuple[list[str], str]:
     """Return the texts that a model was trained on, and a note if it learned from more than these.
 
     Raise CorpusError if they are gone or have changed. A model with counts has its text, but for
     what was held out.
     """
+    if isinstance(trained, Corpus):
+        return texts_in(trained), ""
     record, counted, texts = trained.corpus, trained.counted, list[str]()
     if counted is not None:
         vocabulary = trained.model.vocabulary
@@ -146,21 +148,21 @@ def texts_in(corpus: Corpus) -> list[str]:
 
 
 def texts_to_compare(
-    models: Iterable[Trained],
+    models: Iterable[Trained | Corpus],
     *,
     novel: bool,
     best: bool,
     compared: bool = False,
     note: Callable[[str], object],
 ) -> set[str]:
-    """Return the training texts of models, folded, if samples are compared with them.
+    """Return the training texts of models or corpora, folded, if samples are compared with them.
 
     Where they are gone, that is an error. Only the best are drawn all the same.
     """
     known: set[str] = set()
-    for trained in models if novel or best or compared else ():
+    for model in models if novel or best or compared else ():
         try:
-            texts, change = training_texts(trained)
+            texts, change = training_texts(model)
         except CorpusError as error:
             if novel or compared:
                 hint = "Resume the run with the list named once." if compared else NAME_THE_LIST

@@ -12,14 +12,26 @@ The cost is that of one score for each label.
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from charrnn.errors import SettingError
 from charrnn.network.arrays import Array64, Integers
+from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor, Use
-from charrnn.prediction.scoring import Group, ScoredTexts, groups_of, score_ids, stops_of
+from charrnn.prediction.scoring import (
+    Group,
+    ScoredTexts,
+    columns_per_text,
+    groups_of,
+    score_ids,
+    stops_of,
+    total_score,
+)
 from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import Ids, Vocabulary
 
@@ -159,3 +171,23 @@ def probabilities(log_joint: Array64) -> Array64:
     shares = np.exp(log_joint - log_joint.max(1, keepdims=True))
     result: Array64 = shares / shares.sum(1, keepdims=True)
     return result
+
+
+def groups_with(texts: Sequence[str], labels: Sequence[str] | None) -> Iterator[Group]:
+    """Yield the texts in groups that are scored together, with their labels if these are given."""
+    if labels is not None and len(labels) != len(texts):
+        what = f"there are {len(labels):,} labels for {len(texts):,} texts"
+        raise SettingError(what, "Give a label for each text.", "labels")
+    of_texts = iter(labels or ())
+    for group in groups_of(texts):
+        yield Group(group, None, None if labels is None else list(islice(of_texts, len(group))))
+
+
+def total_of(predictor: Predictor, group: Group) -> Score:
+    """Return the sums over a group of texts."""
+    return total_score(score_group([predictor], group)[0])
+
+
+def columns_of(predictor: Predictor, group: Group) -> list[NDArray[Any]]:
+    """Return the fields of the score of each text of a group."""
+    return columns_per_text(score_group([predictor], group)[0])

@@ -284,10 +284,19 @@ def total_score(scored: ScoredTexts) -> Score:
 
 def score_per_text(scored: ScoredTexts) -> list[Score]:
     """Return the score of each text of a group."""
+    return scores_from(columns_per_text(scored))
+
+
+def scores_from(columns: Sequence[NDArray[Any]]) -> list[Score]:
+    """Return the scores whose fields are in these columns."""
+    return [Score(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def columns_per_text(scored: ScoredTexts) -> list[NDArray[Any]]:
+    """Return the fields of the score of each text, (n,) each: a process sends them in no time."""
     nats, is_end, is_unknown = scored.nats, scored.ids == END, scored.ids == UNKNOWN
     ends, unknown = is_end.astype(int), is_unknown.astype(int)
     # These, and the sizes, are in the order of the fields of a Score.
     columns = nats, np.ones(len(nats), int), ends, unknown, np.where(is_end, nats, 0.0)
-    totals = [scored.totals(column).tolist() for column in columns]
     sizes = [len(text.encode("utf-8", "replace")) for text in scored.texts]
-    return [Score(*row) for row in zip(*totals, sizes, strict=True)]
+    return [*map(scored.totals, columns), np.array(sizes)]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TypedDict
 
 from charrnn.settings.values import (
     MANY_CHARACTERS,
@@ -55,6 +56,16 @@ class SampleConfig(Checked):
         default_in_words=NEW_EACH_TIME,
         short="Set the seed of random numbers",
     )
+
+
+class Drawing(TypedDict, total=False):
+    """Settings of SampleConfig."""
+
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    max_characters: int
+    seed: int | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-import charrnn
 from charrnn.errors import CharrnnError, ClusterError
 
 Work = Callable[[Any, Any], Any]  # on the shared value and a group
@@ -23,7 +23,7 @@ TICK = 0.5  # seconds between two looks at the workers
 SCHEDULER_TIMEOUT = 30.0  # seconds for a scheduler to answer, and to have a worker
 RESULTS_STAY = "What is done so far is kept."
 KILLED = "a worker process was killed"
-VERSIONS = f"charrnn {charrnn.__version__} and numpy {np.__version__}"
+VERSIONS = f"charrnn {sys.modules['charrnn'].__version__} and numpy {np.__version__}"
 
 _one_at_a_time = threading.Lock()  # a worker of Dask has threads, which share buffers and BLAS
 

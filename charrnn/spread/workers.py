@@ -13,7 +13,7 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -25,8 +25,9 @@ from threading import Thread
 from typing import Any
 
 from charrnn.errors import ClusterError, remedy
+from charrnn.settings.values import CORES, check
 from charrnn.spread.cluster import KILLED, RESULTS_STAY, Work, open_scheduler, results_of
-from charrnn.system.children import can_start
+from charrnn.system.children import can_start, in_one_thread
 from charrnn.system.signals import SIGNALS
 
 Executor = Callable[..., Iterator[Any]]  # executor(function, groups, in_order=True) -> results
@@ -48,6 +49,20 @@ def open_executor(shared: Any, cores: int = 1, scheduler: str | None = None) -> 
             yield lambda *work, **how: map(_load, futures(*work, **how))
     else:
         yield lambda function, groups, in_order=True: map(partial(function, shared), groups)
+
+
+def in_parallel(function: Work, shared: Any, groups: Iterable[Any], cores: int) -> Iterable[Any]:
+    """Return function(shared, group) of each group, here or by several processes."""
+    if check("cores", cores, CORES) == 1:
+        return map(partial(function, shared), groups)
+    return all_in_parallel(function, shared, list(groups), cores)
+
+
+@in_one_thread
+def all_in_parallel(function: Work, shared: Any, groups: Sequence[Any], cores: int) -> list[Any]:
+    """Return the results of processes with one thread each."""
+    with open_executor(shared, min(cores, len(groups))) as executor:
+        return list(executor(function, groups))
 
 
 @contextmanager

@@ -285,6 +285,13 @@ def baselines(
     return [Baseline(name, float(nats.mean()), nats) for name, nats in named]
 
 
+def counts_of(counted: Ids | None, vocabulary: Vocabulary) -> Ngrams | None:
+    """Return the n-grams of the text that a model keeps, if it does."""
+    if counted is None:
+        return None
+    return Ngrams(counted, vocabulary.symbols, labels=len(vocabulary.labels))
+
+
 def sample_of(ids: Ids, most: int = COUNTED) -> Ids:
     """Return a text, or evenly spaced pieces of a long one."""
     return ids if len(ids) <= most else ids[excerpt_of(ids, most)[0]]
