@@ -84,11 +84,12 @@ def test_windows_read_a_label_where_an_example_begins() -> None:
         assert w.is_first is not None
         np.testing.assert_array_equal(w.x >= first, w.is_first)
     whole = next(Epoch(corpus.train, 1, 1000, 0, 0).windows_from(0))
-    text, label = "", 0
+    text, read = "", 0
     for x, y in zip(whole.x[:, 0].tolist(), whole.y[:, 0].tolist(), strict=True):
-        label, text = (x, "") if x >= first else (label, text)
-        if y == END and label:
-            assert ids[text] == label
+        if x >= first:
+            text, read = "", x
+        if y == END and read:
+            assert ids[text] == read
         text += "" if y == END else corpus.vocabulary.decode(np.array([y]))
 
 

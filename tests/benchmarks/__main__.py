@@ -4,6 +4,7 @@ python -m tests.benchmarks                         all quick sections, in a few 
 python -m tests.benchmarks step startup            these sections only
 python -m tests.benchmarks step --against PYTHON   compare with PyTorch or JAX in that PYTHON
 python -m tests.benchmarks seconds --corpus FILE --against PYTHON   losses after 1, 10, 60 seconds
+python -m tests.benchmarks labels --corpus FOLDER --against PYTHON  telling a file's kind of text
 python -m tests.benchmarks results --data FOLDER --against PYTHON --write   the page of results
 python -m tests.benchmarks learning CORPUS [OPTIONS OF TRAIN]       medians of three seeds
 """
@@ -17,7 +18,7 @@ from typing import Any
 from charrnn.system.cores import ONE_THREAD
 
 QUICK = ("step", "scoring", "sampling", "startup")
-SECTIONS = (*QUICK, "exports", "oddness", "seconds", "results", "learning")
+SECTIONS = (*QUICK, "exports", "oddness", "seconds", "labels", "results", "learning")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -29,7 +30,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     against = "also measure the Python with this path (repeatable; step, seconds, results)"
     made.add_argument("--against", action="append", default=[], metavar="PYTHON", help=against)
-    corpus = "learn this list (for seconds; default: dinosaurs)"
+    corpus = (
+        "learn this list (for seconds; default: dinosaurs), or the files of this folder (labels)"
+    )
     made.add_argument("--corpus", default="dinosaurs", metavar="FILE", help=corpus)
     data = "texts that are not included stand in this folder (for results; default: .)"
     made.add_argument("--data", default=".", metavar="FOLDER", help=data)
@@ -49,6 +52,7 @@ def main() -> None:
     arguments: dict[str, list[Any]] = {
         "step": [options.against],
         "seconds": [options.corpus, options.against],
+        "labels": [options.corpus, options.against],
         "results": [options.data, options.against, options.write],
         "learning": [words[end:]],
     }
