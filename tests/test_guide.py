@@ -70,6 +70,10 @@ eval names.txt --above 3 --json
 eval names.txt names.txt --top 1 -m two.npz --json
 eval names.txt --per-example -m two.npz --json
 eval names.txt --per-char -m two.npz --json
+train names.txt kind.txt --label-by file --holdout 0.4 -m kinds.npz --json
+eval -m kinds.npz --json
+eval names.txt --per-example -m kinds.npz --json
+sample -m kinds.npz --json
 fill an_a --json
 embed names.txt
 reach --json
@@ -80,7 +84,7 @@ sweep names.txt --try hidden=2 --counts -o few --json
 """
 BY_NAME = (  # objects with names in place of keys
     *("baselines", "cosine", "models", "moments", "sums", "tried"),
-    *("values", "equations", "gradient", "gradients"),
+    *("values", "equations", "gradient", "gradients", "confusions"),
 )
 
 
@@ -100,6 +104,7 @@ def keys_of(value: Any, schema: str = "") -> set[tuple[str, str]]:
 
 def test_every_key_of_json_is_explained(program: Program) -> None:
     found: set[tuple[str, str]] = set()
+    program.write("kind.txt", "".join(f"{a}{b}\n" for a in "abcde" for b in "xyz"))
     for line in JSON.strip().splitlines():
         name, *rest = line.split()
         small = SMALL if name == "train" else SMALL[2:] if name == "sweep" else ()

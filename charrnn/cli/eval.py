@@ -266,7 +266,7 @@ class Rows:
     ) -> None:
         self.oddest, self.limit = oddest, limit_of(options.above, oddest)
         shown = [] if options.label else labels
-        self.label_width = min(16, max(map(len, shown), default=0))
+        self.label_width = min(20, max(map(len, shown), default=0))
         self.options, self.console, self.output = options, console, console.out
         names = max(map(len, options.sources)) if len(options.sources) > 1 else 0
         self.place_width = 8 + min(16, names)  # columns for a line, and for its file if several
