@@ -61,3 +61,9 @@ def test_a_plan_that_starts_from_a_model_tells_the_size_of_a_header(program: Pro
     for size, name in zip(sizes, ("first", "second"), strict=True):
         assert size == pytest.approx((program / f"{name}.h").stat().st_size, rel=0.08)
     assert "C header" not in program.run(*line, "plan.npz", "--dry-run").out
+
+
+def test_a_plan_has_room_for_the_moments_of_each_parameter(program: Program) -> None:
+    line = ("--hidden", "900", "--layers", "1", "--epochs", "1", "--cores", "1", "--optimizer")
+    adam, sgd = (plan_of(program, *line, optimizer) for optimizer in ("adam", "sgd"))
+    assert adam["memory_bytes"] - sgd["memory_bytes"] >= 4 * 900 * 900
