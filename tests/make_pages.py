@@ -32,6 +32,7 @@ def options_page(page: str) -> str:
     """Return the page with a new list of the options of each command between its markers."""
     parts = []
     learned: set[str] = set()  # names of options that stand under train
+    seen: dict[str, str] = {}  # line -> the command that it stands under
     for name, line in COMMANDS.items():
         parts.append(f"\n### charrnn {name}\n\n{line}\n\n")
         settings = command_settings(import_module(f"charrnn.cli.{name}").Options)
@@ -45,7 +46,11 @@ def options_page(page: str) -> str:
             everything = "all of its corpus, network and learning"
             what = everything if name == "sweep" else ", ".join(again)
             parts.append(f"As for `train`: {what}.\n\n")
-        parts += [line for first, line in shown.items() if first not in learned]
+        new = {first: line for first, line in shown.items() if first not in learned}
+        for first, line in new.items():
+            if (earlier := seen.setdefault(line, name)) != name:
+                parts.append(f"As for `{earlier}`: `{first}`.\n\n")
+        parts += [line for line in new.values() if seen[line] == name]
         if name == "train":
             learned = {*shown} - {"--resume", "--seed", "--dry-run"}
     return between(page, "".join(parts))
