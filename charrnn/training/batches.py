@@ -77,8 +77,9 @@ class Epoch:
             is_first = x == END
             t = np.arange(time_steps)[:, None]
             idle = t >= unread if unread.min() < time_steps else None
-            places = (self.bounds[:-1] + first + t) % self.total  # of y
             clock = to_come = None
+            if self.with_positions or self.labels is not None:
+                places = (self.bounds[:-1] + first + t) % self.total  # of y
             if self.with_positions:  # the characters of the example before y, and from y on
                 clock, ahead = self._distances(places)
                 to_come = ahead - 1  # without END
