@@ -147,9 +147,17 @@ FEW = 60  # symbols; states move to the coarser grid only later
 CHARACTERS = "abcé€😀"
 
 
-def model_of(text: str = CHARACTERS, *, seed: int = 0, scale: float = 1.0, **size: Any) -> Model:
-    """Return a model with random weights for the characters of a text."""
-    run = train([text], TrainConfig(batch=1, bptt=8, **size), holdout=0.0)
+def model_of(
+    text: str = CHARACTERS,
+    *,
+    seed: int = 0,
+    scale: float = 1.0,
+    labels: Sequence[str] | None = None,
+    **size: Any,
+) -> Model:
+    """Return a model with random weights for the characters of a text, once with each label."""
+    texts, config = [text] * len(labels or [""]), TrainConfig(batch=1, bptt=8, **size)
+    run = train(texts, config, holdout=0.0, labels=labels)
     p = run.checkpoint.latest.parameters
     rng = np.random.default_rng(seed)
     p.flat[...] = scale * rng.standard_normal(p.flat.shape)

@@ -169,7 +169,7 @@ def entries(rows: Iterable[Entry], output: Output) -> Iterator[Visible]:
 
     rich, columns = output.rich, output.width - INDENT
     for name, text in rows:
-        lead = output.paint(visible_line(f"{name:{INDENT}}"), CYAN)
+        lead = output.paint(visible_line(f"{name:{INDENT - 1}} "), CYAN)
         for line in Text(visible_line(text)).wrap(rich, columns, overflow="fold") or [Text()]:
             yield Visible(lead + line.plain.rstrip())
             lead = Visible(" " * INDENT)

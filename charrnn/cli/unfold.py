@@ -142,7 +142,7 @@ def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]
     for t, step in enumerate(unfolding.time_steps):
         best, chance = next(iter(unfolding.chances(t).items()))
         likeliest = f"{named(unfolding.symbols[best])} {chance:.2f}"
-        row = f"{t + 1:4}{named(step['reads']):>7}{likeliest:>12}{named(step['target']):>7}"
+        row = f"{t + 1:4}{named(step['reads'])[:6]:>7}{likeliest:>12}{named(step['target']):>7}"
         row += f"{step['nats']:8.3f}"
         if room >= 0:
             row += f"{three_digits(step['norm_h']):>8}{three_digits(step['norm_dh']):>9}"
@@ -208,14 +208,12 @@ def entry_name(unfolding: Unfolding, name: str, row: int, column: int) -> str:
     def unit(i: int) -> str:
         return f"{gates[i // hidden] if has_gates else ''}{i % hidden + 1}"
 
-    symbols: list[str | None] = [*unfolding.symbols, "label"]  # only one label is read
-    is_of_symbol = name in ("c", "V", "U1")
-    first = named(symbols[min(row, len(symbols) - 1)]) if is_of_symbol else unit(row)
-    if name[0] in "cb":
-        return first
-    return f"{unit(column)}, {first}" if name == "U1" else f"{first}, {unit(column)}"
+    if name == "U1":
+        return f"{unit(column)}, {named(unfolding.inputs[row])[:6]}"
+    first = named(unfolding.symbols[row]) if name in ("c", "V") else unit(row)
+    return first if name[0] in "cb" else f"{first}, {unit(column)}"
 
 
 def named(symbol: str | None) -> Visible:
     """Return a symbol as one word."""
-    return visible_line(symbol.replace(" ", "space") if symbol else "END")
+    return visible_line("space" if symbol == " " else symbol or "END")

@@ -74,11 +74,12 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Unfolding:
-    """A text and its END, over K symbols; END is None."""
+    """A text and its END, over K symbols; END is None. A label stands where it is read."""
 
     text: str
     nats: float
     symbols: list[str | None]  # K names
+    inputs: list[str | None]  # and those of the labels
     y: list[int]  # the targets
     time_steps: list[dict[str, Any]]  # reads, target, nats, the norms of h and dL/dh, and counts
     layers: list[Part]
@@ -140,7 +141,7 @@ def unfold(
     factors = factors_of(layers, output, unfolded, window)
     if architecture.cell.feeds_back:  # c, V and W act in other ways, too
         factors = {name: pair for name, pair in factors.items() if name in ("b1", "U1")}
-    columns = {"reads": [None, *text], "target": [*text, None], "nats": nats.tolist()}
+    columns = {"reads": [label, *text], "target": [*text, None], "nats": nats.tolist()}
     for name, value in (("norm_h", "h"), ("norm_dh", "dL/dh")):
         of_layers = np.hstack([layer.values[value] for layer in layers])
         columns[name] = np.linalg.norm(of_layers, axis=1).tolist()
@@ -149,7 +150,8 @@ def unfold(
     if not backward:
         layers, output = [layer.without_gradients() for layer in layers], output.without_gradients()
     symbols = [None, chr(REPLACEMENT), *vocabulary.characters]
-    facts = text, float(nats.sum()), symbols, window.y[:, 0].tolist(), time_steps
+    inputs, y = [*symbols, *vocabulary.labels], window.y[:, 0].tolist()
+    facts = text, float(nats.sum()), symbols, inputs, y, time_steps
     return Unfolding(*facts, layers, output, loss, gradient if backward else None, factors)
 
 

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from charrnn.export.html import policy
 from charrnn.prediction.unfold import NAME, unfold
 from tests.browser import Reading
 from tests.networks import model_of
-from tests.program import SMALL, Program
+from tests.program import Program
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 HOSTILE = "a</title></script /<script>\u202e\x1b&\n\"'"
@@ -102,10 +103,11 @@ def test_the_equations_of_a_step(well_trained: Program) -> None:
 
 @pytest.mark.parametrize("ends", ["symbol", "halt", "length"])
 @pytest.mark.parametrize("cell", ["tanh", "gru", "lstm", "output"])
-def test_the_terms_of_a_gradient_sum_to_it(cell: str, ends: str) -> None:
-    layers = 1 if cell == "output" else 2
-    model = model_of(cell=cell, layers=layers, hidden=4, ends=ends).language_model
-    found = unfold(model, "abba")
+@pytest.mark.parametrize("label", [None, "b"])
+def test_the_terms_of_a_gradient_sum_to_it(cell: str, ends: str, label: str | None) -> None:
+    size: dict[str, Any] = {"cell": cell, "layers": 1 if cell == "output" else 2, "ends": ends}
+    model = model_of(hidden=4, labels=label and ["a", "b", "c"], **size).language_model
+    found = unfold(model, "abba", label)
     names = {name for name in found.gradient or () if name[0] in "UWVbc" and "." not in name}
     assert {*found.factors} == ({"U1", "b1"} if cell == "output" else names)
     for name in found.factors:
@@ -163,15 +165,19 @@ def test_the_largest_gradients_are_shown_with_their_terms(well_trained: Program)
     assert "dL/dW = sum over t of dL/d(W h)(t) h(t-1)'" in text
 
 
-def test_a_label_has_its_part_in_the_gradient_of_u(program: Program) -> None:
-    for name, word in (("north", "anna"), ("south", "zoe")):
-        program.write(f"{name}.txt", f"{word}\n" * 20)
-    program.run("train", "north.txt", "south.txt", "--label-by", "file", *SMALL).says()
-    out = program.run("unfold", "a", "--label", "south", "--gradients").out
-    assert re.search(r"^\d, (label|a) ", out.partition("dL/dU")[2], re.MULTILINE)
-    found = unfold(charrnn.load("model.npz").language_model, "a", "south")
+def test_a_label_is_shown_where_it_is_read(program: Program) -> None:
+    model = model_of("ab", labels=["to the north", "south"], layers=1, hidden=4)
+    model.save("kinds.npz")
+    line = ("unfold", "ab", "-m", "kinds.npz", "--label", "to the north")
+    steps = program.run(*line, "--json").json["time_steps"]
+    assert [step["reads"] for step in steps] == ["to the north", "a", "b"]
+    head, first = program.run(*line).lines[:2]
+    assert first[: head.index("likeliest")] == "   1 to the   "
+    out = program.run("unfold", "", *line[2:], "--gradients").out.partition("dL/dU")[2]
+    assert set(re.findall(r"^[1-4], (.*?)  ", out, re.MULTILINE)) == {"to the"}
+    found = unfold(model.language_model, "a", "south")
     rows = {row for row, *_, terms in found.largest("U1", 999) if any(terms)}
-    assert rows == {found.symbols.index("a"), len(found.symbols) + 1}
+    assert rows == {found.inputs.index("a"), found.inputs.index("south")}
 
 
 def test_the_last_step_has_the_number_of_the_last_step(well_trained: Program) -> None:
