@@ -173,7 +173,7 @@ def begin_run(
         rate = characters_per_second(fitted, corpus) if speed is None else speed
         fitted = fit_pace(fitted, config, len(corpus.held_out.ids), rate)
     state = initial_state(corpus, fitted, start_from)
-    counted = sample_of(corpus.train.labelled) if fitted.counts else None
+    counted = sample_of(corpus.train.labelled, corpus.vocabulary.symbols) if fitted.counts else None
     return Checkpoint(
         config=fitted, corpus=record, counted=counted, vocabulary=corpus.vocabulary, state=state
     )
@@ -235,7 +235,7 @@ def add_counts(checkpoint: Checkpoint, corpus: Corpus) -> bool:
         return False
     check_mixable(checkpoint.config.ends)
     checkpoint.config = replace(checkpoint.config, counts=True)
-    checkpoint.counted = sample_of(corpus.train.labelled)
+    checkpoint.counted = sample_of(corpus.train.labelled, corpus.vocabulary.symbols)
     return True
 
 
@@ -287,8 +287,8 @@ def resume(
 
     def read(checkpoint: Checkpoint) -> Corpus:
         record, files = checkpoint.corpus, () if texts is None else files_in(texts)
-        if texts is not None and not files:
-            return corpus_of(texts, record.config, labels)
+        if labels is not None or (texts is not None and not files):
+            return corpus_of(() if texts is None else texts, record.config, labels)
         try:
             return read_again(record, files, hint="Give the same texts again.")
         except CorpusError as error:

@@ -23,7 +23,7 @@ from charrnn.prediction.conditions import folded
 from charrnn.settings.corpus import Kind, Normalization
 from charrnn.system.packaged import corpus_at
 from charrnn.text.corpus import Corpus, read_files
-from charrnn.text.counts import read_and_predicted
+from charrnn.text.counts import predicted_in
 from charrnn.text.examples import choose_kind, line_numbers, split_examples, texts_of
 from charrnn.text.reading import Warn, content_of, label_of, lines_of_input, name_of, text_of
 from charrnn.text.tables import rows_of
@@ -129,7 +129,7 @@ def training_texts(trained: Trained | Corpus) -> tuple[list[str], str]:
     record, counted, texts = trained.corpus, trained.counted, list[str]()
     if counted is not None:
         vocabulary = trained.model.vocabulary
-        texts = texts_of(vocabulary.codes[read_and_predicted(counted, vocabulary.symbols)[1]])
+        texts = texts_of(vocabulary.codes[predicted_in(counted, vocabulary.symbols)])
     try:
         corpus = read_again(record)
     except CorpusError as error:

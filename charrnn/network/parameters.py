@@ -274,9 +274,10 @@ class LanguageModel:
             sizes = zip(into.shape, of_symbols.shape, strict=True)
             axes = [known if wider > size else np.arange(size) for wider, size in sizes]
             into[np.ix_(*axes)] = of_symbols
+        rows = old.plain()["U1"]  # where the true y(t-1) is fed back, END has a column of W, too
         for row, label in enumerate(vocabulary.labels, symbols):
             is_old = label in self.vocabulary.labels
-            p["U1"][row] = old["U1"][self.vocabulary.id_of(label) if is_old else END]
+            p["U1"][row] = rows[self.vocabulary.id_of(label) if is_old else END]
         new = np.setdiff1d(np.arange(symbols), known)
         p["c"][new] = np.log(frequencies[new]) + np.log(np.exp(old["c"]).sum())
         return p

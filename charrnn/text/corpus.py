@@ -237,20 +237,26 @@ def hold_out(part: Part, share: float) -> tuple[Part, Part]:
     codes, labels = part.codes, part.labels
     lengths = np.diff(np.flatnonzero(codes == END_CODE), prepend=-1)  # (n,)  END counted
     count, characters = len(lengths), len(codes) - 1
-    if labels is not None:
-        drawn, listed = np.zeros(count, np.bool_), np.array(labels)
-        for label in dict.fromkeys(labels):
-            of_label = np.flatnonzero(listed == label)
-            if len(of_label) >= FEW_OF_LABEL:
-                drawn[of_label] = draw_lots(len(of_label), share)
-        is_held_out = drawn.repeat(lengths)
-        kinds = ([labels[i] for i in np.flatnonzero(drawn == kept)] for kept in (False, True))
-        return Part(codes[~is_held_out], next(kinds)), Part(codes[is_held_out], next(kinds))
-    if count == 1 and share > 0 and characters > 1:  # one character is not divided
+    if labels is None and count == 1 and share > 0 and characters > 1:  # one is not divided
         size = min(max(1, int(characters * (1 - share))), characters - 1)
         return Part(np.append(codes[:size], END_CODE)), Part(codes[size:].copy())
-    is_held_out = draw_lots(count, share).repeat(lengths)  # (S,)
-    return Part(codes[~is_held_out]), Part(codes[is_held_out])
+    drawn = draw_lots(count, share) if labels is None else draw_lots_by_label(labels, share)
+    is_held_out = drawn.repeat(lengths)  # (S,)
+    kinds: list[list[str] | None] = [None, None]
+    if labels is not None:
+        kinds = [[labels[i] for i in np.flatnonzero(drawn == kept)] for kept in (False, True)]
+    return Part(codes[~is_held_out], kinds[0]), Part(codes[is_held_out], kinds[1])
+
+
+def draw_lots_by_label(labels: Sequence[str], share: float) -> NDArray[np.bool_]:
+    """Return which examples are held out: the share of each label that has enough of them."""
+    drawn, places = np.zeros(len(labels), np.bool_), dict[str, list[int]]()
+    for place, label in enumerate(labels):
+        places.setdefault(label, []).append(place)
+    for of_label in places.values():
+        if len(of_label) >= FEW_OF_LABEL:
+            drawn[of_label] = draw_lots(len(of_label), share)
+    return drawn
 
 
 def draw_lots(count: int, share: float) -> NDArray[np.bool_]:

@@ -208,11 +208,16 @@ class Ngrams:
 
 def read_and_predicted(ids: Ids, symbols: int) -> tuple[Ids, Ids]:
     """Return what is read before each symbol of a text, which may be labelled, and the symbols."""
-    end, stops = ids.dtype.type(END), np.flatnonzero(ids >= symbols)
-    predicted = np.where(ids < symbols, ids, end) if len(stops) else ids
-    x = np.append(end, predicted)[: len(ids)]
+    predicted, stops = predicted_in(ids, symbols), np.flatnonzero(ids >= symbols)
+    x = np.append(ids.dtype.type(END), predicted)[: len(ids)]
     x[np.append(0, stops + 1)[: len(stops)]] = ids[stops]
     return x, predicted
+
+
+def predicted_in(ids: Ids, symbols: int) -> Ids:
+    """Return the symbols of a text, which may be labelled."""
+    is_label = ids >= symbols
+    return np.where(is_label, ids.dtype.type(END), ids) if is_label.any() else ids
 
 
 def windows(x: Ids, ids: Ids, symbols: int, width: int) -> Columns:
@@ -271,12 +276,13 @@ def baselines(
 
     Texts may be labelled.
     """
-    places, is_counted = excerpt_of(text, scored)
+    places, is_counted = excerpt_of(predicted_in(text, vocabulary.symbols), scored)
     text = text[places]
     if not len(text):
         return []
     labels = len(vocabulary.labels)
-    ngrams = Ngrams(sample_of(train, counted), vocabulary.symbols, ALONE, labels)
+    sample = sample_of(train, vocabulary.symbols, counted)
+    ngrams = Ngrams(sample, vocabulary.symbols, ALONE, labels)
     naming = np.where(text == UNKNOWN, vocabulary.unseen_nats, 0.0)
     uniform = np.full(len(text), log(vocabulary.symbols))
     names = ["uniform", "unigram", *(f"markov-{n}" for n in range(1, ALONE))]
@@ -292,9 +298,9 @@ def counts_of(counted: Ids | None, vocabulary: Vocabulary) -> Ngrams | None:
     return Ngrams(counted, vocabulary.symbols, labels=len(vocabulary.labels))
 
 
-def sample_of(ids: Ids, most: int = COUNTED) -> Ids:
-    """Return a text, or evenly spaced pieces of a long one."""
-    return ids if len(ids) <= most else ids[excerpt_of(ids, most)[0]]
+def sample_of(ids: Ids, symbols: int, most: int = COUNTED) -> Ids:
+    """Return a text, which may be labelled, or evenly spaced pieces of a long one."""
+    return ids if len(ids) <= most else ids[excerpt_of(predicted_in(ids, symbols), most)[0]]
 
 
 def estimated_loss(train: Ids, held_out: Ids, vocabulary: Vocabulary) -> float:

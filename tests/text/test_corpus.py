@@ -24,6 +24,7 @@ from charrnn.text.corpus import (
 )
 from charrnn.text.examples import texts_of
 from charrnn.text.vocabulary import END_CODE, UNKNOWN
+from tests.networks import peak_bytes
 
 WHOLE = CorpusConfig(holdout=0.0)
 
@@ -86,6 +87,15 @@ def test_fault_1_texts_become_two_parts(
     texts: list[str], share: float, train: list[str], held_out: list[str]
 ) -> None:
     assert parts_of(corpus_of(texts, CorpusConfig(holdout=share))) == (train, held_out)
+
+
+def test_labels_that_are_long_take_no_memory_for_each_example() -> None:
+    labels = ["long " * 1000, "short"] * 2000
+    part = Part(np.full(len(labels), END_CODE), labels)
+    parts: list[Part] = []
+    assert peak_bytes(lambda: parts.extend(hold_out(part, 0.1))) < 1 << 20
+    assert parts[1].labels is not None
+    assert [parts[1].labels.count(label) for label in labels[:2]] == [200, 200]
 
 
 def test_the_held_out_part_is_spread_evenly() -> None:

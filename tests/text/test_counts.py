@@ -131,6 +131,15 @@ def test_baselines_are_uniform_unigram_and_six_orders() -> None:
 
 def test_a_long_text_is_counted_in_pieces() -> None:
     text = encode([(2 + number % 3,) * (number % 5) for number in range(9000)])
-    sample = sample_of(text, 6400)
-    np.testing.assert_array_equal(sample, text[excerpt_of(text, 6400)[0]])
+    places, is_counted = excerpt_of(text, 6400)
+    sample = sample_of(text, SYMBOLS, 6400)
+    np.testing.assert_array_equal(sample, text[places])
     assert len(Ngrams(sample, SYMBOLS).starts) == 11
+    # Labels take the places of ENDs, and the pieces stay: a difference is over the same symbols.
+    vocabulary = Vocabulary("abc", labels={"x": 4000, "y": 5000})
+    labelled = text.copy()
+    labelled[text == END] = vocabulary.symbols + np.arange(9000) % 2
+    sample = sample_of(labelled, vocabulary.symbols, 6400)
+    np.testing.assert_array_equal(sample, labelled[places])
+    made = baselines(labelled, labelled, vocabulary, scored=6400)
+    assert [len(one.nats) for one in made] == [np.count_nonzero(is_counted)] * 8
