@@ -19,12 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from charrnn.errors import (
-    CorpusError,
-    DivergedError,
-    ResumeError,
-    SettingError,
-)
+from charrnn.errors import CorpusError, DivergedError, ResumeError, SettingError
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, copy_best, record_of
 from charrnn.files.model_corpus import read_again
 from charrnn.files.model_file import load as load_run

@@ -38,9 +38,8 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import shared_options as shared
 from charrnn.cli.console import CYAN, Console, count, has_text, json_line, only_one
-from charrnn.cli.scores import records_of, show_records
+from charrnn.cli.scores import excerpt, records_of, show_records, write_characters
 from charrnn.cli.shared_options import CommandOptions, flag, nested
-from charrnn.cli.surprisal import excerpt, write_characters
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.values import COUNT, Values, ensure, setting

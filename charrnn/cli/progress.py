@@ -1,4 +1,4 @@
-"""A training and its screen.
+"""A training and its screen: lines about its corpus, with warnings, then its progress and its end.
 
 The screen has a row with a sample at every tenth of a run, and a bar by tqdm.
 A file or a pipe gets the rows and no bar. Losses are in nats per character; the training loss is
@@ -6,14 +6,17 @@ measured like the held-out loss, without dropout.
 """
 
 import math
+import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
-from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, TIME_LEFT, Console
+from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, TIME_LEFT, Console, Entry, count
 from charrnn.errors import CharrnnError
 from charrnn.files.model_contents import Checkpoint
 from charrnn.network.parameters import LanguageModel
@@ -33,6 +36,7 @@ from charrnn.settings.training import Ending
 from charrnn.system.visible import Visible, visible_line
 from charrnn.text.corpus import Corpus, Warned
 from charrnn.text.counts import Baseline
+from charrnn.text.tidy import mess_in_words
 from charrnn.training.automatic_settings import settings_to_show
 from charrnn.training.loop import Checkup, Event, Step
 from charrnn.training.state import share_done
@@ -40,6 +44,19 @@ from charrnn.training.state import share_done
 ROWS_IN_A_RUN = 10  # in a run, and one more for its end
 SAMPLE_COLUMNS = 60  # columns of a sample: a Chinese character takes two
 WIDE_WINDOW = 72  # columns of a bar with the speed
+
+Files = Mapping[str, tuple[int, str]]  # by name, size and hash of each
+
+WARNING_TEXTS = {  # why a list may be messy, or its loss misleading
+    "few examples": "only {count:,} to train on: see --examples",
+    "untidy": "of {of:,} lines, {what}: add --tidy",
+    "rare labels": "{count:,} of {of:,} labels have fewer than ten examples, such as {column}",
+    "repeated": "{count:,} of {of:,} held-out texts are also trained on: the loss is too low",
+    "header": "the first line may be a heading: add --column {column}",
+}
+TABLE = "{count:,} of {of:,} lines look like rows of a table: add --column {column}"
+COMMON_LABELS = 3  # that are named
+MOST_WARNINGS = 2  # on the screen; a dry run shows all
 
 
 @dataclass
@@ -203,11 +220,11 @@ class Progress:
             row = " " * (indent - 3)
 
 
-def preview(model: LanguageModel, count: int, seed: int, columns: int) -> Iterator[Visible]:
+def preview(model: LanguageModel, samples: int, seed: int, columns: int) -> Iterator[Visible]:
     """Yield samples, each on one line; a long sample ends in dots."""
     longest = max(4, min(SAMPLE_COLUMNS, columns))
     config = SampleConfig(seed=seed, max_characters=longest + 1)
-    for sample in Sampler(model, config).samples(range(count)):
+    for sample in Sampler(model, config).samples(range(samples)):
         text = visible_line(sample.text)
         fits = cell_len(text) <= longest
         yield text if fits else Visible(set_cell_size(text, longest - 3).rstrip() + "...")
@@ -241,3 +258,36 @@ def apart_in_words(nats: float, difference: Difference | None) -> str:
     words = "no clear difference" if difference.may_be_chance else words
     error = difference.standard_error
     return f"{words} (standard error {error:.3f})" if math.isfinite(error) else words
+
+
+def corpus_entries(
+    corpus: Corpus, warned: list[Warned], old_files: Files, start_from: Path | None, *, all_of: bool
+) -> Iterator[Entry]:
+    """Yield lines about the corpus, and some warnings or all; ``old_files`` are those of --from."""
+    train, held_out, example = corpus.train, corpus.held_out, corpus.examples_are.removesuffix("s")
+    names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
+    size = f"{count(len(train), example)}, {count(train.characters, 'character')}"
+    part = f"{len(held_out):,} held out" if len(held_out) else "nothing held out"
+    files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
+    yield "corpus", f"{names}   {size}; {part}{files}"
+    if corpus.vocabulary.labels:
+        yield "labels", labels_in_words(corpus.vocabulary.labels)
+    for number, (rule, words) in enumerate(mess_in_words(corpus.tidied.lines)):
+        yield "" if number else "tidy", f"{words}: {'; '.join(corpus.tidied.examples[rule])}"
+    lines = []
+    for warning in warned:
+        words = WARNING_TEXTS.get(warning.kind, TABLE)
+        lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))
+    if not corpus.valid and set(corpus.files.values()) & set(old_files.values()):
+        lines.append(f"{start_from} may know what is held out: add --valid FILE")
+    shown = lines if all_of else lines[:MOST_WARNINGS]
+    yield from (("  !", line) for line in shown)
+
+
+def labels_in_words(labels: Mapping[str, int]) -> str:
+    """Return the number of labels, and the commonest and the rarest with their examples."""
+    ordered = sorted(labels.items(), key=itemgetter(1), reverse=True)
+    some = [f"{label} {number:,}" for label, number in ordered]
+    if len(some) > COMMON_LABELS + 2:
+        some[COMMON_LABELS:-1] = ["..."]
+    return f"{len(labels):,}: {', '.join(some)}"

@@ -37,7 +37,6 @@ from charrnn.cli.console import (
     only_one,
     option_for,
 )
-from charrnn.cli.corpus_lines import Files, corpus_entries
 from charrnn.cli.shared_options import MODEL, OUTPUT, CorpusOptions, flag, model_option
 from charrnn.errors import SettingError, in_words
 from charrnn.settings.training import AUTOMATIC, Fitted
@@ -48,7 +47,7 @@ from charrnn.system.signals import watched
 from charrnn.system.visible import Visible
 
 if TYPE_CHECKING:
-    from charrnn.cli.progress import Training
+    from charrnn.cli.progress import Files, Training
     from charrnn.files.model_contents import Checkpoint
     from charrnn.text.corpus import Corpus, Warned
 
@@ -243,6 +242,7 @@ def show_corpus(
 
     ``old_files`` are those of --from. The speed is 0 if nobody asks for it.
     """
+    from charrnn.cli.progress import corpus_entries
     from charrnn.runs import characters_per_second
     from charrnn.text.corpus import find_warnings
     from charrnn.training.plan import check_memory, memory_bytes

@@ -15,26 +15,10 @@ from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Kind
 from charrnn.text.counts import estimated_loss
 from charrnn.text.examples import choose_kind, join_examples, split_examples, texts_of
-from charrnn.text.reading import (
-    Mark,
-    Read,
-    content_of,
-    is_kept,
-    labelled_texts,
-    name_of,
-    unpacked,
-)
+from charrnn.text.reading import Mark, Read, content_of, is_kept, labelled_texts, name_of, unpacked
 from charrnn.text.tables import table_in
 from charrnn.text.tidy import Tidied, mess_in_words, untidy
-from charrnn.text.vocabulary import (
-    END,
-    END_CODE,
-    MOST_LABELS,
-    Codes,
-    Ids,
-    Vocabulary,
-    in_blocks,
-)
+from charrnn.text.vocabulary import END, END_CODE, MOST_LABELS, Codes, Ids, Vocabulary, in_blocks
 
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files with examples
 

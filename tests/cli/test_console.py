@@ -15,7 +15,7 @@ from rich.style import Style
 
 import charrnn
 from charrnn.cli.console import Console, Output, clock
-from charrnn.cli.surprisal import coloured
+from charrnn.cli.scores import coloured
 from charrnn.system.visible import Visible
 from tests.child import CHARRNN, PATIENCE
 from tests.networks import independent, saved, speller
