@@ -21,7 +21,7 @@ import numpy as np
 from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.export.write import ExportOptions, export_to
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
-from charrnn.files.model_corpus import texts_like, texts_to_compare
+from charrnn.files.model_corpus import conditions_on, texts_like
 from charrnn.files.model_file import load_trained, locked_model, save_loaded
 from charrnn.files.model_file import save as save_run
 from charrnn.network.arrays import Array64, Integers
@@ -29,7 +29,7 @@ from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network
 from charrnn.notebook import Surprisal as Surprisal
 from charrnn.plots import plot
-from charrnn.prediction.conditions import choose, conditions_for, limit_length
+from charrnn.prediction.conditions import choose, limit_length
 from charrnn.prediction.embed import Vectors, embed
 from charrnn.prediction.filling import FillConfig, Filled, fill
 from charrnn.prediction.kinds import (
@@ -176,20 +176,14 @@ class Model:
         primes = [prime] if isinstance(prime, str) else check_texts(prime, "prime")
         base = with_settings(SampleConfig(), drawing, Model.sample)
         configs = [limit_length(base, text, shortest, longest) for text in primes]
-        texts = texts_to_compare(
-            [model.learned_from or model.trained for model in self.mixed or (self,)],
-            novel=novel,
-            best=best,
-            compared=known_words or distance is not None,
-            note=partial(warnings.warn, stacklevel=3),
-        )
         taken: Iterable[str] = ()
         if not_in is not None:
             files = files_in(not_in)
             taken = texts_like(self.corpus, files) if files else check_texts(not_in, "not_in")
-        conditions = conditions_for(
-            texts,
+        conditions = conditions_on(
+            [model.learned_from or model.trained for model in self.mixed or (self,)],
             taken,
+            partial(warnings.warn, stacklevel=4),
             without=check_texts(without, "without"),
             novel=novel,
             best=best,

@@ -67,6 +67,7 @@ class Trial(NamedTuple):
     name: str
     tried: dict[str, Any]
     seed: int
+    parameters: int = 0  # if they are known
 
 
 @dataclass(frozen=True)
@@ -90,19 +91,17 @@ def trials_of(tried: Mapping[str, Sequence[Any]], seeds: Sequence[int]) -> list[
     return trials
 
 
-def with_same_size(trials: Sequence[Trial], material: Material) -> list[tuple[Trial, int]]:
-    """Return the runs, with units that make each cell about as large as the first that is tried.
-
-    Beside each are its parameters.
-    """
+def with_same_size(trials: Sequence[Trial], material: Material) -> list[Trial]:
+    """Return the runs, with units that make each cell about as large as the first that is tried."""
     first, sized = trials[0].tried["cell"], []
-    for _, tried, seed in trials:
+    for _, tried, seed, _ in trials:
         size, wanted = (
             size_of({**tried, "cell": cell}, material) for cell in (tried["cell"], first)
         )
         size = resized(size, wanted.parameter_count)
         tried = {**tried, "hidden": size.hidden}
-        sized.append((Trial(name_of({**tried, "seed": seed}), tried, seed), size.parameter_count))
+        name = name_of({**tried, "seed": seed})
+        sized.append(Trial(name, tried, seed, size.parameter_count))
     return sized
 
 

@@ -21,16 +21,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from charrnn import __version__
-from charrnn.errors import (
-    FAILURE,
-    INTERRUPTED,
-    READER_LEFT,
-    USAGE,
-    CharrnnError,
-    SaveError,
-    SettingError,
-)
+from charrnn import __version__, errors
+from charrnn.errors import CharrnnError
 from charrnn.system.packaged import MODELS, check_name, model_at
 from charrnn.system.signals import handled
 from charrnn.system.visible import (
@@ -149,7 +141,7 @@ class Console:
     def note_if_waiting(self, sources: Sequence[str]) -> None:
         """Report that the program waits, if it reads from a terminal."""
         if sources.count("-") > 1:
-            raise SettingError("standard input can be read only once", "Name one - at most.")
+            raise errors.SettingError("standard input can be read only once", "Name one - at most.")
         if "-" in sources and sys.stdin.isatty():
             self.note("waiting for text from the keyboard; Ctrl-D ends it")
 
@@ -199,7 +191,7 @@ def check_output(path: Path, option: str, *inputs: Path | str, force: bool) -> N
     check_not_input(path, option, *inputs)
     if not force and os.path.lexists(path):
         hint = "Name another file, or add --force to replace it."
-        raise SaveError(f"{path} already exists", hint)
+        raise errors.SaveError(f"{path} already exists", hint)
     check_writable(path)
 
 
@@ -216,7 +208,7 @@ def check_not_input(path: Path, option: str, *inputs: Path | str) -> None:
     """Raise SettingError if a file to write would replace an input, or one of the package."""
     files = [*inputs, *map(model_at, inputs)]
     if os.path.realpath(path) in map(os.path.realpath, files):
-        raise SettingError(f"{option} would overwrite {path}", "Name another file.")
+        raise errors.SettingError(f"{option} would overwrite {path}", "Name another file.")
     check_name(path)
 
 
@@ -225,7 +217,7 @@ def only_one(options: dict[str, Any]) -> None:
     typed = [name for name, value in options.items() if value]
     if len(typed) > 1:
         what = f"{typed[0]} and {typed[1]} exclude each other"
-        raise SettingError(what, "Leave one of them out.")
+        raise errors.SettingError(what, "Leave one of them out.")
 
 
 def json_line(name: str, fields: Mapping[str, object]) -> Visible:
@@ -297,7 +289,7 @@ def report_errors() -> Iterator[None]:
         status, what, hint = explained
         if what:
             Console().error(what, hint)
-        elif status == INTERRUPTED and sys.stderr.isatty():
+        elif status == errors.INTERRUPTED and sys.stderr.isatty():
             sys.stderr.write("\n")  # the shell's prompt goes below the ^C
         raise SystemExit(status) from None
     raise SystemExit(0)
@@ -311,17 +303,19 @@ def explain(error: BaseException) -> tuple[int, str, str] | None:
         case SystemExit():
             return int(error.code or 0), "", ""
         case KeyboardInterrupt():
-            return getattr(error, "status", INTERRUPTED), "", ""
+            return getattr(error, "status", errors.INTERRUPTED), "", ""
         case BrokenPipeError():
-            return READER_LEFT, "", ""
+            return errors.READER_LEFT, "", ""
         case OSError():
             place = f"{error.filename}: " if error.filename is not None else ""
-            return FAILURE, f"{place}{error.strerror or error}", ""
+            return errors.FAILURE, f"{place}{error.strerror or error}", ""
         case MemoryError():
             what = f"not enough memory: {error}".removesuffix(": ")
-            return FAILURE, what, "Try a smaller network or batch, or shorter windows."
-        case _ if getattr(error, "exit_code", 0) == USAGE and hasattr(error, "format_message"):
-            return USAGE, *usage_in_our_words(error)
+            return errors.FAILURE, what, "Try a smaller network or batch, or shorter windows."
+        case _ if getattr(error, "exit_code", 0) == errors.USAGE and hasattr(
+            error, "format_message"
+        ):
+            return errors.USAGE, *usage_in_our_words(error)
     return None
 
 

@@ -22,15 +22,9 @@ from os.path import abspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from charrnn.cli import shared_options as shared
 from charrnn.cli.console import Console, check_output, count, has_text
-from charrnn.cli.shared_options import (
-    CommandOptions,
-    field_of,
-    flag,
-    label_option,
-    model_option,
-    sources_option,
-)
+from charrnn.cli.shared_options import CommandOptions
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.values import File, setting
@@ -42,24 +36,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    sources: tuple[str, ...] = sources_option(
-        "TEXT",
-        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
-        " the held-out part of the training corpus.",
-        short="Read these files",
+    sources: tuple[str, ...] = shared.text_option("Read these files")
+    examples: str | None = shared.field_of(
+        CorpusConfig, "examples", default_in_words="as in training"
     )
-    examples: str | None = field_of(CorpusConfig, "examples", default_in_words="as in training")
-    label: str | None = label_option("Read each text with this label.")
-    model: Path = model_option()
+    label: str | None = shared.label_option("Read each text with this label.")
+    model: Path = shared.model_option()
     output: Path | None = setting(
         File("FILE.npy", ".npy"),
         "Write an array for numpy.load into this file, and nothing to stdout.",
         names=("-o", "--output"),
         short="Write an array to this file",
     )
-    force: bool = flag(
-        "Replace the file of --output if it exists.", short="Replace an existing file"
-    )
+    force: bool = shared.force_option("the file of --output")
 
 
 def run(options: Options, console: Console) -> None:

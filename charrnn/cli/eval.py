@@ -68,12 +68,7 @@ class Threshold(Values):
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
     FIRST = "sources held_out per_example top above per_char baselines label use models"
-    sources: tuple[str, ...] = shared.sources_option(
-        "TEXT",
-        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
-        " the held-out part of the training corpus.",
-        short="Score these files",
-    )
+    sources: tuple[str, ...] = shared.text_option("Score these files")
     held_out: bool = flag(
         "Read the held-out text, even if text is piped in.", short="Score the held-out text"
     )
@@ -293,10 +288,11 @@ class Rows:
                 self.output.write_lines(line for _, line in rows)
 
     def _rows(self, examples: list[Example], scored: ScoredTexts) -> Iterator[Row]:
-        from charrnn.prediction.scoring import score_per_text
+        from charrnn.prediction.scoring import columns_per_text, scores_from
 
         by_use = {use: scored.totals(nats).tolist() for use, nats in scored.nats_by_use.items()}
-        for i, (example, score) in enumerate(zip(examples, score_per_text(scored), strict=True)):
+        scores = scores_from(columns_per_text(scored))
+        for i, (example, score) in enumerate(zip(examples, scores, strict=True)):
             loss = score.nats_per_character
             if loss <= self.limit:
                 continue

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli.console import Console, check_output
-from charrnn.cli.shared_options import CommandOptions, flag, model_option, nested
+from charrnn.cli.shared_options import CommandOptions, force_option, model_option, nested
 from charrnn.export.write import FILE, SUFFIXES, ExportOptions, export_to
 from charrnn.settings.values import File, setting
 from charrnn.system.visible import visible_line
@@ -50,7 +50,7 @@ class Options(CommandOptions):
     )
     about: dict[str, Any] = nested(ExportOptions)
     model: Path = model_option()
-    force: bool = flag("Replace FILE if it exists.", short="Replace an existing file")
+    force: bool = force_option("FILE")
 
 
 def run(options: Options, console: Console) -> None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from rich.filesize import decimal
 
 from charrnn.cli.console import Console, Output, count, entries, option_for, save
-from charrnn.cli.shared_options import OUTPUT, CommandOptions, flag, model_option
+from charrnn.cli.shared_options import OUTPUT, CommandOptions, force_option, model_option
 from charrnn.errors import in_words
 from charrnn.settings.values import File, setting
 from charrnn.system.packaged import model_at
@@ -49,7 +49,7 @@ class Options(CommandOptions):
         names=("--plot",),
         short="Plot the learning curve",
     )
-    force: bool = flag("Replace the file of --plot if it exists.", short="Replace an existing file")
+    force: bool = force_option("the file of --plot")
 
 
 def run(options: Options, console: Console) -> None:

@@ -20,16 +20,7 @@ from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, TIME_LEFT, Console, Entr
 from charrnn.errors import CharrnnError
 from charrnn.files.model_contents import Checkpoint
 from charrnn.network.parameters import LanguageModel
-from charrnn.prediction.losses import (
-    Difference,
-    Mean,
-    Score,
-    difference_from,
-    difference_of,
-    in_bits,
-    losses_of_baselines,
-    tally,
-)
+from charrnn.prediction import losses
 from charrnn.prediction.sampling import SampleConfig, Sampler
 from charrnn.runs import Run, nats_with_counts
 from charrnn.settings.training import Ending
@@ -68,8 +59,8 @@ class Training:
     speed: float  # characters a second, in a short trial; 0 if that was not made
     baselines: list[Baseline] = field(default_factory=list)  # none if nothing is held out
     stopped: Ending = "interrupted"
-    scores: dict[str, Score] = field(default_factory=dict)  # on all held-out text, by use
-    differences: dict[str, Difference] = field(default_factory=dict)  # from counting
+    scores: dict[str, losses.Score] = field(default_factory=dict)  # on all held-out text, by use
+    differences: dict[str, losses.Difference] = field(default_factory=dict)  # from counting
     seconds: float = 0.0  # of this part of the run
     characters: int = 0
     adds_counts: bool = False  # to a run, and does nothing else
@@ -115,17 +106,17 @@ class Training:
         ids = self.corpus.held_out.ids
         for name, nats in self.run._nats.items():
             best = min(self.baselines, key=lambda baseline: baseline.nats_per_character)
-            self.scores[name] = tally(ids, nats)
-            self.differences[name] = difference_from(best, ids, nats)
+            self.scores[name] = losses.tally(ids, nats)
+            self.differences[name] = losses.difference_from(best, ids, nats)
 
     def loss_with_counts(self) -> float | None:
         """Return the held-out loss with counts, which the run has not, if it is clearly lower."""
         ids, nats = self.corpus.held_out.ids, nats_with_counts(self.run)
         if nats is None:
             return None
-        apart = difference_of(ids, nats, self.run._nats["network"])
+        apart = losses.difference_of(ids, nats, self.run._nats["network"])
         is_lower = apart.nats_per_character < 0 and not apart.may_be_chance
-        return tally(ids, nats).nats_per_character if is_lower else None
+        return losses.tally(ids, nats).nats_per_character if is_lower else None
 
     def facts(self) -> dict[str, Any]:
         """Return what is known before the training, for JSON."""
@@ -137,7 +128,7 @@ class Training:
             "corpus": corpus | {"symbols": vocabulary.symbols, "labels": vocabulary.labels},
             "settings": settings_to_show(self.checkpoint.config),
             "parameters": len(self.checkpoint.state.parameters.flat),
-            "baselines": losses_of_baselines(record.baselines),
+            "baselines": losses.losses_of_baselines(record.baselines),
             "warnings": [asdict(warning) for warning in self.warnings],
             "tidy": dict(self.corpus.tidied.lines),
         }
@@ -145,7 +136,7 @@ class Training:
     def results(self) -> dict[str, Any]:
         """Return what is known after the training, for JSON."""
         state, apart = self.checkpoint.state, self.differences
-        best = Mean(math.nan if self.loss is None else self.loss, 1).loss()
+        best = losses.Mean(math.nan if self.loss is None else self.loss, 1).loss()
         scores = self.scores.items()
         return self.facts() | {
             "steps": state.step,
@@ -242,7 +233,7 @@ def summary(training: Training) -> list[str]:
     if "both" in training.scores:
         where, prefix, use = "with counts", f"network {loss:.3f}, ", "both"
         loss = training.scores["both"].nats_per_character
-    lines = [f"held-out loss {loss:.3f} nats ({in_bits(loss)} bits) per character, {where}"]
+    lines = [f"held-out loss {loss:.3f} nats ({losses.in_bits(loss)} bits) per character, {where}"]
     if training.baselines:
         counting = min(baseline.nats_per_character for baseline in training.baselines)
         words = apart_in_words(loss - counting, training.differences.get(use))
@@ -250,7 +241,7 @@ def summary(training: Training) -> list[str]:
     return lines
 
 
-def apart_in_words(nats: float, difference: Difference | None) -> str:
+def apart_in_words(nats: float, difference: losses.Difference | None) -> str:
     """Say how far a loss is from that of counting, with the standard error if it is known."""
     words = f"{abs(nats):.3f} {'worse' if nats > 0 else 'better'}"
     if difference is None:

@@ -39,7 +39,7 @@ from charrnn.cli.console import Console, only_one
 from charrnn.cli.shared_options import MODEL, CommandOptions, Source, flag, nested
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.settings.drawing import SampleConfig
-from charrnn.settings.values import COUNT, SIZE, TEMPERATURE, Text, Whole, setting
+from charrnn.settings.values import COUNT, SIZE, Text, Whole, setting
 from charrnn.system.cores import cores_for
 
 if TYPE_CHECKING:
@@ -59,14 +59,8 @@ class Options(CommandOptions):
     FIRST = "count temperatures primes labels seed novel unique without known_words distance"
     FIRST += " shortest longest best models"
     count: int = setting(COUNT, default=1, names=("-n", "--count"), short="Draw this many samples")
-    temperatures: tuple[float, ...] = setting(
-        TEMPERATURE,
-        "Draw with this temperature: below 1 for likelier characters, above 1 for more variety; 0"
-        " always takes the likeliest character. Repeatable: -n samples of each.",
-        names=("-t", "--temp"),
-        repeated=True,
-        default_in_words="1",
-        short="Set the temperature",
+    temperatures: tuple[float, ...] = shared.field_of(
+        SampleConfig, "temperature", "Repeatable: -n samples of each.", default=(), repeated=True
     )
     primes: tuple[str, ...] = setting(
         Text("TEXT|@FILE"),
@@ -163,7 +157,7 @@ class Shown:
 
 def run(options: Options, console: Console) -> None:
     """Draw samples and write them. Raise CharrnnError if too few are as they should be."""
-    from charrnn.files.model_corpus import texts_like
+    from charrnn.files.model_corpus import conditions_on, texts_like
     from charrnn.model import mix
     from charrnn.prediction.conditions import Conditions, choose, folded, limit_length
     from charrnn.prediction.sampling import Sampler
@@ -183,7 +177,10 @@ def run(options: Options, console: Console) -> None:
     combinations = list(product(kinds, limits, options.temperatures or (1.0,)))
     console.note_if_waiting(options.not_in)
     taken = texts_like(models[0].corpus, options.not_in)
-    conditions = conditions_of(options, models, taken, console)
+    wishes = {name: getattr(options, name) for name in CONDITIONS}
+    wishes["without"] = lines_of_files(options.without)
+    trained = [model.trained for model in models]
+    conditions = conditions_on(trained, taken, console.note, **wishes)
     is_free = conditions == Conditions()
     # For few samples, processes would take longer to start than to draw.
     cores = (
@@ -221,28 +218,6 @@ def run(options: Options, console: Console) -> None:
     if shown.samples < wanted:
         hint = "Lower -n, raise -t, or ask for less."
         raise CharrnnError(f"found only {shown.samples:,} of {wanted:,} samples", hint)
-
-
-def conditions_of(
-    options: Options, models: Sequence[Model], taken: Sequence[str], console: Console
-) -> Conditions:
-    """Return the conditions on samples, of which some need the training texts."""
-    from charrnn.files.model_corpus import texts_to_compare
-    from charrnn.prediction.conditions import conditions_for
-
-    texts = texts_to_compare(
-        [model.trained for model in models],
-        novel=options.novel,
-        best=options.best,
-        compared=options.known_words or options.distance is not None,
-        note=console.note,
-    )
-    return conditions_for(
-        texts,
-        taken,
-        without=lines_of_files(options.without),
-        **{name: getattr(options, name) for name in CONDITIONS},
-    )
 
 
 def lines_of_files(typed: Sequence[str]) -> Iterator[str]:

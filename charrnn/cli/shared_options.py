@@ -29,7 +29,7 @@ Source = partial(Text, names=CORPORA)  # the name of a text: a file, a corpus of
 
 
 def flag(about: str = "", **details: Any) -> Any:
-    return setting(Flag(), about, False, **{"panel": OUTPUT, **details})
+    return setting(Flag(), about, **{"panel": OUTPUT, **details})
 
 
 def nested(config: type, *only: str, **changes: Any) -> Any:
@@ -39,15 +39,28 @@ def nested(config: type, *only: str, **changes: Any) -> Any:
     return field(default_factory=dict, metadata={"nested": settings})
 
 
-def field_of(config: type, name: str, **changes: Any) -> Any:
-    """Return a field for one setting of a configuration; None if it is not typed."""
-    declared = replace(settings_of(config)[name], default=None, **changes)
-    return field(default=None, metadata={"setting": declared})
+def field_of(config: type, name: str, more: str = "", **changes: Any) -> Any:
+    """Return a field for one setting, whose help gets more words; None if it is not typed."""
+    found = settings_of(config)[name]
+    changes = {"default": None, "about": f"{found.about} {more}".rstrip(), **changes}
+    declared = replace(found, **changes)
+    return field(default=declared.default, metadata={"setting": declared})
 
 
 def sources_option(metavar: str, about: str, *, short: str, is_required: bool = False) -> Any:
     default = MISSING if is_required else ()
     return setting(Source(), about, default, short=short, names=(metavar,), repeated=True)
+
+
+def text_option(short: str) -> Any:
+    about = (
+        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
+    )
+    return sources_option("TEXT", f"{about} the held-out part of the training corpus.", short=short)
+
+
+def force_option(file: str) -> Any:
+    return flag(f"Replace {file} if it exists.", short="Replace an existing file")
 
 
 def model_option(about: str = f"The model: a file, or {either(MODELS)}.", **details: Any) -> Any:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,48 +156,41 @@ def value_of(word: str, name: str, typed: str) -> Any:
 
 def run(options: Options, console: Console) -> None:
     """Make all runs that are missing, and show the table. Raise CharrnnError if one failed."""
+    from charrnn import sweep
     from charrnn.runs import compute_baselines
     from charrnn.spread.workers import open_executor
-    from charrnn.sweep import (
-        counting_rows,
-        free_folder,
-        open_folder,
-        rank,
-        trials_of,
-        with_same_size,
-    )
 
     tried, seeds = check(options), options.seeds or (0,)
-    trials = trials_of(tried, seeds)
-    path = options.output or (Path("sweep") if options.resume else free_folder())
+    trials = sweep.trials_of(tried, seeds)
+    path = options.output or (Path("sweep") if options.resume else sweep.free_folder())
     material = read_material(options, console)
     corpus, at_once = material.corpus, min(cores_for(options.cores), len(trials))
     examples = f"{len(corpus.train):,} examples, and {len(corpus.held_out):,} that are held out"
     console.note(f"corpus    {', '.join(corpus.sources)}: {examples}")
-    sized = with_same_size(trials, material) if options.same_size else []
-    trials = [trial for trial, _ in sized] or trials
-    tried |= {"hidden": ()} if sized else {}
+    if options.same_size:
+        trials = sweep.with_same_size(trials, material)
+        tried["hidden"] = ()
     names = [trial.name for trial in trials]
     console.note(f"runs      {len(trials):,}, {at_once:,} at once, each on one core")
     if options.dry_run:
         if options.as_json:
             console.json("sweep.plan", {"folder": str(path), "runs": names, "at_once": at_once})
         else:
-            for trial, parameters in sized:
-                names[names.index(trial.name)] += f"   {count(parameters, 'parameter')}"
-            console.out.write_lines(map(visible_line, names))
+            sizes = [f"   {count(t.parameters, 'parameter')}" * (t.parameters > 0) for t in trials]
+            console.out.write_lines(map(visible_line, map(add, names, sizes)))
         return
     baselines = compute_baselines(corpus, material.record)
     counting = min(baselines, key=lambda baseline: baseline.nats_per_character)
     with (
         open_executor(material, at_once, options.scheduler) as executor,
-        open_folder(path, resume=options.resume, note=console.note) as folder,
+        sweep.open_folder(path, resume=options.resume, note=console.note) as folder,
     ):
         folder.check(material, tried)
         make_runs(folder, executor, material, folder.missing(trials), console)
     rows = [folder.rows[name] for name in dict.fromkeys([*names, *folder.rows])]
     all_seeds = dict.fromkeys(row["seed"] for row in rows)
-    show_ranking(rank([*rows, *counting_rows(counting, all_seeds)]), path, options, console)
+    ranking = sweep.rank([*rows, *sweep.counting_rows(counting, all_seeds)])
+    show_ranking(ranking, path, options, console)
     errors = [(name, folder.rows[name]["error"]) for name in names]
     failed = [f"{name}: {error}" for name, error in errors if error is not None]
     if failed:

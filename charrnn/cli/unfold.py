@@ -46,7 +46,13 @@ from charrnn.cli.console import (
 )
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
-from charrnn.cli.shared_options import CommandOptions, flag, label_option, model_option
+from charrnn.cli.shared_options import (
+    CommandOptions,
+    flag,
+    force_option,
+    label_option,
+    model_option,
+)
 from charrnn.errors import SettingError
 from charrnn.settings.values import COUNT, File, Text, setting
 from charrnn.system.visible import Visible, encodable, visible_line
@@ -96,9 +102,7 @@ class Options(CommandOptions):
     )
     label: str | None = label_option("Read the text with this label.")
     model: Path = model_option()
-    force: bool = flag(
-        "Replace the file of --output if it exists.", short="Replace an existing file"
-    )
+    force: bool = force_option("the file of --output")
 
 
 def run(options: Options, console: Console) -> None:

@@ -39,7 +39,6 @@ class ExportOptions(Checked):
         Flag(),
         "Leave the training text of a model with counts out of a .npz file.",
         panel=FILE,
-        default=False,
         short="Leave the training text out",
     )
     name: str = "charrnn"  # of the exported file, without folder and suffix

@@ -19,7 +19,7 @@ import numpy as np
 
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.files.model_contents import CorpusRecord, Trained, is_foreign
-from charrnn.prediction.conditions import folded
+from charrnn.prediction.conditions import Conditions, conditions_for, folded
 from charrnn.settings.corpus import Kind, Normalization
 from charrnn.system.packaged import corpus_at
 from charrnn.text.corpus import Corpus, read_files
@@ -173,6 +173,19 @@ def texts_to_compare(
         if change:
             note(change)
     return known
+
+
+def conditions_on(
+    models: Iterable[Trained | Corpus],
+    taken: Iterable[str],
+    note: Callable[[str], object],
+    **wishes: Any,
+) -> Conditions:
+    """Return the conditions that a user asks for, of which some need the training texts."""
+    compared = wishes["known_words"] or wishes["distance"] is not None
+    novel, best = wishes["novel"], wishes["best"]
+    texts = texts_to_compare(models, novel=novel, best=best, compared=compared, note=note)
+    return conditions_for(texts, taken, **wishes)
 
 
 def rebuild_corpus(record: CorpusRecord, hint: str = NAME_A_TEXT) -> Corpus:

@@ -10,7 +10,7 @@ Array = NDArray[np.floating[Any]]
 Array64 = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
 Arrays = Mapping[str, Array]  # parameters by name
-CellStates = Sequence[Array]  # (B, H) each, of one layer
+States = Sequence[Array]  # (B, H) each, of one layer
 
 
 def log_softmax(o: Array64) -> Array64:

@@ -32,7 +32,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from charrnn.network.arrays import Array, Arrays, CellStates
+from charrnn.network.arrays import Array, Arrays, States
 
 
 class Cell:
@@ -50,9 +50,9 @@ class Cell:
     # those of the gates, with terms that begin with b, W, U or d, then those of the states
     equations: ClassVar[Mapping[str, str]]
 
-    forward: Callable[[Array, Array, CellStates, CellStates, Array], None]
-    slopes: Callable[[Array, CellStates, CellStates, Array, Array, Array], None]
-    backward: Callable[[CellStates, Array, Array, Array, CellStates], None]
+    forward: Callable[[Array, Array, States, States, Array], None]
+    slopes: Callable[[Array, States, States, Array, Array, Array], None]
+    backward: Callable[[States, Array, Array, Array, States], None]
     # of a cell that feeds back: from its parameters to those of the plain network, and back
     plainly: Callable[[Arrays, Arrays], None]
     back_from_plain: Callable[[Arrays, Arrays, Arrays], None]
@@ -85,23 +85,21 @@ class Tanh(Cell):
     }
 
     @staticmethod
-    def forward(ux: Array, wh: Array, before: CellStates, after: CellStates, tape: Array) -> None:
+    def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) -> None:
         h = after[0]
         np.add(ux, wh, h)  # (10.8)
         np.tanh(h, h)  # (10.9)
 
     @staticmethod
     def slopes(
-        ux: Array, before: CellStates, after: CellStates, tape: Array, factor: Array, room: Array
+        ux: Array, before: States, after: States, tape: Array, factor: Array, room: Array
     ) -> None:
         h = after[0]
         np.multiply(h, h, factor)
         np.subtract(1, factor, factor)  # 1 - h(t)^2
 
     @staticmethod
-    def backward(
-        d_after: CellStates, ux: Array, tape: Array, factor: Array, d_before: CellStates
-    ) -> None:
+    def backward(d_after: States, ux: Array, tape: Array, factor: Array, d_before: States) -> None:
         np.multiply(d_after[0], factor, d_after[0])  # dL/da(t)
 
 
@@ -134,7 +132,7 @@ class Gru(Cell):
     }
 
     @staticmethod
-    def forward(ux: Array, wh: Array, before: CellStates, after: CellStates, tape: Array) -> None:
+    def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) -> None:
         """Leave r, z and n in ``ux``."""
         gates, (r, z, n), h = ux[:2], ux, after[0]
         np.add(gates, wh[:2], gates)
@@ -151,7 +149,7 @@ class Gru(Cell):
 
     @staticmethod
     def slopes(
-        ux: Array, before: CellStates, after: CellStates, tape: Array, factor: Array, room: Array
+        ux: Array, before: States, after: States, tape: Array, factor: Array, room: Array
     ) -> None:
         """Keep the factors of W h in place of r, z, n; of the last block of U x on the tape."""
         (r, z, n), h_before = ux, before[0]
@@ -170,9 +168,7 @@ class Gru(Cell):
         np.multiply(n, room, r)  # a_r: (1 - r) (d + W h)_n times the one before
 
     @staticmethod
-    def backward(
-        d_after: CellStates, ux: Array, tape: Array, factor: Array, d_before: CellStates
-    ) -> None:
+    def backward(d_after: States, ux: Array, tape: Array, factor: Array, d_before: States) -> None:
         d_h = d_after[0]
         np.multiply(d_h, factor, d_before[0])
         np.multiply(ux, d_h, ux)
@@ -213,7 +209,7 @@ class Lstm(Cell):
     }
 
     @staticmethod
-    def forward(ux: Array, wh: Array, before: CellStates, after: CellStates, tape: Array) -> None:
+    def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) -> None:
         """Leave i, f, g, o in ``ux`` and tanh c on the tape."""
         (i, f, g, o), (h, c) = ux, after
         np.add(ux, wh, ux)
@@ -229,7 +225,7 @@ class Lstm(Cell):
 
     @staticmethod
     def slopes(
-        ux: Array, before: CellStates, after: CellStates, tape: Array, factor: Array, room: Array
+        ux: Array, before: States, after: States, tape: Array, factor: Array, room: Array
     ) -> None:
         """Keep the factors of dL/dc in place of i, f, g; of dL/dh in place of o, and for dL/dc on
         the tape; f for c(t-1).
@@ -251,9 +247,7 @@ class Lstm(Cell):
         np.subtract(room, i, i)  # a_i: g i (1 - i)
 
     @staticmethod
-    def backward(
-        d_after: CellStates, ux: Array, tape: Array, factor: Array, d_before: CellStates
-    ) -> None:
+    def backward(d_after: States, ux: Array, tape: Array, factor: Array, d_before: States) -> None:
         d_h, d_c = d_after
         np.multiply(d_h, tape, tape)
         np.add(d_c, tape, d_c)  # dL/dc

@@ -9,7 +9,6 @@
 Rows are independent, so they are processed in blocks: no array of all rows x symbols is made.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -49,7 +48,8 @@ class Readout:
         bounded = is_bounded(p, largest)
         d_V[...] = 0
         d_c[...] = 0
-        for rows in self._blocks(len(y)):
+        for at in range(0, len(y), self.rows):
+            rows = slice(at, min(at + self.rows, len(y)))
             losses, sums = self._losses(p, h[rows], y[rows], bounded)
             d_o = self.o[: len(losses)]
             d_o *= (weight / sums)[:, None]  # y_hat (10.11), weighted
@@ -63,9 +63,6 @@ class Readout:
             d_V += d_o.T @ h[rows]  # (10.24)
             d_c += self.ones[: len(d_o)] @ d_o  # (10.22)
         return total
-
-    def _blocks(self, rows: int) -> Iterator[slice]:
-        return (slice(at, min(at + self.rows, rows)) for at in range(0, rows, self.rows))
 
     def _losses(self, p: Arrays, h: Array, y: Integers, bounded: bool) -> tuple[Array, Array]:
         """Return L and the sum of exp for each row. Leave exp of the logits in ``o``."""

@@ -282,11 +282,6 @@ def total_score(scored: ScoredTexts) -> Score:
     return replace(tally(scored.ids, scored.nats), bytes=size)
 
 
-def score_per_text(scored: ScoredTexts) -> list[Score]:
-    """Return the score of each text of a group."""
-    return scores_from(columns_per_text(scored))
-
-
 def scores_from(columns: Sequence[NDArray[Any]]) -> list[Score]:
     """Return the scores whose fields are in these columns."""
     return [Score(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]

@@ -57,7 +57,6 @@ class Reading(Checked):
         Flag(),
         "Clean the lines of a list: bullets, numbers, quotes, notes in brackets and commas go, and"
         " comments, headings and repeats are dropped.",
-        False,
         short="Clean the lines of a list",
     )
 

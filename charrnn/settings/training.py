@@ -53,7 +53,6 @@ class TrainConfig(Checked):
     teacher_forcing: bool = network(
         Flag(),
         "Feed the cell output the correct characters, so steps are independent.",
-        False,
         short="Feed back the correct outputs",
     )
     ends: str = network(
@@ -66,7 +65,6 @@ class TrainConfig(Checked):
     clock: bool = network(
         Flag(),
         "Feed the network the position in the example.",
-        False,
         short="Feed the network the position",
     )
     init_radius: float = network(
@@ -116,7 +114,6 @@ class TrainConfig(Checked):
         Flag(),
         "Train as in the book: one layer, gradient descent without momentum at a constant rate, no"
         " noise, no weight decay, no average of parameters. Other options that you type stay.",
-        False,
         short="Train the network of the book",
     )
     optimizer: UpdateRule | None = learning(
@@ -183,7 +180,6 @@ class TrainConfig(Checked):
         Flag(),
         "Also store counts of the text, which sample and eval combine with the network for a lower"
         " loss. Anyone who gets the model file can read the training text.",
-        False,
         short="Also store counts of the text",
     )
     cores: int | None = learning(

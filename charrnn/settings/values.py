@@ -162,8 +162,10 @@ def setting(values: Values, about: str = "", default: Any = None, **details: Any
     Where ``short`` says all, it is the whole help, too.
     """
     about = about or f"{details['short']}." if details.get("short") else about
-    if details.get("repeated") and default is None:
+    if default is None and details.get("repeated"):
         default = ()
+    if default is None and isinstance(values, Flag):
+        default = False
     if isinstance(default, (int, float, str, Path)):
         shown = f"{default:g}" if isinstance(default, float) else str(default)
         details["default_in_words"] = "" if default is False else shown
