@@ -29,7 +29,7 @@ from charrnn.model import Model
 from charrnn.network.arrays import Array64
 from charrnn.network.parameters import LanguageModel
 from charrnn.notebook import show_progress
-from charrnn.prediction.kinds import MOST_SUMMED, score_by_label
+from charrnn.prediction.kinds import oddest_sums
 from charrnn.prediction.losses import oddest
 from charrnn.prediction.mixture import fit_mixture
 from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor, Use, check_mixable
@@ -219,8 +219,8 @@ def fit_and_score(
     most = max(SCORED_AT_ONCE, state.characters // TRAINED_PER_SCORED_AT_END)
     is_wanted = however_long or len(ids) <= most
     found = mixture_and_costs(model, counted, corpus.held_out, is_wanted)
-    checkpoint.mixture, costs, sums = found
-    checkpoint.oddest, checkpoint.oddest_sums = oddest(ids, costs), oddest(ids, sums)
+    checkpoint.mixture, costs, checkpoint.oddest_sums = found
+    checkpoint.oddest = oddest(ids, costs)
     return costs
 
 
@@ -247,10 +247,9 @@ def nats_with_counts(run: Run) -> Array64 | None:
 @in_one_thread
 def mixture_and_costs(
     model: LanguageModel, counted: Ids | None, held_out: Examples, is_wanted: bool
-) -> tuple[tuple[float, ...], dict[Use, Array64], dict[Use, Array64]]:
-    """Return the mixture that suits a text, and the nats of its symbols if these are wanted.
-
-    With a few labels, also return the nats of the sums over all labels.
+) -> tuple[tuple[float, ...], dict[Use, Array64], dict[str, float]]:
+    """Return the mixture that suits a text, and the nats of its symbols if these are wanted, with
+    those of the oddest sum over all labels.
     """
     counts = counts_of(counted, model.vocabulary)
     mixture = fit_mixture(Predictor([model], counts), held_out)
@@ -258,10 +257,8 @@ def mixture_and_costs(
         return mixture, {}, {}
     predictor, ids = Predictor([model], counts, mixture=mixture), held_out.ids
     labels, split = held_out.labels_at(np.arange(len(ids))), len(ids) // 2
-    if 0 < len(model.vocabulary.labels) <= MOST_SUMMED:
-        by_label = score_by_label(predictor, ids, labels, split=split)
-        return mixture, by_label.given, by_label.sums
-    return mixture, score_ids(predictor, ids, labels, split=split)[0], {}
+    costs = score_ids(predictor, ids, labels, split=split)[0]
+    return mixture, costs, oddest_sums(predictor, held_out, costs)
 
 
 def resume(

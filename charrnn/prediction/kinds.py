@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
 from charrnn.network.arrays import Array64, Integers
-from charrnn.prediction.losses import Score
+from charrnn.prediction.losses import ENOUGH_EXAMPLES, Score
 from charrnn.prediction.predictor import Predictor, Use
 from charrnn.prediction.scoring import (
     Group,
@@ -32,10 +32,12 @@ from charrnn.prediction.scoring import (
     stops_of,
     total_score,
 )
+from charrnn.text.corpus import Examples
 from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import Ids, Vocabulary
 
 MOST_SUMMED: Final = 32  # labels, up to which the oddest sum of a held-out example is known
+SUMMED_AT_ONCE: Final = 64  # held-out examples
 
 
 class ByLabel(NamedTuple):
@@ -153,6 +155,36 @@ def score_by_label(
         before[starts] = 0
         sums[use] = before - after
     return ByLabel(sums, of_given, log_joint)
+
+
+def oddest_sums(
+    predictor: Predictor, held_out: Examples, given: Mapping[Use, Array64]
+) -> dict[str, float]:
+    """Return the most nats per character of a held-out example as a sum over labels, by use.
+
+    ``given`` are the nats of its symbols under its label. A sum costs at most those, and -log of
+    P(label). Few examples have to be summed, those with the highest bounds first.
+    """
+    shares, found = predictor.vocabulary.log_label_shares, dict[str, float]()
+    if held_out.labels is None or len(shares) > MOST_SUMMED or len(held_out) < ENOUGH_EXAMPLES:
+        return found
+    starts = held_out.starts[:-1].astype(np.int64)
+    sizes, middle = np.diff(held_out.starts).astype(np.int64), len(held_out.ids) // 2
+    of_labels = shares[held_out.labels.astype(np.intp) - predictor.vocabulary.symbols]
+    for use, nats in given.items():
+        bounds = (np.add.reduceat(nats, starts) - of_labels) / sizes
+        order, most = np.argsort(-bounds, kind="stable"), -np.inf
+        for first in range(0, len(order), SUMMED_AT_ONCE):
+            if bounds[order[first]] <= most:
+                break
+            some = np.sort(order[first : first + SUMMED_AT_ONCE])
+            ids = np.concatenate([held_out.nth(i) for i in some.tolist()])
+            split = int((middle - starts[some]).clip(0, sizes[some]).sum())
+            sums = score_by_label(predictor, ids, split=split).sums[use]
+            totals = np.add.reduceat(sums, np.cumsum(sizes[some]) - sizes[some])
+            most = max(most, float((totals / sizes[some]).max()))
+        found[use] = most
+    return found
 
 
 def label_each(label: int, count: int) -> Ids:

@@ -107,12 +107,12 @@ class Vocabulary:
     def id_of(self, label: str) -> int:
         """Return the id of a label; SettingError for one that is not there."""
         names = list(self.labels)
-        if label in self.labels:
+        if label in names:
             return self.symbols + names.index(label)
         if not names:
             what = "the model has no labels"
             raise SettingError(what, "Train one with [label_by], or leave [label] out.", "label")
-        near = did_you_mean(label, self.labels)
+        near = did_you_mean(str(label), names)
         what = f"there is no label {label!r:.80}"
         raise SettingError(what, f"{near} There are {self._some_labels}.".lstrip(), "label")
 

@@ -1,13 +1,19 @@
 """Labels where they meet other options: the network to start from, large texts, odd values."""
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import charrnn
-from charrnn.prediction.kinds import score_texts
+from charrnn.errors import CharrnnError, SettingError
+from charrnn.prediction import kinds
+from charrnn.prediction.kinds import score_by_label, score_texts
+from charrnn.prediction.losses import oddest
 from charrnn.prediction.predictor import Predictor
+from charrnn.text.vocabulary import Ids
 
 TEXTS = ["ab", "abab", "ba", "cd", "cdcd", "dcd"] * 4
 LABELS = ["x", "x", "x", "y", "y", "y"] * 4
@@ -21,3 +27,51 @@ def test_with_new_labels_a_network_scores_as_before(forced: bool) -> None:
     before = score_texts(Predictor([plain.language_model]), TEXTS)
     after = score_texts(Predictor([run.checkpoint.latest]), TEXTS, LABELS)
     np.testing.assert_allclose(after.nats, before.nats, atol=1e-3)
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_the_oddest_sum_is_that_of_all_held_out_examples(
+    counts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kinds, "SUMMED_AT_ONCE", 3)
+    run = charrnn.train(TEXTS * 30, labels=LABELS * 30, holdout=0.4, counts=counts, **SMALL)
+    assert list(run)
+    trained, held_out = run.checkpoint.trained, run._corpus.held_out
+    predictor = run.model.predictor()
+    sums = score_by_label(predictor, held_out.ids, split=len(held_out.ids) // 2).sums
+    assert trained.oddest_sums == pytest.approx(oddest(held_out.ids, sums), rel=1e-9)
+    assert set(trained.oddest_sums) == set(predictor.uses)
+
+
+def test_the_end_of_a_training_does_not_score_by_each_label(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    summed: list[int] = []
+
+    def score(predictor: Predictor, ids: Ids, *given: Any, **how: Any) -> kinds.ByLabel:
+        summed.append(len(ids))
+        return score_by_label(predictor, ids, *given, **how)
+
+    monkeypatch.setattr(kinds, "score_by_label", score)
+    texts = [f"{n:04b}".translate({48: "a", 49: "b"}) for n in range(2000)]
+    run = charrnn.train(texts, labels=["x", "y"] * 1000, holdout=0.5, **SMALL)
+    assert list(run)
+    assert 0 < sum(summed) < len(run._corpus.held_out.ids)
+
+
+@pytest.mark.parametrize("label", [5, ("x",), b"x"])
+def test_a_label_that_is_no_text_is_not_there(label: Any) -> None:
+    model = charrnn.fit(TEXTS, labels=LABELS, **SMALL)
+    for use in (model.stream, partial(model.surprisal, "ab"), partial(model.fill, "a_")):
+        with pytest.raises(SettingError, match="there is no label"):
+            use(label=label)
+
+
+def test_labels_beside_files_are_refused(tmp_path: Path) -> None:
+    for name in "xy":
+        (tmp_path / f"{name}.txt").write_text(f"a{name}\n" * 20)
+    paths = [tmp_path / "x.txt", tmp_path / "y.txt"]
+    charrnn.fit(paths, **SMALL).save(tmp_path / "m.npz")
+    for texts in (paths, None):
+        with pytest.raises(CharrnnError, match=r"labels are for texts|the corpus is empty"):
+            charrnn.resume(tmp_path / "m.npz", texts, labels=["x", "y"])
