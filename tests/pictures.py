@@ -98,7 +98,7 @@ class Studio:
 
     @cached_property
     def _learned(self) -> list[str]:
-        return self._shown("charrnn train dinosaurs")
+        return self._shown("charrnn train dinosaurs --counts")
 
     def _shown(self, command: str) -> list[str]:
         """Run a command on a terminal. Return its line and those that the terminal shows."""
