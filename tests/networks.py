@@ -143,6 +143,7 @@ MODELS: Sequence[dict[str, Any]] = [
     {"cell": "lstm", "ends": "halt", "layers": 1, "hidden": 5},
 ]
 IDS = ["-".join(map(str, model.values())) for model in MODELS]
+LABELS = ["10", "2", "2", "2", '</b>\\ "é?%s', "__proto__", "__proto__"]  # of a text each
 FEW = 60  # symbols; states move to the coarser grid only later
 CHARACTERS = "abcé€😀"
 

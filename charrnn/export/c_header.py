@@ -1,20 +1,21 @@
 """A model as one C99 header that draws the texts of ``charrnn sample --seed``.
 
-``assets/model.h`` holds the arithmetic, in doubles. Its lines that begin so: @gru lstm@, are only
-for networks with one of these cells or heads. This module picks them and adds the numbers, each as
-the shortest decimal that rounds to the same float.
+``assets/model.h`` holds the arithmetic, in doubles. This module adds the numbers, each as the
+shortest decimal that rounds to the same float.
 """
 
 import re
 from collections.abc import Sequence
-from importlib.resources import files
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
 
 from charrnn.errors import SettingError
+from charrnn.export.html import asset, kinds_of
 from charrnn.files.model_contents import Trained
 from charrnn.network.parameters import Parameters
+from charrnn.system.visible import encodable
 
 LINE_WIDTH: Final = 100  # columns of a line of numbers
 
@@ -22,7 +23,7 @@ LINE_WIDTH: Final = 100  # columns of a line of numbers
 def export(trained: Trained, name: str, prefix: str | None) -> bytes:
     model, architecture = trained.model, trained.model.architecture
     prefix = prefix_for(name, prefix)
-    cell, head = architecture.cell_name, architecture.head_name
+    cell, labels = architecture.cell_name, model.vocabulary.labels
     layers = "layer" if architecture.layers == 1 else "layers"
     values = {
         "WEIGHTS": arrays(model.parameters, model.vocabulary.characters, prefix),
@@ -32,21 +33,21 @@ def export(trained: Trained, name: str, prefix: str | None) -> bytes:
         "H": f"{architecture.hidden}",
         "G": f"{architecture.cell.gates}",
         "L": f"{architecture.layers}",
+        "N": f"{architecture.labels}",
+        "LABELS": "\n".join(f'    "{escaped(label)}",' for label in labels),
+        "SUMS": ", ".join(map(str, accumulate(labels.values()))),
         "S": f"{len(architecture.cell.states)}",
         "P": prefix.upper(),
         "p": prefix,
     }
-    return re.sub(r"@(\w+)@", lambda name: values[name[1]], template_for(cell, head)).encode()
+    template = asset("model.h", kinds_of(architecture))
+    return re.sub(r"@(\w+)@", lambda name: values[name[1]], template).encode()
 
 
-def template_for(cell: str, head: str) -> str:
-    """Return the template with the lines for all networks, and for those of this cell and head."""
-
-    def line(match: re.Match[str]) -> str:
-        return match["code"] if {cell, head} & set(match["kinds"].split()) else ""
-
-    text = files("charrnn.export").joinpath("assets", "model.h").read_text("utf-8")
-    return re.sub(r"(?m)^@(?P<kinds>[a-z ]+)@(?P<code>.*\n)", line, text)
+def escaped(label: str) -> str:
+    """Return the content of a string of C, whose bytes are the label in UTF-8."""
+    safe = re.sub(rb"[^ \w.-]", lambda byte: b"\\%03o" % ord(byte[0]), encodable(label).encode())
+    return safe.decode()
 
 
 def prefix_for(name: str, prefix: str | None = None) -> str:

@@ -1,8 +1,8 @@
 """A model as one web page that draws texts, colours texts and predicts characters, offline.
 
 The page holds no text of the model that a browser could take for markup: the vocabulary is code
-points, the numbers are base64, and the title is escaped. The content security policy allows the
-page's own scripts and style, by their hashes, and forbids every request.
+points, labels are escaped JSON, the numbers are base64, and the title is escaped. The content
+security policy allows the page's own scripts and style, by their hashes, and forbids every request.
 """
 
 import base64
@@ -10,14 +10,14 @@ import hashlib
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from html import escape
 from importlib.resources import files
 from itertools import pairwise
 from typing import Final
 
 from charrnn.files.model_contents import Trained
-from charrnn.network.parameters import Parameters
+from charrnn.network.parameters import Architecture, Parameters
 from charrnn.prediction.losses import BITS, in_bits
 from charrnn.prediction.unfold import Unfolding
 from charrnn.system.visible import CONTROLS, visible
@@ -61,7 +61,8 @@ def band_names() -> list[str]:
 def module(trained: Trained) -> bytes:
     """Return a JavaScript module for a page of one's own: the engine of the page, and numbers."""
     facts, numbers = plain_json(facts_of(trained)), encode(trained.model.parameters)
-    values = {"engine": asset("engine.js"), "facts": facts, "numbers": numbers}
+    engine = asset("engine.js", kinds_of(trained.model.architecture))
+    values = {"engine": engine, "facts": facts, "numbers": numbers}
     return fill(asset("module.mjs"), values).encode()
 
 
@@ -69,7 +70,8 @@ def export(trained: Trained, title: str) -> bytes:
     corpus = trained.corpus
     is_short = corpus.examples_are in ("lines", "texts")
     are_names = is_short and corpus.characters < LONG_NAME * max(1, corpus.examples)
-    engine, page = f"\n{asset('engine.js')}", f"\n{asset('page.js')}"
+    names, kinds = ("engine.js", "page.js"), kinds_of(trained.model.architecture)
+    engine, page = (f"\n{asset(name, kinds)}" for name in names)
     # A class of characters for a regular expression of JavaScript with the flag u.
     steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in CONTROLS)
     facts = facts_of(trained)
@@ -85,7 +87,8 @@ def export(trained: Trained, title: str) -> bytes:
         "engine": engine,
         "page": page,
     }
-    return fill_page(asset("page.html"), asset("page.css"), [engine, page], values)
+    template, css = asset("page.html", kinds), asset("page.css", kinds)
+    return fill_page(template, css, [engine, page], values)
 
 
 def unfolded(unfolding: Unfolding) -> bytes:
@@ -113,8 +116,22 @@ def fill_page(template: str, css: str, scripts: Sequence[str], values: Mapping[s
     return fill(template, {"policy": policy(scripts, style), "style": style, **values}).encode()
 
 
-def asset(name: str) -> str:
-    return files("charrnn.export").joinpath("assets", name).read_text("utf-8")
+def asset(name: str, kinds: Set[str] = frozenset(["unlabelled"])) -> str:
+    """Return a file of the folder, with the lines for all networks and for those of these kinds.
+
+    A line that begins so: @gru lstm@, is only for networks with one of these cells.
+    """
+
+    def line(match: re.Match[str]) -> str:
+        return match["code"] if kinds & set(match["kinds"].split()) else ""
+
+    text = files("charrnn.export").joinpath("assets", name).read_text("utf-8")
+    return re.sub(r"(?m)^@(?P<kinds>[a-z ]+)@(?P<code>.*\n)", line, text)
+
+
+def kinds_of(architecture: Architecture) -> Set[str]:
+    has_labels = "labelled" if architecture.labels else "unlabelled"
+    return {architecture.cell_name, architecture.head_name, has_labels}
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
@@ -172,6 +189,7 @@ def about(trained: Trained) -> str:
 def facts_of(trained: Trained) -> dict[str, object]:
     """Return the facts beside the numbers."""
     architecture, vocabulary = trained.model.architecture, trained.model.vocabulary
+    labels = {"labels": [*vocabulary.labels.items()]} if vocabulary.labels else {}
     return {
         "symbols": architecture.symbols,
         "hidden": architecture.hidden,
@@ -181,6 +199,7 @@ def facts_of(trained: Trained) -> dict[str, object]:
         "codes": [ord(character) for character in vocabulary.characters],
         "novelty": vocabulary.novelty,
         "normalize": trained.corpus.reading.normalize,
+        **labels,
     }
 
 

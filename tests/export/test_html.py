@@ -29,7 +29,8 @@ def page_of(trained: Trained, **options: object) -> str:
 @pytest.fixture(scope="module")
 def hostile() -> str:
     """The page of a model whose every character is meant to harm."""
-    return page_of(model_of(HOSTILE, layers=1, hidden=4).trained, title=TITLE)
+    model = model_of(HOSTILE, layers=1, hidden=4, labels=[HOSTILE, TITLE])
+    return page_of(model.trained, title=TITLE)
 
 
 def test_nothing_in_it_is_fetched_and_nothing_runs_but_its_scripts(hostile: str) -> None:
@@ -121,8 +122,10 @@ def test_everything_can_be_read_in_the_light_and_in_the_dark(is_dark: bool) -> N
         assert contrast(colours[line], colours[ground]) >= 3, (line, ground)
 
 
-def test_every_field_has_a_name_and_every_button_a_word() -> None:
-    page = page_of(model_of(layers=1, hidden=4).trained)
+@pytest.mark.parametrize("labels", [None, ["b", "a"]])
+def test_every_field_has_a_name_and_every_button_a_word(labels: list[str] | None) -> None:
+    page = page_of(model_of(layers=1, hidden=4, labels=labels).trained)
+    assert ("<select" in page) is bool(labels)
     read = Reading(page)
     ids = {attributes["id"] for _, attributes in read.elements if "id" in attributes}
     for _, attributes in read.elements:

@@ -20,7 +20,7 @@ from charrnn.model import Model
 from charrnn.prediction.unfold import unfold
 from charrnn.text.vocabulary import END, UNKNOWN
 from tests.browser import CHROMIUM, Browser, Page, Stub, assert_quiet
-from tests.networks import model_of
+from tests.networks import LABELS, model_of
 
 PLACES = [
     "v8",
@@ -123,6 +123,34 @@ def test_it_draws_what_python_draws(opened: Open, tmp_path: Path) -> None:
     assert settle(page) == best
     plain = settle(page, "check('best', false), type('longest', '')")
     assert plain == small.sample(7, **how) != best
+
+
+def test_a_choice_of_label_draws_and_reads_as_python_does(opened: Open, tmp_path: Path) -> None:
+    model = model_of("abcdé", cell="gru", layers=1, hidden=6, labels=LABELS)
+    small, page_text = slim(model, tmp_path), page_of(model)
+    how: dict[str, Any] = {"prime": "ab", "temperature": 0.7, "seed": 12}
+    page = opened(page_text, ADDRESS)
+    assert settle(page) == small.sample(7, **how)
+    shown = page.ask("Array.from(get('label').children, (one) => one.textContent)")
+    assert shown[-len(small.labels) :] == small.labels
+    page.ask("type('typed', 'abé'), 0")
+    cost = "get('cost').textContent"
+    for label in (*small.labels, None):
+        place = "" if label is None else str(small.labels.index(label))
+        drawn = settle(page, f"type('label', '{place}')")
+        assert drawn == small.sample(7, label=label, **how)
+        link = page.ask("location.hash")
+        nats = small.surprisal("abé", label=label).nats[:-1]
+        assert page.ask(cost).startswith(f"{sum(nats) / math.log(2):.1f} bits")
+        assert settle(opened(page_text, link)) == drawn
+    assert settle(opened(page_text, f"{ADDRESS}&label=none")) == small.sample(7, **how)
+    window = "(typeof view === 'undefined' ? window : view)"
+    changed = (
+        f"location.hash = '{ADDRESS}&label=2', {window}.dispatchEvent(new Event('hashchange'))"
+    )
+    assert settle(page, changed) == small.sample(7, label="2", **how)
+    nats = small.surprisal("abé", label="2").nats[:-1]
+    until(page, f"{cost}.startsWith('{sum(nats) / math.log(2):.1f} bits')")
 
 
 @pytest.mark.parametrize(
@@ -253,6 +281,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(opened: Open) -> None:
     for text, settings in (
         (page_of(model, "files"), long),
         (page_of(model), "#count=1000"),
+        (page_of(model_of("abcdé", hidden=4, layers=1, labels=["b", "a" * 99])), "#count=1"),
         (unfolded(unfold(model.language_model, "abcdé" * 9)).decode(), ""),
     ):
         page = opened(text, settings)
@@ -286,6 +315,10 @@ def test_keys_stop_at_both_ends_of_the_table(opened: Open) -> None:
     assert after("ArrowUp", 1) == f"L(1), unit 1. {first}"
     assert after("ArrowDown", 99) == after("ArrowDown", 1)
     assert after("ArrowDown", 1).startswith("a(1) of layer 1, unit 1.")
+    kinds = model_of("ab", hidden=3, layers=1, labels=LABELS).language_model
+    page = opened(unfolded(unfold(kinds, "a", LABELS[-2])).decode())
+    page.ask(HELPERS)
+    assert after("x", 1) == "h(1) of layer 1, unit 1. Step 1 reads __proto__ and predicts a."
 
 
 def test_the_table_shows_equations_of_the_square_that_is_pointed_at(opened: Open) -> None:

@@ -13,7 +13,7 @@ from safetensors.numpy import load
 from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
 from charrnn.network.arrays import Array
-from tests.networks import FEW, IDS, MODELS, model_of, random_ids
+from tests.networks import FEW, IDS, LABELS, MODELS, model_of, random_ids
 
 LAYERS = {"tanh": "RNN", "gru": "GRU", "lstm": "LSTM"}
 
@@ -115,6 +115,22 @@ def test_it_says_which_characters_it_speaks_of(text: str) -> None:
     known = metadata(data)
     assert known["format"] == "pt"
     assert json.loads(known["charrnn"])["characters"] == model.vocabulary.characters
+
+
+def test_labels_are_the_last_columns_of_the_input() -> None:
+    model = model_of(cell="gru", layers=2, hidden=5, labels=LABELS)
+    data, symbols = safetensors(model), model.vocabulary.symbols
+    p, labels = load(data), json.loads(metadata(data)["charrnn"])["labels"]
+    assert labels == model.labels == sorted({*LABELS})
+    assert p["rnn.weight_ih_l0"].shape == (15, symbols + len(labels))
+    assert p["out.weight"].shape == (symbols, 5)
+    for place, label in enumerate(labels):
+        ids = random_ids(model, FEW)
+        h: Array = np.eye(symbols + len(labels))[[symbols + place, *ids[1:]]]
+        for layer in range(2):
+            h = layer_of_torch("gru", p, layer, h)
+        o = h @ p["out.weight"].T + p["out.bias"]
+        np.testing.assert_allclose(o, model.logits(ids, label=label), atol=1e-5)
 
 
 def test_it_says_what_a_reader_needs_and_nothing_of_the_corpus() -> None:

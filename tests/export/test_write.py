@@ -18,8 +18,9 @@ from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
 from charrnn.prediction.kinds import score_texts
 from charrnn.prediction.predictor import EVEN
+from charrnn.prediction.sampling import SampleConfig, Sampler
 from tests.browser import ask, engine
-from tests.networks import CHARACTERS, IDS, MODELS, model_of
+from tests.networks import CHARACTERS, IDS, LABELS, MODELS, model_of
 from tests.program import Program
 
 PROGRAM = """
@@ -63,6 +64,12 @@ def in_javascript(model: Model, expression: str) -> Any:
     return ask(f"(() => {{ {script}; return {expression}; }})()")
 
 
+def refusal(model: Model, call: str) -> str:
+    """Return the message of the error that a call of a method of the model throws."""
+    script = f"(() => {{ try {{ return model.{call}; }} catch (e) {{ return e.message; }} }})()"
+    return str(in_javascript(model, script))
+
+
 @pytest.mark.parametrize("size", MODELS, ids=IDS)
 def test_a_module_draws_and_scores_as_the_slim_file(size: dict[str, Any], tmp_path: Path) -> None:
     model = model_of(**size, seed=SEED)
@@ -77,21 +84,47 @@ def test_a_module_draws_and_scores_as_the_slim_file(size: dict[str, Any], tmp_pa
     np.testing.assert_allclose(in_javascript(model, "model.score('abé?Ж')"), scored.nats)
 
 
+@pytest.mark.parametrize("size", MODELS, ids=IDS)
+def test_a_module_draws_and_scores_texts_of_a_label(size: dict[str, Any], tmp_path: Path) -> None:
+    model = model_of(**size, seed=SEED, labels=LABELS)
+    small = slim(model, tmp_path)
+    assert in_javascript(model, "model.labels") == small.labels
+    for label in (None, *small.labels):
+        given = {} if label is None else {"label": label}
+        for how in ({"prime": "ab", "temperature": 0.7}, {"unique": True, "shortest": 2}):
+            options = f"{{ seed: 7, number, ...{json.dumps(given | how)} }}"
+            each = f"Array.from({{ length: 30 }}, (_, number) => model.sample({options}))"
+            drawn = small.sample(30, seed=7, label=label, **how)
+            assert in_javascript(model, each) == drawn
+        script = f"model.score('abé?Ж', {json.dumps(given)}.label)"
+        nats = small.surprisal("abé?Ж", label=label).nats
+        np.testing.assert_allclose(in_javascript(model, script), nats)
+    expected = Sampler(small.predictor(), SampleConfig(seed=7)).labels_of(range(60))
+    script = "Array.from({ length: 60 }, (_, number) => model.labelOf(7, number))"
+    assert in_javascript(model, script) == expected
+    assert {*expected} == {*small.labels}
+
+
+def test_a_module_refuses_a_label_that_it_does_not_know() -> None:
+    kinds, plain = model_of(labels=["b", "a"], **MODELS[0]), model_of(**MODELS[0])
+    for call in ("sample({ label: 'c' })", "score('', 'c')"):
+        assert refusal(kinds, call) == "there is no label c; there are a, b"
+    assert refusal(kinds, "sample({ label: 0 })") == "label cannot be 0"
+    assert refusal(plain, "sample({ label: 'a' })").startswith("there is no option label")
+
+
 def test_fault_68_a_module_takes_lengths_and_refuses_other_options(tmp_path: Path) -> None:
     model = model_of(**MODELS[0])
     options = "{ seed: 1, shortest: 3, longest: 5, number }"
     each = f"Array.from({{ length: 50 }}, (_, number) => model.sample({options}))"
     drawn = slim(model, tmp_path).sample(50, seed=1, shortest=3, longest=5)
     assert in_javascript(model, each) == drawn
-    catch = "(() => {{ try {{ return model.sample({}); }} catch (e) {{ return e.message; }} }})()"
     message = "there is no option topK; there are prime, shortest, longest, temperature, seed"
-    assert in_javascript(model, catch.format("{ topK: 1 }")).startswith(message)
-    assert in_javascript(model, catch.format("{ seed: -1 }")) == "seed cannot be -1"
+    assert refusal(model, "sample({ topK: 1 })").startswith(message)
+    assert refusal(model, "sample({ seed: -1 })") == "seed cannot be -1"
     for wrong in ("5", "'ab'", "null"):
-        said = in_javascript(model, catch.format(wrong))
-        assert (
-            said == f"options have names, such as {{ number: 5 }}: {wrong.strip(chr(39))} has none"
-        )
+        said = f"options have names, such as {{ number: 5 }}: {wrong.strip(chr(39))} has none"
+        assert refusal(model, f"sample({wrong})") == said
     several = in_javascript(model, "Array.from({ length: 9 }, () => model.sample())")
     assert len(set(several)) > 1
 
@@ -107,35 +140,62 @@ def test_fault_69_unique_in_a_module_draws_what_python_draws(tmp_path: Path) -> 
         assert drawn != small.sample(40, seed=1, **how)
         backwards = in_javascript(model, each.replace("number, ...", "number: 39 - number, ..."))
         assert backwards == drawn[::-1]
-    catch = "(() => {{ try {{ return model.sample({}); }} catch (e) {{ return e.message; }} }})()"
     for wrong, said in (
-        ("{ unique: true }", "unique needs a seed"),
-        ("{ unique: 1, seed: 1 }", "unique cannot be 1"),
+        ("unique: true", "unique needs a seed"),
+        ("unique: 1, seed: 1", "unique cannot be 1"),
         (
-            "{ unique: true, seed: 1, longest: 1, number: 9 }",
+            "unique: true, seed: 1, longest: 1, number: 9",
             "none of 101 attempts has such a length and is new",
         ),
     ):
-        assert in_javascript(model, catch.format(wrong)) == said
+        assert refusal(model, f"sample({{ {wrong} }})") == said
+
+
+def compiled(model: Model, program: str, folder: Path) -> str:
+    """Return the path of a program around the header of a model."""
+    header = export(model.trained, ".h", ExportOptions(prefix="names")).decode()
+    assert header.isascii()
+    (folder / "names.h").write_text(header)
+    (folder / "main.c").write_text(program)
+    flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    subprocess.run(["cc", *flags, "main.c", "-o", "main", "-lm"], cwd=folder, check=True)
+    return str(folder / "main")
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 @pytest.mark.parametrize("size", MODELS, ids=IDS)
 def test_a_header_draws_as_the_slim_file(size: dict[str, Any], tmp_path: Path) -> None:
     model = model_of(**size, seed=SEED)
-    header = export(model.trained, ".h", ExportOptions(prefix="names")).decode()
-    assert header.isascii()
-    (tmp_path / "names.h").write_text(header)
-    (tmp_path / "main.c").write_text(PROGRAM)
-    flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    subprocess.run(["cc", *flags, "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
+    main = compiled(model, PROGRAM, tmp_path)
     small = slim(model, tmp_path)
     for seed, temperature, count, prime in DRAWN:
         codes = [str(ord(character)) for character in prime]
-        line = [str(tmp_path / "main"), str(seed), str(temperature), str(count), *codes]
+        line = [main, str(seed), str(temperature), str(count), *codes]
         out = subprocess.run(line, capture_output=True, check=True).stdout.decode()
         sampled = small.sample(count, seed=seed, temperature=temperature, prime=prime)
         assert out.split("\n")[:-1] == [text.removeprefix(prime) for text in sampled]
+
+
+OF_LABELS = (
+    PROGRAM.replace("(uint64_t)i, 0)", "(uint64_t)i, 0, atoi(argv[4]))")
+    .replace("k = 4", "k = 5")
+    .replace("puts(text)", 'printf("%s|%s\\n", names_labels[s.label], text)')
+)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize("size", [MODELS[0], MODELS[3], MODELS[4]])
+def test_a_header_draws_texts_of_a_label(size: dict[str, Any], tmp_path: Path) -> None:
+    model = model_of(**size, seed=SEED, labels=LABELS)
+    main = compiled(model, OF_LABELS, tmp_path)
+    small = slim(model, tmp_path)
+    for place, label in [(-1, None), (4, None), *enumerate(small.labels)]:
+        line = [main, "5", "0.8", "60", str(place), str(ord("a"))]
+        out = subprocess.run(line, capture_output=True, check=True).stdout.decode()
+        sampler = Sampler(small.predictor(), SampleConfig(seed=5, temperature=0.8), "a", label)
+        drawn = list(sampler.samples(range(60)))
+        assert out.split("\n")[:-1] == [f"{one.label}|{one.text[1:]}" for one in drawn]
+        assert label or {one.label for one in drawn} == {*small.labels}
 
 
 SEVERAL = """
@@ -173,7 +233,10 @@ int main(void) {
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 @pytest.mark.parametrize("compiler", [["cc", "-std=c99"], ["c++", "-x", "c++", "-std=c++11"]])
 def test_headers_of_several_models_share_a_type(tmp_path: Path, compiler: list[str]) -> None:
-    models = {"names": model_of("ab", **MODELS[0]), "towns": model_of("abc", **MODELS[-1])}
+    models = {
+        "names": model_of("ab", **MODELS[0]),
+        "towns": model_of("abc", labels=LABELS, **MODELS[-1]),
+    }
     expected = []
     for name, model in models.items():
         header = export(model.trained, ".h", ExportOptions(prefix=name))
@@ -239,11 +302,11 @@ def test_fault_61_a_header_writes_at_most_the_bytes_it_was_given(
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
-@pytest.mark.parametrize("standard", ["c++11", "c++20"])
+@pytest.mark.parametrize(("standard", "labels"), [("c++11", LABELS), ("c++20", None)])
 def test_fault_69_the_example_in_a_header_draws_what_python_draws_without_repeats(
-    tmp_path: Path, standard: str
+    tmp_path: Path, standard: str, labels: list[str] | None
 ) -> None:
-    model = model_of(cell="lstm", ends="halt", layers=2, hidden=3)
+    model = model_of(cell="lstm", ends="halt", layers=2, hidden=3, labels=labels)
     header = export(model.trained, ".h", ExportOptions(name="names")).decode()
     (tmp_path / "names.h").write_text(header)
     example = re.search(r"       #define NAMES_IMPL.*?\n       }\n", header, re.DOTALL)
@@ -257,6 +320,24 @@ def test_fault_69_the_example_in_a_header_draws_what_python_draws_without_repeat
     assert len({*small.sample(60, seed=1, temperature=0.8)}) < 60
     drawn = small.sample(60, seed=1, temperature=0.8, unique=True)
     assert out.split("\n")[:-1] == drawn
+
+
+def test_a_slim_file_keeps_labels_and_what_they_change(tmp_path: Path) -> None:
+    words = {"north": ["anna", "nora", "hanna"], "south": ["luigi", "gigi", "ilio"]}
+    labels = [label for label, texts in words.items() for _ in texts] * 9
+    texts = [text for some in words.values() for text in some] * 9
+    model = charrnn.fit(texts, labels=labels, hidden=8, epochs=60)
+    small = slim(model, tmp_path)
+    assert small.vocabulary == model.vocabulary
+    chances = model.label_probabilities(texts)
+    np.testing.assert_allclose(small.label_probabilities(texts), chances, atol=0.01)
+    assert [label for label, _ in small.classify(texts)] == labels
+    for given in (None, labels):
+        assert small.score(texts, given).nats == pytest.approx(model.score(texts, given).nats, 0.01)
+    for label in words:
+        drawn = small.sample(30, label=label, seed=1)
+        pairs = zip(drawn, model.sample(30, label=label, seed=1), strict=True)
+        assert sum(one == other for one, other in pairs) > 20
 
 
 def test_names_in_c_begin_as_the_file_does_unless_something_else_is_asked_for() -> None:

@@ -99,6 +99,8 @@ const charrnn = (() => {
   }
 
   const OPTIONS = ["prime", "shortest", "longest", "temperature", "seed", "number", "unique"];
+@labelled@  OPTIONS.push("label");
+@labelled@  const LABEL_STEP = 2 ** 49; // of the random number for a label
   function checked(options) {
     if (Object(options) !== options) {
       throw new TypeError(`options have names, such as { number: 5 }: ${options} has none`);
@@ -108,6 +110,7 @@ const charrnn = (() => {
         throw new TypeError(`there is no option ${name}; there are ${OPTIONS.join(", ")}`);
       }
       const isRight = name === "prime" ? typeof value === "string"
+@labelled@        : name === "label" ? typeof value === "string"
         : name === "seed" ? /^\d+$/.test(String(value))
         : name === "unique" ? typeof value === "boolean"
         : Number.isFinite(value) && value >= 0;
@@ -122,6 +125,7 @@ const charrnn = (() => {
     constructor(facts, bytes) {
       const { symbols: K, hidden: H, layers: L, codes, novelty } = facts;
       Object.assign(this, { facts, K, H, L, cell: CELLS[facts.cell] });
+@labelled@      this.labels = facts.labels.map(([label]) => label);
       this.characters = ["", "", ...codes.map((code) => String.fromCodePoint(code))];
       this.ids = new Map(codes.map((code, i) => [code, i + 2]));
       this.knownNats = -Math.log1p(-novelty); // the cost of not being a new character
@@ -135,7 +139,8 @@ const charrnn = (() => {
       const columns = this.cell.gates * H;
       this.U = [], this.W = [], this.b = [], this.d = [];
       for (let layer = 0; layer < L; layer++) {
-        this.U.push(matrix((layer ? H : K) * columns));
+@unlabelled@        this.U.push(matrix((layer ? H : K) * columns));
+@labelled@        this.U.push(matrix((layer ? H : K + this.labels.length) * columns));
         this.W.push(matrix(columns * H));
         this.b.push(vector(columns));
         this.d.push(vector(this.cell.ownBias * H));
@@ -153,6 +158,17 @@ const charrnn = (() => {
     encode(text) {
       return Array.from(text, (character) => this.ids.get(character.codePointAt(0)) ?? UNKNOWN);
     }
+@labelled@    idOf(label) {
+@labelled@      const place = this.labels.indexOf(label);
+@labelled@      if (place >= 0) return this.K + place;
+@labelled@      throw new RangeError(`there is no label ${label}; there are ${this.labels.join(", ")}`);
+@labelled@    }
+@labelled@    labelOf(seed, number) { // of a text: one is drawn by its frequency
+@labelled@      let sum = 0;
+@labelled@      const sums = this.facts.labels.map(([, examples]) => (sum += examples));
+@labelled@      const lot = uniform(keyOf(seed, number, 0), LABEL_STEP) * sum;
+@labelled@      return this.labels[sums.findIndex((each) => each > lot)];
+@labelled@    }
     zeros() { // the h of each layer, and its c if any
       return Array.from({ length: this.L * this.cell.states }, () => new Float64Array(this.H));
     }
@@ -193,6 +209,7 @@ const charrnn = (() => {
       const limit = Math.min(MOST, longest - begun + 1), key = keyOf(seed, number, attempt);
       const state = this.zeros(), read = this.encode(prime);
       let x = END, text = prime, nats = 0, drawn = 0, ended = "limit";
+@labelled@      x = this.idOf(options.label ?? this.labelOf(seed, number));
       for (const y of read) {
         nats += this.costs(this.step(x, state))[y];
         x = y;
@@ -214,7 +231,8 @@ const charrnn = (() => {
     }
     /* A new text. Options: prime, which it begins with; shortest and longest, in characters;
        temperature; seed, and the number of the text for that seed; unique: it is no text of a
-       number before. */
+@unlabelled@       number before. */
+@labelled@       number before; label, without which one is drawn by its frequency. */
     sample(options = {}) {
       const whole = checked(options);
       const text = whole.unique ? this.uniqueTexts(whole)[whole.number] : this.draw(whole);
@@ -252,10 +270,33 @@ const charrnn = (() => {
       return costs;
     }
     /* The cost in nats of each character of a text and of its end. */
-    score(text) {
-      const state = this.zeros(), ids = [...this.encode(this.asRead(text)), END];
-      return ids.map((y, i) => this.costs(this.step(i ? ids[i - 1] : END, state))[y]);
-    }
+@unlabelled@    score(text) {
+@unlabelled@      const state = this.zeros(), ids = [...this.encode(this.asRead(text)), END];
+@unlabelled@      return ids.map((y, i) => this.costs(this.step(i ? ids[i - 1] : END, state))[y]);
+@unlabelled@    }
+@labelled@    score(text, label) {
+@labelled@      const next = this.reader(label), ids = [...this.encode(this.asRead(text)), END];
+@labelled@      return ids.map((y, i) => next(i ? ids[i - 1] : END)[y]);
+@labelled@    }
+@labelled@    /* A function that reads the symbol before, at first END, and returns the cost of each symbol:
+@labelled@       with this label, or without one as the sum over all labels. */
+@labelled@    reader(label) {
+@labelled@      const some = this.facts.labels.filter(([name]) => name === (label ?? name));
+@labelled@      const total = some.reduce((sum, [, examples]) => sum + examples, 0);
+@labelled@      if (!some.length) this.idOf(label);
+@labelled@      const kinds = some.map(([name, examples]) =>
+@labelled@        ({ x: this.idOf(name), state: this.zeros(), nats: Math.log(total / examples) }));
+@labelled@      let sums; // over the labels, of which each has its nats after the symbols so far
+@labelled@      return (before) => {
+@labelled@        for (const one of kinds) {
+@labelled@          if (before !== END) one.nats += one.costs[before] - sums[before];
+@labelled@          one.costs = this.costs(this.step(before === END ? one.x : before, one.state));
+@labelled@        }
+@labelled@        sums = Float64Array.from({ length: this.K }, (_, k) =>
+@labelled@          -kinds.map(({ nats, costs }) => -nats - costs[k]).reduce((x, y) => logaddexp(x, y)));
+@labelled@        return sums;
+@labelled@      };
+@labelled@    }
   }
 
   return { END, UNKNOWN, ATTEMPTS, bytesOf, checked, Model };

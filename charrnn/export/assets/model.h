@@ -15,7 +15,8 @@
            std::set<std::string> texts;
            for (int number = 0; number < 10; number++)
                for (int attempt = 0; attempt < 101; attempt++) { // until the text is new
-                   @p@_begin(&s, 1, number, attempt); // the seed, and the number of the text
+@unlabelled@                   @p@_begin(&s, 1, number, attempt); // the seed, and the number of the text
+@labelled@                   @p@_begin(&s, 1, number, attempt, -1); // the seed, the number, any label
                    @p@_utf8(&s, 0.8, text, sizeof text); // the temperature
                    if (texts.insert(text).second) {
                        std::puts(text);
@@ -37,6 +38,7 @@
 #define @P@_UNITS @H@
 #define @P@_GATES @G@
 #define @P@_LAYERS @L@
+@labelled@#define @P@_LABELS @N@
 #ifndef @P@_LONGEST
 #define @P@_LONGEST 2000 /* characters of a text in UTF-8, as with --max-chars */
 #endif
@@ -61,10 +63,14 @@ typedef struct {
     double ux[@P@_GATES * @P@_UNITS], wh[@P@_GATES * @P@_UNITS], o[@P@_SYMBOLS];
     uint64_t key, drawn, read;
     int symbol, is_over;
+@labelled@    int label; /* of the text: its place in @p@_labels */
 } @p@_state;
 
 /* Begin a text of `charrnn sample --seed SEED`, by its number and its attempt, both from 0. */
-void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt);
+@unlabelled@void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt);
+@labelled@/* Its label is a place in this table (UTF-8); or -1, and it is drawn by its frequency. */
+@labelled@extern const char *const @p@_labels[@P@_LABELS];
+@labelled@void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt, int label);
 
 /* Read a character of the prime, before the first character is drawn. */
 void @p@_read(@p@_state *s, uint32_t code);
@@ -76,6 +82,7 @@ int32_t @p@_next(@p@_state *s, double temperature);
 size_t @p@_utf8(@p@_state *s, double temperature, char *to, size_t size);
 
 /* All of these, for code that draws from any of several models. */
+@labelled@/* Its begin draws a label by its frequency. */
 extern const charrnn_any_model @p@_model;
 
 #ifdef __cplusplus
@@ -90,6 +97,11 @@ extern const charrnn_any_model @p@_model;
 
 @WEIGHTS@
 
+@labelled@const char *const @p@_labels[@P@_LABELS] = {
+@labelled@@LABELS@
+@labelled@};
+@labelled@static const double @p@_sums[@P@_LABELS] = {@SUMS@}; /* of examples, up to each label */
+@labelled@
 static const struct {
     const float *U, *W, *b, *d;
 } @p@_layers[@P@_LAYERS] = {
@@ -140,10 +152,19 @@ static uint64_t @p@_mix(uint64_t z) { /* SplitMix64 */
     return z ^ (z >> 31);
 }
 
-void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt) {
+@unlabelled@void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt) {
+@labelled@void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt, int label) {
     const uint64_t gamma = UINT64_C(0x9E3779B97F4A7C15);
     memset(s, 0, sizeof *s);
     s->key = @p@_mix((@p@_mix(seed + gamma) ^ number) + gamma);
+@labelled@    if (label < 0 || label >= @P@_LABELS) {
+@labelled@        const uint64_t key = @p@_mix(s->key + gamma), step = UINT64_C(1) << 49;
+@labelled@        const double chance = (double)(@p@_mix(key + (step + 1) * gamma) >> 12) / 4503599627370496.0;
+@labelled@        for (label = 0; label < @P@_LABELS - 1; label++)
+@labelled@            if (@p@_sums[label] > chance * @p@_sums[@P@_LABELS - 1]) break;
+@labelled@    }
+@labelled@    s->label = label;
+@labelled@    s->symbol = @P@_SYMBOLS + label;
     s->key = @p@_mix((s->key ^ attempt) + gamma);
 }
 
@@ -211,7 +232,8 @@ size_t @p@_utf8(@p@_state *s, double temperature, char *to, size_t size) {
 }
 
 static void @p@_begin_any(void *s, uint64_t seed, uint64_t number, uint64_t attempt) {
-    @p@_begin((@p@_state *)s, seed, number, attempt);
+@unlabelled@    @p@_begin((@p@_state *)s, seed, number, attempt);
+@labelled@    @p@_begin((@p@_state *)s, seed, number, attempt, -1);
 }
 static void @p@_read_any(void *s, uint32_t code) { @p@_read((@p@_state *)s, code); }
 static int32_t @p@_next_any(void *s, double t) { return @p@_next((@p@_state *)s, t); }

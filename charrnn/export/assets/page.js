@@ -39,6 +39,7 @@
   function requested() {
     const wanted = { prime: $("prime").value, temperature: Number($("temperature").value), seed };
     for (const id of ["shortest", "longest"]) if (number(id)) wanted[id] = number(id);
+@labelled@    if ($("label").value) wanted.label = model.labels[$("label").value];
     return wanted;
   }
   function remember() {
@@ -55,6 +56,8 @@
       if (/^\d+(\.\d*)?$/.test(settings.get(id) ?? "")) $(id).value = settings.get(id);
     }
     if (settings.has("prime")) $("prime").value = settings.get("prime");
+@labelled@    const place = model.labels.indexOf(settings.get("label"));
+@labelled@    $("label").value = place < 0 ? "" : String(place);
     $("best").checked = settings.has("seed") ? settings.get("best") === "1" : facts.isShort;
     if (/^\d{1,15}$/.test(settings.get("seed") ?? "")) seed = Number(settings.get("seed"));
   }
@@ -115,11 +118,13 @@
   }
   async function readOn() {
     const mine = ++reading, text = model.asRead($("typed").value);
-    const ids = model.encode(text), state = model.zeros(), nats = [];
+@unlabelled@    const ids = model.encode(text), state = model.zeros(), nats = [];
+@labelled@    const ids = model.encode(text), next = model.reader(requested().label), nats = [];
     $("field").classList.toggle("apart", text !== $("typed").value || visible(text) !== text);
     let costs, since = performance.now();
     for (let i = 0; i <= ids.length; i++) {
-      costs = model.costs(model.step(i ? ids[i - 1] : charrnn.END, state));
+@unlabelled@      costs = model.costs(model.step(i ? ids[i - 1] : charrnn.END, state));
+@labelled@      costs = next(i ? ids[i - 1] : charrnn.END);
       if (i < ids.length) nats.push(costs[ids[i]]);
       if (performance.now() - since > SLICE) {
         await breath();
@@ -184,7 +189,14 @@
   $("link").addEventListener("click", () => copy(location.href.split("#")[0] + remember(), "link copied"));
   $("typed").addEventListener("input", readOn);
   $("typed").addEventListener("scroll", () => { $("mirror").scrollTop = $("typed").scrollTop; });
-  addEventListener("hashchange", () => { recall(); write(); });
+@unlabelled@  addEventListener("hashchange", () => { recall(); write(); });
+@labelled@  addEventListener("hashchange", () => { recall(); write(); readOn(); });
+@labelled@  $("label").addEventListener("input", () => { write(); readOn(); });
+@labelled@  $("label").append(...model.labels.map((label, place) => {
+@labelled@    const option = element("option", "", visible(label));
+@labelled@    option.value = String(place);
+@labelled@    return option;
+@labelled@  }));
 
   $("waiting").remove();
   $("link").hidden = !location.protocol.startsWith("http");
