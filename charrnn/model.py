@@ -347,8 +347,7 @@ class Model:
         prefix: All names in a C header begin with this; default: the name of the file.
         without_counts: Leave the training text out of a .npz file.
         """
-        options = ExportOptions(title, prefix, without_counts)
-        export_to(path, self._single, options, force=force)
+        export_to(path, self._single, ExportOptions(title, prefix, without_counts), force=force)
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the model into a file, with the run after ``fit``; replace an older model.

@@ -101,8 +101,7 @@ class Run(Iterator[Event]):
 def events_of_run(run: Run) -> Iterator[Event]:
     """Start the processes that share the work of a run, once, and return its events."""
     if run._events is None:
-        learner = Learner(run.checkpoint.state, run._corpus, run.checkpoint.config)
-        run._events = events_of(learner)
+        run._events = events_of(Learner(run.checkpoint.state, run._corpus, run.checkpoint.config))
     return run._events
 
 

@@ -100,8 +100,7 @@ def with_same_size(trials: Sequence[Trial], material: Material) -> list[Trial]:
         )
         size = resized(size, wanted.parameter_count)
         tried = {**tried, "hidden": size.hidden}
-        name = name_of({**tried, "seed": seed})
-        sized.append(Trial(name, tried, seed, size.parameter_count))
+        sized.append(Trial(name_of({**tried, "seed": seed}), tried, seed, size.parameter_count))
     return sized
 
 

@@ -206,8 +206,7 @@ def save(path: Path, content: bytes, option: str, model: Path, *, force: bool) -
 
 def check_not_input(path: Path, option: str, *inputs: Path | str) -> None:
     """Raise SettingError if a file to write would replace an input, or one of the package."""
-    files = [*inputs, *map(model_at, inputs)]
-    if os.path.realpath(path) in map(os.path.realpath, files):
+    if os.path.realpath(path) in map(os.path.realpath, [*inputs, *map(model_at, inputs)]):
         raise errors.SettingError(f"{option} would overwrite {path}", "Name another file.")
     check_name(path)
 

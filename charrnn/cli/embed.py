@@ -82,8 +82,7 @@ def texts_to_read(model: Model, sources: tuple[str, ...], examples: Any = None) 
     from charrnn.files.model_corpus import held_out_examples, rebuild_corpus, texts_like
 
     if not sources:
-        corpus = rebuild_corpus(model.corpus)
-        return [example.text for example in held_out_examples(corpus)]
+        return [example.text for example in held_out_examples(rebuild_corpus(model.corpus))]
     texts = texts_like(model.corpus, sources, examples)
     if not texts:
         raise CorpusError("the text has no examples", "Name a text that is not empty.")

@@ -45,8 +45,7 @@ def options_from(kind: type[CommandOptions], read: Mapping[str, Any]) -> Command
     """Return the options of a command, of which Typer has read these values."""
     values: dict[str, Any] = {}
     for declared in fields(kind):
-        settings = settings_in(declared)
-        found = {name: typed_value(one, read[name]) for name, one in settings.items()}
+        found = {name: typed_value(one, read[name]) for name, one in settings_in(declared).items()}
         typed = {name: value for name, value in found.items() if value is not None}
         values |= {declared.name: typed} if "nested" in declared.metadata else typed
     return kind(**values)

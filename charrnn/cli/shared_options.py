@@ -95,8 +95,7 @@ def cores_option(**changes: Any) -> Any:
 
 def scheduler_option() -> Any:
     about = "Work on a Dask scheduler: its address, such as tcp://HOST:8786, or its file."
-    short = "Work on a Dask scheduler"
-    return setting(Text("ADDRESS|FILE"), about, short=short, panel=WORKERS)
+    return setting(Text("ADDRESS|FILE"), about, short="Work on a Dask scheduler", panel=WORKERS)
 
 
 @dataclass(frozen=True, kw_only=True)

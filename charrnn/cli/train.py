@@ -22,7 +22,6 @@ import shlex
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -223,11 +222,17 @@ def new_training(options: Options, console: Console) -> Training:
 def resume_run(options: Options, console: Console) -> Training:
     """Read the run in the model file and its corpus, which is shown."""
     from charrnn.cli.progress import Training
+    from charrnn.files.model_corpus import read_again
     from charrnn.runs import Run, add_counts, reopen
+
+    def read(checkpoint: Checkpoint) -> Corpus:  # whose texts may have other names now
+        console.note_if_waiting((*options.sources, *options.valid))
+        hint = "Type the texts: charrnn train CORPUS --resume."
+        return read_again(checkpoint.corpus, options.sources, options.valid, hint)
 
     typed = {**options.learning, **options.cutting, **options.reading}
     wants_counts = typed.pop("counts", False)
-    corpus, checkpoint = reopen(options.model, partial(read_again, options, console), typed)
+    corpus, checkpoint = reopen(options.model, read, typed)
     adds_counts = wants_counts and add_counts(checkpoint, corpus)
     warnings, speed = show_corpus(corpus, checkpoint.config, {}, options, console)
     training = Training(Run(corpus, checkpoint), warnings, speed, adds_counts=adds_counts)
@@ -254,15 +259,6 @@ def show_corpus(
     if console.quiet and config.minutes is None and not options.dry_run:
         return warned, 0.0  # the trial takes a quarter of a second
     return warned, characters_per_second(config, corpus)
-
-
-def read_again(options: Options, console: Console, checkpoint: Checkpoint) -> Corpus:
-    """Return the corpus of a run in a file, whose texts may have other names now."""
-    from charrnn.files.model_corpus import read_again as read
-
-    console.note_if_waiting((*options.sources, *options.valid))
-    hint = "Type the texts: charrnn train CORPUS --resume."
-    return read(checkpoint.corpus, options.sources, options.valid, hint)
 
 
 def say(rows: Iterable[Entry], options: Options, console: Console) -> None:
@@ -341,8 +337,7 @@ def show_next(training: Training, options: Options, console: Console) -> None:
         return
     lines = {options.line("sample"): "a new text"}
     if corpus.train.characters < SHORT_EXAMPLE * len(corpus.train):
-        words = f"thirty good {corpus.examples_are}"
-        lines = {options.line("sample", "-n", "30", "--best"): words}
+        lines = {options.line("sample", "-n", "30", "--best"): f"thirty good {corpus.examples_are}"}
     stem = Path(corpus.sources[0]).name.partition(".")[0]
     page = f"{stem if stem.isidentifier() else options.model.stem}.html"
     lines[options.line("export", page)] = "a page for a friend"

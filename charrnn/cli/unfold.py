@@ -122,8 +122,7 @@ def run(options: Options, console: Console) -> None:
     if options.output is not None:
         from charrnn.export.html import unfolded
 
-        page = unfolded(unfolding)
-        save(options.output, page, "--output", options.model, force=options.force)
+        save(options.output, unfolded(unfolding), "--output", options.model, force=options.force)
         console.note(f"page saved to {options.output}")
     elif options.as_json:
         facts = unfolding.as_json() | {"text": encodable(text)}

@@ -95,8 +95,7 @@ def examples_in(
         if reading.label_by == "file":
             kinds = [label_of(source)] * len(numbers)
         numbers = [starts[number - 1] for number in numbers] if starts else numbers
-        texts = texts_of(split_examples(text, how))
-        named = zip(numbers, texts, repeat(name), kinds, strict=False)
+        named = zip(numbers, texts_of(split_examples(text, how)), repeat(name), kinds, strict=False)
         yield [Example(*example) for example in named]
 
 
@@ -143,8 +142,7 @@ def training_texts(trained: Trained | Corpus) -> tuple[list[str], str]:
 
 def texts_in(corpus: Corpus) -> list[str]:
     """Return all texts of a corpus, first those learned from, then those held out."""
-    learned = corpus.vocabulary.codes[corpus.train.ids]
-    return texts_of(np.append(learned, corpus.held_out_codes))
+    return texts_of(np.append(corpus.vocabulary.codes[corpus.train.ids], corpus.held_out_codes))
 
 
 def texts_to_compare(

@@ -64,8 +64,7 @@ def reach_of(model: LanguageModel, ids: Ids, labels: Ids | None = None) -> Reach
     parts = []
     for ends in chunks:
         unfolded = Unfolded(p.architecture, time_steps, len(ends), np.float64)
-        before = window_before(ids, ends - time_steps, time_steps, labels)
-        unfolded.read(p, before)  # for the state
+        unfolded.read(p, window_before(ids, ends - time_steps, time_steps, labels))  # for the state
         parts.append(norms_back(unfolded, p, window_before(ids, ends, time_steps, labels)))
     norms, known = (np.hstack(column) for column in zip(*parts, strict=True))
     means: list[float] = []

@@ -211,8 +211,7 @@ def output_and_loss(
     output = Part(values, equations)
     values = {"L": nats[:, None], "P(y(t))": chance[:, None]}
     values["room for unknown characters"] = (nats + np.log(chance))[:, None]
-    loss = Part(values, {"L": "-log {P(y(t))} + {room for unknown characters}  (10.14)"})
-    return output, loss
+    return output, Part(values, {"L": "-log {P(y(t))} + {room for unknown characters}  (10.14)"})
 
 
 def layer_at(

@@ -1,7 +1,8 @@
 """Truncated back-propagation through time over a corpus, as a generator of small events.
 
-Read `loop` first, then `state` and `optimizer`, `batches` (windows), `noise`, `own_inputs`,
-`excerpts` (the texts of check-ups) and `processes`. `automatic_settings` fits sizes to a corpus.
+Read `loop` first, then `state` and `optimizer`, `batches` (windows, and the
+texts of check-ups), `noise`, `own_inputs` and `processes`. `automatic_settings` fits sizes to a
+corpus.
 
 This folder imports `prediction` and what that imports.
 """

@@ -26,8 +26,7 @@ from charrnn.prediction.losses import Score
 from charrnn.settings.training import Ending, Fitted
 from charrnn.system.cores import cores_for
 from charrnn.text.corpus import Corpus
-from charrnn.training.batches import Epoch
-from charrnn.training.excerpts import portions_of
+from charrnn.training.batches import Epoch, portions_of
 from charrnn.training.noise import Noise
 from charrnn.training.optimizer import MOMENTUM, Optimizer, clip, rate, symbol_rate_factor
 from charrnn.training.own_inputs import OwnInputs

@@ -29,7 +29,7 @@ from charrnn.prediction.losses import Score
 from charrnn.system.children import Children
 from charrnn.system.cores import has_one_thread
 from charrnn.text.vocabulary import Vocabulary
-from charrnn.training.excerpts import Portion, score_portion
+from charrnn.training.batches import Portion, score_portion
 from charrnn.training.optimizer import norm_of
 from charrnn.training.own_inputs import OwnInputs
 
