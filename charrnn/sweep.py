@@ -105,7 +105,6 @@ def with_same_size(trials: Sequence[Trial], material: Material) -> list[Trial]:
 
 
 def size_of(tried: Mapping[str, Any], material: Material) -> Architecture:
-    """Return the network of a run."""
     config = fit_settings(configure({**material.learning, **tried}, None), material.corpus)
     return architecture_of(config, material.corpus.vocabulary)
 
@@ -131,7 +130,6 @@ def name_of(settings: Mapping[str, Any]) -> str:
 
 
 def word_of(name: str) -> str:
-    """Return the option of a setting without its dashes."""
     return option_of(name).lstrip("-")
 
 
@@ -342,6 +340,5 @@ def counting_rows(baseline: Baseline, seeds: Iterable[int]) -> list[Row]:
 
 
 def blocks_of(nats: NDArray[np.float64]) -> list[float]:
-    """Return the mean losses of blocks of a text."""
     blocks = np.array_split(nats, min(BLOCKS, len(nats)))
     return [round(float(block.mean()), 6) for block in blocks]

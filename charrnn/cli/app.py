@@ -77,7 +77,6 @@ Version = Annotated[bool, typer.Option("--version", help="Show the version and e
 
 
 def begin(ctx: typer.Context, version: Version = False, wants_help: Help = False) -> None:
-    """Do what needs no command."""
     if version:
         show_version()
         raise SystemExit

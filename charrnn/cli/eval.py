@@ -220,7 +220,6 @@ def check(options: Options) -> None:
 
 
 def shown_name(path: Path) -> str:
-    """Return the name of a model in the results."""
     return os.path.join(os.curdir, path) if str(path) == MIXTURE else str(path)
 
 

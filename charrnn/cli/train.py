@@ -87,7 +87,6 @@ class Options(CorpusOptions):
     )
 
     def line(self, command: str, *arguments: str) -> str:
-        """Return a command for the same model."""
         usual = Path(os.environ.get("CHARRNN_MODEL") or MODEL)
         model = [] if self.model == usual else ["-m", str(self.model)]
         return shlex.join(["charrnn", command, *arguments, *model])

@@ -124,7 +124,6 @@ class Facts:
     mixture: tuple[float, ...] = EVEN  # weights of network and counts: see Predictor
 
     def shared(self) -> dict[str, Any]:
-        """Return these facts by name."""
         return {field.name: getattr(self, field.name) for field in fields(Facts)}
 
 
@@ -179,6 +178,5 @@ class Checkpoint(Facts):
 
 
 def copy_best(run: Checkpoint) -> Trained:
-    """Return a copy of the best model of a run so far."""
     trained = run.trained
     return replace(trained, model=replace(run.latest, parameters=trained.model.parameters.copy()))

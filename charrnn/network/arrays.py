@@ -20,7 +20,6 @@ def log_softmax(o: Array64) -> Array64:
 
 
 def softmax(o: Array64) -> Array64:
-    """Return the distribution of each row."""
     y_hat: Array64 = np.exp(o - o.max(-1, keepdims=True))
     y_hat /= y_hat.sum(-1, keepdims=True)
     return y_hat

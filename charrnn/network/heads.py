@@ -178,7 +178,6 @@ class Length(Head):
 
 
 def _is_end(y_hat: Array, at_y: Integers) -> Array:
-    """Return whether y is END in each row."""
     is_over: Array = at_y - np.arange(len(y_hat)) * y_hat.shape[1] == END
     return is_over
 

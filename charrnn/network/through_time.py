@@ -53,7 +53,6 @@ class Window:
     to_come: Integers | None = None  # (T, B) characters to come: see parameters
 
     def at(self, t: int) -> Window:
-        """Return one step of the window."""
         rows: Any = (None if rows is None else rows[t : t + 1] for rows in vars(self).values())
         return Window(*rows)
 

@@ -76,7 +76,6 @@ class ScoredTexts:
         return np.add.reduceat(values, np.append(0, self.stops)[:-1])
 
     def of_text(self, i: int) -> slice:
-        """Return the symbols of a text, with its END."""
         return slice(self.stops[i - 1] if i else 0, self.stops[i])
 
 

@@ -52,7 +52,6 @@ class Examples:
         return self.ids[self.starts[i] : self.starts[i + 1]]
 
     def labels_at(self, places: NDArray[np.integer[Any]]) -> Ids | None:
-        """Return the label of the example at each place."""
         if self.labels is None:
             return None
         return self.labels[np.searchsorted(self.starts, places, "right") - 1]

@@ -49,7 +49,6 @@ def rate(schedule: Schedule, step: int, warmup: int, done: float) -> float:
 
 
 def norm_of(gradient: Array) -> float:
-    """Return the length of the gradient."""
     return math.sqrt(float(np.dot(gradient, gradient)))
 
 

@@ -36,7 +36,6 @@ class Plan:
 
 
 def plan(config: Fitted, corpus: Corpus) -> Plan:
-    """Return the plan for this corpus."""
     per_epoch = Epoch(corpus.train, config.batch, config.bptt, config.seed, 0).window_count
     steps = None if config.minutes and config.epochs == FOREVER else per_epoch * config.epochs
     return Plan(memory_bytes(config, corpus), per_epoch, steps)

@@ -91,7 +91,6 @@ class Shard:
 
 
 def compute(shards: Sequence[Shard], time_steps: int) -> None:
-    """Compute these shards of a batch."""
     for shard in shards:
         shard.compute(time_steps)
 
@@ -99,7 +98,6 @@ def compute(shards: Sequence[Shard], time_steps: int) -> None:
 def score(
     shards: Sequence[Shard], vocabulary: Vocabulary, portions: Sequence[Portion]
 ) -> list[list[Score]]:
-    """Return the scores of the texts in each portion."""
     return [score_portion(vocabulary, shards[0].p, portion) for portion in portions]
 
 
