@@ -76,14 +76,8 @@ class Options(CommandOptions):
         CorpusConfig, "examples", default_in_words="as in training"
     )
     reading: dict[str, Any] = nested(Reading, default_in_words="as in training")
-    per_example: bool = flag(
-        "Show a row for each example, as it is scored.", short="Show a row for each example"
-    )
-    top: int | None = setting(
-        COUNT,
-        "Show the N oddest examples, the most surprising first.",
-        short="Show the N oddest examples",
-    )
+    per_example: bool = flag("Show a row for each example|, as it is scored.")
+    top: int | None = setting(COUNT, "Show the N oddest examples|, the most surprising first.")
     above: str | None = setting(
         Threshold("BITS|Rx", "a number of bits of at least 0, or a multiple such as 1.5x"),
         "Exit with status 3 if an example has more bits per character than this, or more than R"

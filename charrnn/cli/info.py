@@ -44,10 +44,9 @@ class Options(CommandOptions):
     model: Path = model_option()
     plot: Path | None = setting(
         File("FILE", ".svg", ".png", ".pdf"),
-        "Plot the learning curve into this file; needs matplotlib.",
+        "Plot the learning curve| into this file; needs matplotlib.",
         panel=OUTPUT,
         names=("--plot",),
-        short="Plot the learning curve",
     )
     force: bool = force_option("the file of --plot")
 

@@ -64,11 +64,10 @@ class Options(CommandOptions):
     )
     primes: tuple[str, ...] = setting(
         Text("TEXT|@FILE"),
-        "Begin each sample with this text; @FILE has one a line, and @@ stands for a first @."
+        "Begin each sample with this text|; @FILE has one a line, and @@ stands for a first @."
         " Repeatable: -n samples of each.",
         names=("-p", "--prime"),
         repeated=True,
-        short="Begin each sample with this text",
     )
     labels: tuple[str, ...] = shared.label_option(
         "Draw texts with this label, if the model has labels (train --label-by). Repeatable.",

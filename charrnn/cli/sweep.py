@@ -78,12 +78,11 @@ class Options(CorpusOptions):
     )
     tried: tuple[str, ...] = setting(
         Text("NAME=VALUE,VALUE", names=[f"{word}=" for word in TRIED]),
-        "Try these values of an option of train, such as hidden=64,128. Repeatable: every"
+        "Try these values of an option| of train, such as hidden=64,128. Repeatable: every"
         " combination is run.",
         names=("--try",),
         panel=PANEL,
         repeated=True,
-        short="Try these values of an option",
     )
     seeds: tuple[int, ...] | None = setting(
         Seeds(),

@@ -67,7 +67,7 @@ class Options(CorpusOptions):
         "Continue the run in the model file exactly where it stopped.",
         short="Continue the saved run",
     )
-    force: bool = flag("Replace an existing model file.", short="Replace an existing model")
+    force: bool = flag("Replace an existing model| file.")
     metrics: Path | None = setting(
         File(),
         "Append a JSON line to this file for each step and each check-up.",

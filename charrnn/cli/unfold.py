@@ -80,19 +80,14 @@ class Options(CommandOptions):
     text: str = setting(
         Text(), "The text to read.", default=MISSING, names=("TEXT",), short="Read this text"
     )
-    backward: bool = flag(
-        "Also show the gradients of the total loss: back-propagation.",
-        short="Also show the gradients",
-    )
+    backward: bool = flag("Also show the gradients| of the total loss: back-propagation.")
     gradients: bool = flag(
         "Show the largest gradients of the parameters, each with the terms of its sum over the"
         " steps; --json has all.",
         short="Show gradients of parameters",
     )
     step: int | None = setting(
-        COUNT,
-        "Show the equations of this step, with numbers of a few units.",
-        short="Show the equations of this step",
+        COUNT, "Show the equations of this step|, with numbers of a few units."
     )
     output: Path | None = setting(
         File("FILE.html", ".html"),

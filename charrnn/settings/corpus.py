@@ -28,10 +28,7 @@ class Reading(Checked):
         short="Set the encoding of the text",
     )
     normalize: Normalization = of_corpus(
-        OneOf(Normalization),
-        "Normalise Unicode; NFC gives an accented letter one form.",
-        "none",
-        short="Normalise Unicode",
+        OneOf(Normalization), "Normalise Unicode|; NFC gives an accented letter one form.", "none"
     )
     errors: Errors = of_corpus(
         OneOf(Errors),
@@ -55,9 +52,8 @@ class Reading(Checked):
     )
     tidy: bool = of_corpus(
         Flag(),
-        "Clean the lines of a list: bullets, numbers, quotes, notes in brackets and commas go, and"
+        "Clean the lines of a list|: bullets, numbers, quotes, notes in brackets and commas go, and"
         " comments, headings and repeats are dropped.",
-        short="Clean the lines of a list",
     )
 
     def __post_init__(self) -> None:

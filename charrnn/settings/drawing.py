@@ -52,9 +52,8 @@ class SampleConfig(Checked):
     )
     seed: int | None = drawing(
         SEED,
-        "Set the seed of random numbers. Sample k of a seed is always the same.",
+        "Set the seed of random numbers|. Sample k of a seed is always the same.",
         default_in_words=NEW_EACH_TIME,
-        short="Set the seed of random numbers",
     )
 
 
@@ -73,11 +72,7 @@ class FillConfig(Checked):
     """How the missing characters of a text are filled in."""
 
     count: int = filling(
-        Whole(1, 1 << 12),
-        "Show this many fillings of each text.",
-        5,
-        names=("-n", "--count"),
-        short="Show this many fillings",
+        Whole(1, 1 << 12), "Show this many fillings| of each text.", 5, names=("-n", "--count")
     )
     max_gap: int = filling(
         Whole(0, 1 << 10),

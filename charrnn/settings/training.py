@@ -46,9 +46,8 @@ class TrainConfig(Checked):
 
     cell: str = network(
         OneOf(("tanh", "gru", "lstm", "output")),
-        "Choose the recurrent cell; output feeds back only outputs (Deep Learning, figure 10.4).",
+        "Choose the recurrent cell|; output feeds back only outputs (Deep Learning, figure 10.4).",
         "tanh",
-        short="Choose the recurrent cell",
     )
     teacher_forcing: bool = network(
         Flag(),
@@ -57,16 +56,11 @@ class TrainConfig(Checked):
     )
     ends: str = network(
         OneOf(("symbol", "halt", "length")),
-        "Choose how a text ends. symbol: by an END symbol; halt: by an output that gives the"
+        "Choose how a text ends|. symbol: by an END symbol; halt: by an output that gives the"
         " probability of the end after each character; length: after a length that is drawn first.",
         "symbol",
-        short="Choose how a text ends",
     )
-    clock: bool = network(
-        Flag(),
-        "Feed the network the position in the example.",
-        short="Feed the network the position",
-    )
+    clock: bool = network(Flag(), "Feed the network the position| in the example.")
     init_radius: float = network(
         Real(0, 1000),
         "Begin with this spectral radius of W; above 1, gradients can explode.",
@@ -122,9 +116,7 @@ class TrainConfig(Checked):
         short="Choose the optimiser",
     )
     lr: float | None = learning(
-        Real(1e-12, 1e6),
-        "Set the learning rate; U1 and V take more in a run of few steps.",
-        short="Set the learning rate",
+        Real(1e-12, 1e6), "Set the learning rate|; U1 and V take more in a run of few steps."
     )
     schedule: Schedule | None = learning(
         OneOf(Schedule),
@@ -140,22 +132,19 @@ class TrainConfig(Checked):
     )
     clip: float | None = learning(
         Real(0, 1e12),
-        "Clip gradients to this norm; 0 turns clipping off.",
+        "Clip gradients to this norm|; 0 turns clipping off.",
         default_in_words="1; for the network of the book 5",
-        short="Clip gradients to this norm",
     )
     weight_decay: float | None = learning(
         Real(0, 1e6),
-        "Shrink weights by this rate (decoupled weight decay).",
+        "Shrink weights by this rate| (decoupled weight decay).",
         default_in_words="0.1 with adam, or less for many steps; otherwise 0",
-        short="Shrink weights by this rate",
     )
     epochs: int | None = learning(COUNT, short="Read the corpus this many times")
     minutes: float | None = learning(
         Real(1e-3, 1e7),
-        "Stop after this many minutes, and choose a network size that suits them.",
+        "Stop after this many minutes|, and choose a network size that suits them.",
         default_in_words="no limit",
-        short="Stop after this many minutes",
     )
     patience: int | None = learning(
         Whole(0, 1 << 40),
@@ -171,16 +160,12 @@ class TrainConfig(Checked):
         short="Check the loss every N steps",
     )
     seed: int = learning(
-        SEED,
-        "Set the seed of random numbers. The same seed gives the same model file.",
-        0,
-        short="Set the seed of random numbers",
+        SEED, "Set the seed of random numbers|. The same seed gives the same model file.", 0
     )
     counts: bool = learning(
         Flag(),
-        "Also store counts of the text, which sample and eval combine with the network for a lower"
+        "Also store counts of the text|, which sample and eval combine with the network for a lower"
         " loss. Anyone who gets the model file can read the training text.",
-        short="Also store counts of the text",
     )
     cores: int | None = learning(
         CORES,

@@ -159,9 +159,11 @@ class Setting:
 def setting(values: Values, about: str = "", default: Any = None, **details: Any) -> Any:
     """Return a field of a dataclass that is a Setting; a default of MISSING makes it required.
 
-    Where ``short`` says all, it is the whole help, too.
+    The part of the help before a bar is the short help. Where ``short`` says all, it is the whole.
     """
-    about = about or f"{details['short']}." if details.get("short") else about
+    first, bar, rest = about.partition("|")
+    details = {"short": first if bar else "", **details}
+    about = first + rest or (f"{details['short']}." if details["short"] else "")
     if default is None and details.get("repeated"):
         default = ()
     if default is None and isinstance(values, Flag):
