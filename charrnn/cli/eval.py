@@ -120,7 +120,7 @@ def run(options: Options, console: Console) -> None:
         predictors = {MIXTURE: mix(*models.values()).predictor(options.use), **predictors}
     use = next(iter(predictors.values())).use
     is_comparable = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
-    is_given = not model.labels or options.label or "label_by" in options.reading
+    is_given = not model.labels or options.label is not None or "label_by" in options.reading
     known = model.trained.oddest if is_given or not options.sources else model.trained.oddest_sums
     rows = Rows(known.get(use) if is_comparable else None, options, console, model.labels)
     needs_corpus = options.baselines or not options.sources
@@ -225,8 +225,9 @@ def texts_of(
 
     for examples in groups:
         texts = [example.text for example in examples]
-        labels = [label or example.label or "" for example in examples]
-        yield Group(texts, split, labels if any(labels) else None, telling=label is None)
+        labels = [example.label if label is None else label for example in examples]
+        given = [of_text for of_text in labels if of_text is not None]  # of all, or of none
+        yield Group(texts, split, given or None, telling=label is None)
         split = None if split is None else split - sum(len(text) + 1 for text in texts)
 
 

@@ -78,12 +78,12 @@ def rows_of(records: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
     return rows
 
 
-def label_lines(record: dict[str, Any]) -> Iterator[Visible]:
+def label_lines(record: dict[str, Any], name: str) -> Iterator[Visible]:
     """Yield how often the likeliest label is right, and the commonest confusions."""
     facts = record["labels"]
     share, error = 100 * facts["accuracy"], 100 * facts["standard_error"]
     always = f"always {facts['commonest']}: {100 * facts['accuracy_of_commonest']:.1f}%"
-    yield Visible(visible_line(f"right label {share:.1f}% ± {error:.1f} ({always})"))
+    yield Visible(visible_line(f"{name}right label {share:.1f}% ± {error:.1f} ({always})"))
     pairs = [
         (n, label, said)
         for label, row in facts["confusions"].items()
@@ -119,7 +119,8 @@ def show_records(records: list[dict[str, Any]], console: Console, *, as_json: bo
         shown = Visible(line)
         lines.append(shown if name.startswith(" ") else console.out.paint(shown, BOLD))
     for record in records:
-        lines += label_lines(record) if "labels" in record else []
+        name = f"{record['model']}: " if len(records) > 1 else ""
+        lines += label_lines(record, name) if "labels" in record else []
     console.out.write_lines(lines)
     if is_compared:
         names = ("the row", records[1]["model"]) if len(records) > 1 else ("the model", "the row")

@@ -25,7 +25,15 @@ from charrnn.system.packaged import corpus_at
 from charrnn.text.corpus import Corpus, read_files
 from charrnn.text.counts import predicted_in
 from charrnn.text.examples import choose_kind, line_numbers, split_examples, texts_of
-from charrnn.text.reading import Warn, content_of, label_of, lines_of_input, name_of, text_of
+from charrnn.text.reading import (
+    Warn,
+    content_of,
+    label_of,
+    labelled_rows,
+    lines_of_input,
+    name_of,
+    text_of,
+)
 from charrnn.text.tables import rows_of
 from charrnn.text.tidy import clean_lines
 
@@ -77,7 +85,8 @@ def examples_in(
         how: Kind = "lines" if reading.column is not None or reading.tidy else kind
         if reading.column is not None and text:
             try:
-                rows, starts = rows_of(text, [reading.column, *map(str, columns)], name)
+                read = labelled_rows if columns else rows_of
+                rows, starts = read(text, [reading.column, *map(str, columns)], name)
                 text = "".join([f"{row[0]}\n" for row in rows])
                 labels = [row[1].strip() for row in rows] if columns else []
             except CorpusError:

@@ -72,6 +72,8 @@ def labelled_texts(
     """
     name, data = name_of(source), read(source) if read else unpacked(content_of(source), source)
     texts = {"": "".join(decoded([data], name, reading, warn))}
+    if reading.normalize != "none":
+        texts[""] = unicodedata.normalize(reading.normalize, texts[""])
     if reading.column is not None and reading.label_by not in (None, "file"):
         texts = texts_by_label(texts.pop(""), [reading.column, str(reading.label_by)], name)
     elif reading.column is not None:
@@ -81,8 +83,6 @@ def labelled_texts(
     while texts:
         label = next(iter(texts))
         text = texts.pop(label)  # a large one takes much memory
-        if reading.normalize != "none":
-            text = unicodedata.normalize(reading.normalize, text)
         if reading.tidy:
             tidied.kept = tidied.kept_by_label.setdefault(label, set())
             text = tidied.tidy(text)
@@ -104,14 +104,22 @@ def label_of(source: str) -> str:
 def texts_by_label(text: str, columns: Sequence[str], name: str) -> dict[str, str]:
     """Return the lines of each label, from the columns of a table that have texts and labels."""
     lines: dict[str, list[str]] = {}
+    for field, label in labelled_rows(text, columns, name)[0]:
+        if field.strip():
+            lines.setdefault(label.strip(), []).append(field + "\n")
+    return {label: "".join(of_label) for label, of_label in lines.items()}
+
+
+def labelled_rows(
+    text: str, columns: Sequence[str], name: str
+) -> tuple[list[list[str]], list[int]]:
+    """Return texts and labels by row, and the line of each; CorpusError for one without a label."""
     rows, starts = rows_of(text, columns, name)
     for (field, label), line in zip(rows, starts, strict=True):
         if field.strip() and not label.strip():
             what = f"line {line} of {name} has a text and no label"
             raise CorpusError(what, "Fill that field, or leave the line out.")
-        if field.strip():
-            lines.setdefault(label.strip(), []).append(field + "\n")
-    return {label: "".join(of_label) for label, of_label in lines.items()}
+    return rows, starts
 
 
 def decoded(

@@ -1,5 +1,6 @@
 """Labels where they meet other options: the network to start from, large texts, odd values."""
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from charrnn.prediction.kinds import score_by_label, score_texts
 from charrnn.prediction.losses import oddest
 from charrnn.prediction.predictor import Predictor
 from charrnn.text.vocabulary import Ids
+from tests.program import Program
 
 TEXTS = ["ab", "abab", "ba", "cd", "cdcd", "dcd"] * 4
 LABELS = ["x", "x", "x", "y", "y", "y"] * 4
@@ -75,3 +77,22 @@ def test_labels_beside_files_are_refused(tmp_path: Path) -> None:
     for texts in (paths, None):
         with pytest.raises(CharrnnError, match=r"labels are for texts|the corpus is empty"):
             charrnn.resume(tmp_path / "m.npz", texts, labels=["x", "y"])
+
+
+def test_a_label_of_a_table_is_read_alike_in_training_and_in_scoring(program: Program) -> None:
+    rows = [f"{text},{label}" for text, label in zip(TEXTS, LABELS, strict=True)]
+    program.write("t.csv", "\n".join(["name,kind", *rows, ""]).replace(",x", ",cafe\u0301"))
+    how = ("--column", "name", "--label-by", "kind", "--normalize", "NFC")
+    small = ("--hidden", "6", "--layers", "1", "--epochs", "1", "--batch", "2")
+    for name in ("a.npz", "b.npz"):
+        assert program.run("train", "t.csv", *how, *small, "-m", name).status == 0
+    found = program.run("eval", "t.csv", "--label-by", "kind", "-m", "a.npz", "--json")
+    assert set(json.loads(found.out)["labels"]["confusions"]) == {"caf\u00e9", "y"}
+    several = program.run("eval", "t.csv", "--label-by", "kind", "-m", "a.npz", "-m", "b.npz").out
+    told = [line.split(":")[0] for line in several.splitlines() if "right label" in line]
+    assert told == ["mixture", "a.npz", "b.npz"]
+    program.write("bad.csv", "name,kind\nab,y\ncd,\n")
+    what, hint = "line 3 of bad.csv has a text and no label", "Fill that field, or leave the line"
+    program.refuses("eval", "bad.csv", "--label-by", "kind", "-m", "a.npz", what=what, hint=hint)
+    what, hint = "there is no label ''", "There are caf\u00e9, y."
+    program.refuses("eval", "t.csv", "--label", "", "-m", "a.npz", what=what, hint=hint, status=2)
