@@ -339,7 +339,7 @@ class Model:
     ) -> None:
         """Write a file without the run; its suffix decides the format.
 
-        A .npz file is a quarter as large as that of ``save``: its matrices are rounded to 16 bits.
+        The matrices of a .npz file are rounded to 16 bits.
 
         path: The name of the file, which ends in .html, .mjs, .h, .safetensors or .npz.
         force: Replace a file that charrnn did not write.

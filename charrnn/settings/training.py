@@ -148,7 +148,7 @@ class TrainConfig(Checked):
     )
     patience: int | None = learning(
         Whole(0, 1 << 40),
-        "Stop after this many check-ups without a better held-out loss; 0: a quarter of the run so"
+        "Stop after this many check-ups without a better held-out loss; 0: a fifth of the run so"
         " far.",
         default_in_words="0, or no limit where epochs or minutes end the run",
         short="Stop once it learns no more",
