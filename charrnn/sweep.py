@@ -95,9 +95,7 @@ def with_same_size(trials: Sequence[Trial], material: Material) -> list[Trial]:
     """Return the runs, with units that make each cell about as large as the first that is tried."""
     first, sized = trials[0].tried["cell"], []
     for _, tried, seed, _ in trials:
-        size, wanted = (
-            size_of({**tried, "cell": cell}, material) for cell in (tried["cell"], first)
-        )
+        size, wanted = (size_of({**tried, "cell": c}, material) for c in (tried["cell"], first))
         size = resized(size, wanted.parameter_count)
         tried = {**tried, "hidden": size.hidden}
         sized.append(Trial(name_of({**tried, "seed": seed}), tried, seed, size.parameter_count))

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from charrnn import __version__, errors
-from charrnn.errors import CharrnnError
+from charrnn.errors import USAGE, CharrnnError
 from charrnn.system.packaged import MODELS, check_name, model_at
 from charrnn.system.signals import handled
 from charrnn.system.visible import (
@@ -311,10 +311,8 @@ def explain(error: BaseException) -> tuple[int, str, str] | None:
         case MemoryError():
             what = f"not enough memory: {error}".removesuffix(": ")
             return errors.FAILURE, what, "Try a smaller network or batch, or shorter windows."
-        case _ if getattr(error, "exit_code", 0) == errors.USAGE and hasattr(
-            error, "format_message"
-        ):
-            return errors.USAGE, *usage_in_our_words(error)
+        case _ if getattr(error, "exit_code", 0) == USAGE and hasattr(error, "format_message"):
+            return USAGE, *usage_in_our_words(error)
     return None
 
 

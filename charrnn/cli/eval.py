@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from charrnn.prediction.predictor import Predictor, Use
     from charrnn.prediction.scoring import Group, ScoredTexts
     from charrnn.text.corpus import Corpus
+Kind = tuple[str, float]  # a label and its probability
 Row = tuple[float, Visible]  # the nats per character of an example, and its line
 MIXTURE = "mixture"  # the name of all models together
 
@@ -307,12 +308,7 @@ class Rows:
                 yield loss, self._line(example, loss, x_oddest, nats, kind)
 
     def _line(
-        self,
-        example: Example,
-        loss: float,
-        x_oddest: float | None,
-        nats: Any,
-        kind: tuple[str, float] | None,
+        self, example: Example, loss: float, x_oddest: float | None, nats: Any, kind: Kind | None
     ) -> Visible:
         from charrnn.prediction.losses import in_bits
 

@@ -182,9 +182,8 @@ def run(options: Options, console: Console) -> None:
     conditions = conditions_on(trained, taken, console.note, **wishes)
     is_free = conditions == Conditions()
     # For few samples, processes would take longer to start than to draw.
-    cores = (
-        1 if options.cores is None and options.count < WORTH_PROCESSES else cores_for(options.cores)
-    )
+    are_few = options.cores is None and options.count < WORTH_PROCESSES
+    cores = 1 if are_few else cores_for(options.cores)
     has_newlines = "\n" in "".join([predictor.vocabulary.characters, *primes])
     between = "\n" if has_newlines else ""
     has_note = not (conditions.known or conditions.others or console.quiet)
@@ -270,17 +269,12 @@ def write_as_drawn(sampler: Sampler, console: Console) -> Sample:
     return Sample(0, text, math.nan, "limit" if piece else "end")
 
 
-def note_figures(
-    shown: Shown, conditions: Conditions, max_characters: int, console: Console
-) -> None:
+def note_figures(shown: Shown, conditions: Conditions, limit: int, console: Console) -> None:
     """Note how many samples have no end, were drawn and left out, and are copies."""
     if shown.limited:
-        which = (
-            "the sample"
-            if shown.samples == 1
-            else f"{shown.limited:,} of {shown.samples:,} samples"
-        )
-        console.note(f"{which} reached --max-chars {max_characters} before the end")
+        several = f"{shown.limited:,} of {shown.samples:,} samples"
+        which = "the sample" if shown.samples == 1 else several
+        console.note(f"{which} reached --max-chars {limit} before the end")
     if conditions.rejected:
         reasons = [f"{count:,} {reason}" for reason, count in conditions.rejected.items()]
         console.note(f"drew {conditions.drawn:,} samples, of which left out: {', '.join(reasons)}")

@@ -53,10 +53,9 @@ def sources_option(metavar: str, about: str, *, short: str, is_required: bool = 
 
 
 def text_option(short: str) -> Any:
-    about = (
-        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
-    )
-    return sources_option("TEXT", f"{about} the held-out part of the training corpus.", short=short)
+    about = "Files to read, or - for standard input. Without TEXT, text that is piped in is read,"
+    about += " else the held-out part of the training corpus."
+    return sources_option("TEXT", about, short=short)
 
 
 def force_option(file: str) -> Any:

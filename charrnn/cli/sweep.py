@@ -259,11 +259,9 @@ def show_table(ranking: list[Row], console: Console) -> None:
     settings = [" ".join([r["name"], *(f"({mark})" for mark in r["marks"])]) for r in ranking]
     wide, room = max(map(len, settings)), out.window if out.is_terminal else None
 
-    def line(cells: list[str], last: str, *samples: str) -> Visible:
+    def line(cells: list[str], name: str, *rest: str) -> Visible:
         cells = [f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)]
-        return Visible(
-            visible_line("  ".join([*cells, f"{last:{wide}}", *samples]))[:room].rstrip()
-        )
+        return Visible(visible_line("  ".join([*cells, f"{name:{wide}}", *rest]))[:room].rstrip())
 
     lines = [out.paint(line(heads, "settings", "samples"), CYAN)]
     for row, cells, name in zip(ranking, rows, settings, strict=True):

@@ -125,9 +125,7 @@ def run(options: Options, console: Console) -> None:
         raise SystemExit(training.status)
 
 
-def train_to_the_end(
-    training: Training, options: Options, console: Console, may_replace: bool
-) -> None:
+def train_to_the_end(training: Training, options: Options, console: Console, force: bool) -> None:
     """Train until the run is over or a signal comes. Save now and then, and at the end."""
     from charrnn import runs
     from charrnn.cli.progress import Progress
@@ -135,7 +133,7 @@ def train_to_the_end(
     from charrnn.training.loop import Checkup, Done
 
     run, checkpoint = training.run, training.checkpoint
-    how = {"is_saved": options.resume, "renames_old": not may_replace}
+    how = {"is_saved": options.resume, "renames_old": not force}
     saver = Saver(options.model, checkpoint, options.metrics, console.note, console.warn, **how)
     with watched(console.quiet) as stop, closing(saver):
         with saver.explained(), closing(Progress(training, console, options.preview)) as screen:

@@ -8,7 +8,7 @@ needed, and its text is used only if size and hash are those of the record.
 import os
 import stat
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -160,7 +160,7 @@ def texts_to_compare(
     novel: bool,
     best: bool,
     compared: bool = False,
-    note: Callable[[str], object],
+    note: Warn,
 ) -> set[str]:
     """Return the training texts of models or corpora, folded, if samples are compared with them.
 
@@ -183,10 +183,7 @@ def texts_to_compare(
 
 
 def conditions_on(
-    models: Iterable[Trained | Corpus],
-    taken: Iterable[str],
-    note: Callable[[str], object],
-    **wishes: Any,
+    models: Iterable[Trained | Corpus], taken: Iterable[str], note: Warn, **wishes: Any
 ) -> Conditions:
     """Return the conditions that a user asks for, of which some need the training texts."""
     compared = wishes["known_words"] or wishes["distance"] is not None

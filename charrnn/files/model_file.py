@@ -204,9 +204,8 @@ def check_facts(config: Fitted, values: Mapping[str, Any]) -> None:
         name.encode("utf-8", "surrogateescape")  # as Python names files
     if corpus.config.examples == "auto" or config.bptt < 1:
         raise ValueError("examples are unknown, or windows have no time steps")
-    if not all(
-        {"step", "train", "train_with_noise"} <= row.keys() for row in values.get("history", ())
-    ):
+    needed = {"step", "train", "train_with_noise"}
+    if not all(needed <= row.keys() for row in values.get("history", ())):
         raise ValueError("a check-up lacks its step or its losses")
     if values.get("best") and not 0 < values["best"][0] <= values["counters"].step:
         raise ValueError("the best check-up is of no step")

@@ -150,6 +150,6 @@ def log_p_of_next(predictor: Predictor, pattern: Pattern, x: Symbols, state: Ste
     """Read x (B,) and return log P of the next symbol, (B, E)."""
     nats = -log_softmax(predictor.step(x, state))  # (B, K)
     symbols = np.broadcast_to(np.arange(nats.shape[1]), nats.shape)
-    add_novelty(predictor.vocabulary, symbols, nats, certain_ends=False)
+    add_novelty(predictor.vocabulary, symbols, nats, known_ends=False)
     log_p: Array64 = -nats.take(pattern.read_as, 1)
     return log_p

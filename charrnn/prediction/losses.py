@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.network.arrays import Array64
 from charrnn.prediction.predictor import Use
 from charrnn.text.counts import SCORED, Baseline
 from charrnn.text.examples import excerpt_of
@@ -146,9 +147,7 @@ def losses_of_baselines(nats: Mapping[str, float]) -> dict[str, dict[str, float]
     return {name: Mean(loss, 1).per_character() for name, loss in nats.items()}
 
 
-def difference_of(
-    ids: Ids, nats: NDArray[np.float64], reference: NDArray[np.float64]
-) -> Difference:
+def difference_of(ids: Ids, nats: Array64, reference: Array64) -> Difference:
     """Return the difference of two predictors on the same symbols."""
     if not len(ids):
         return Difference(math.nan, math.nan)
@@ -166,14 +165,14 @@ def difference_of(
     return Difference(d, math.sqrt(m / (m - 1) * float(residuals @ residuals)) / float(n.sum()))
 
 
-def difference_from(baseline: Baseline, ids: Ids, nats: NDArray[np.float64]) -> Difference:
+def difference_from(baseline: Baseline, ids: Ids, nats: Array64) -> Difference:
     """Return how the loss of a predictor of a text differs from that of a baseline."""
     places, is_counted = excerpt_of(ids, SCORED)
     at = places[is_counted]
     return difference_of(ids[at], nats[at], baseline.nats)
 
 
-def oddest(ids: Ids, costs: Mapping[Use, NDArray[np.float64]]) -> dict[str, float]:
+def oddest(ids: Ids, costs: Mapping[Use, Array64]) -> dict[str, float]:
     """Return the most nats per character of an example by use; nothing for few examples."""
     stops = np.flatnonzero(ids == END) + 1
     if len(stops) < ENOUGH_EXAMPLES:

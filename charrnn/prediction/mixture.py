@@ -82,15 +82,13 @@ def fit_weights(logits: Array64, known: Array64, y: Integers) -> tuple[float, ..
     return tuple(best.tolist())
 
 
-def moments_of(
-    logits: Array64, exponents: Array64, y: Integers
-) -> tuple[Array64, Array64, Array64]:
+def moments_of(logits: Array64, powers: Array64, y: Integers) -> tuple[Array64, Array64, Array64]:
     """Return P at y (n,), the logits at y less their means (n, 2), and their covariance (n, 2, 2).
 
     Few rows at a time: the arrays are as large as the logits.
     """
     rows = np.arange(len(y))
-    y_hat = softmax(np.einsum("nki,ni->nk", logits, exponents))
+    y_hat = softmax(np.einsum("nki,ni->nk", logits, powers))
     centred = logits - np.einsum("nk,nki->ni", y_hat, logits)[:, None]
     spread = np.einsum("nki,nkj->nij", y_hat[:, :, None] * centred, centred)
     return y_hat[rows, y], centred[rows, y], spread

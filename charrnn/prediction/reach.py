@@ -92,18 +92,16 @@ def window_before(
     return Window(x, y, is_first, clock=clock, to_come=to_come)
 
 
-def norms_back(
-    unfolded: Unfolded, p: Parameters, window: Window
-) -> tuple[Array, NDArray[np.bool_]]:
+def norms_back(net: Unfolded, p: Parameters, window: Window) -> tuple[Array, NDArray[np.bool_]]:
     """Return the norm of the gradient of the last loss of each lane by the states k steps back.
 
     Both arrays are (T, B), from k = 0; the second is False before the beginning of an example.
     """
-    noted = [layer.note_gradients(len(window.x)) for layer in unfolded.layers]
+    noted = [layer.note_gradients(len(window.x)) for layer in net.layers]
     idle = np.ones(window.x.shape, np.bool_)
     idle[-1] = False
     with np.errstate(over="ignore", invalid="ignore"):
-        unfolded.nats_and_gradient(p, replace(window, idle=idle), p.like())
+        net.nats_and_gradient(p, replace(window, idle=idle), p.like())
         for above, d_h, *_ in noted[:-1]:
             d_h -= above  # counted in the layer above, at the same step
         squares = sum((d * d).sum(2) for _, *of_states in noted for d in of_states)

@@ -136,7 +136,7 @@ def score_ids(
     add_lengths(predictor, ids, nats, ranks)
     is_certain = predictor.head.lengths is not None
     for of_use in nats.values():
-        add_novelty(predictor.vocabulary, ids, of_use, certain_ends=is_certain)
+        add_novelty(predictor.vocabulary, ids, of_use, known_ends=is_certain)
     if ranks is not None:
         ranks[ids == UNKNOWN] = predictor.vocabulary.symbols
     return nats, ranks
@@ -256,9 +256,7 @@ def add_lengths(
         ranks[ends] = 1 + likeliest.searchsorted(nats["network"][ends])
 
 
-def add_novelty(
-    vocabulary: Vocabulary, ids: Integers, nats: Array64, *, certain_ends: bool
-) -> None:
+def add_novelty(vocabulary: Vocabulary, ids: Integers, nats: Array64, *, known_ends: bool) -> None:
     """Add to the costs that the next character may be new, in place.
 
         known:  P(x) (1 - novelty)
@@ -267,7 +265,7 @@ def add_novelty(
     So the model is a distribution over all texts. An END that is known beforehand stays as it is.
     """
     novelty = vocabulary.novelty
-    may_be_new = ids != END if certain_ends else slice(None)
+    may_be_new = ids != END if known_ends else slice(None)
     nats[may_be_new] -= math.log1p(-novelty)
     unknown = ids == UNKNOWN
     if unknown.any():

@@ -207,15 +207,13 @@ def check(name: str, value: object, values: Values) -> Any:
 Config = TypeVar("Config", bound="Checked")
 
 
-def with_settings(
-    config: Config, settings: Mapping[str, Any], function: Callable[..., Any]
-) -> Config:
+def with_settings(config: Config, settings: Mapping[str, Any], owner: Callable[..., Any]) -> Config:
     """Return the configuration with these settings, which were given to this function by name.
 
     SettingError names the setting, or the argument of the function, that is nearest to another.
     """
-    known = [*settings_of(type(config)), *signature(function).parameters]
-    check_names(settings, known, function.__qualname__)
+    known = [*settings_of(type(config)), *signature(owner).parameters]
+    check_names(settings, known, owner.__qualname__)
     return replace(config, **settings)  # type: ignore[type-var]
 
 

@@ -78,9 +78,8 @@ def _room_of_addresses(root: Path) -> Iterator[int]:
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if limit != resource.RLIM_INFINITY:
-            yield from (
-                limit - 1024 * size for size in _numbers(root / "proc/self/status", "VmSize:")
-            )
+            for size in _numbers(root / "proc/self/status", "VmSize:"):
+                yield limit - 1024 * size
 
 
 def _quotas(root: Path) -> Iterator[int]:

@@ -42,33 +42,21 @@ def name_of(source: str) -> str:
     return "standard input" if source == "-" else source
 
 
-def text_of(
-    source: str,
-    reading: Reading,
-    tidied: Tidied | None = None,
-    read: Read | None = None,
-    warn: Warn | None = None,
-) -> str:
-    """Return the text of a file, or of standard input for "-", with a newline after each line.
-
-    If the reading is tidy, lines are cleaned, and some dropped: ``tidied`` has seen those before.
-    ``read`` returns the content of a source, unpacked, if that is not just what is typed.
-    """
+def text_of(source: str, reading: Reading, warn: Warn | None = None) -> str:
+    """Return the text of a file, or of standard input for "-", with a newline after each line."""
     reading = replace(reading, label_by=None)
-    ((_, text),) = labelled_texts(source, reading, tidied or Tidied(), read, warn)
+    ((_, text),) = labelled_texts(source, reading, Tidied(), None, warn)
     return text
 
 
 def labelled_texts(
-    source: str,
-    reading: Reading,
-    tidied: Tidied,
-    read: Read | None = None,
-    warn: Warn | None = None,
+    source: str, reading: Reading, tidied: Tidied, read: Read | None, warn: Warn | None = None
 ) -> Iterator[tuple[str, str]]:
     """Yield the label of a file and its text, or that of each label in a column of the file.
 
-    A label is "" where there are none. Lines that repeat each other are dropped within a label.
+    A label is "" where there are none. A tidy reading cleans lines, and drops repeats within
+    a label: ``tidied`` has seen those before. ``read`` returns the content of a source,
+    unpacked, if that is not just what is typed.
     """
     name, data = name_of(source), read(source) if read else unpacked(content_of(source), source)
     texts = {"": "".join(decoded([data], name, reading, warn))}

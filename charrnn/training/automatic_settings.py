@@ -143,16 +143,14 @@ def weights_of(hidden: int, layers: int, cell: str) -> int:
     return CELLS[cell].gates * (2 * layers - 1) * hidden**2
 
 
-def fit_settings(
-    config: TrainConfig, corpus: Corpus, start_from: LanguageModel | None = None
-) -> Fitted:
+def fit_settings(config: TrainConfig, corpus: Corpus, model: LanguageModel | None = None) -> Fitted:
     """Return the settings with every open one chosen, none larger than the corpus can fill."""
     length = len(corpus.train.ids)
     usual = OF_BOOK if config.book else UNLESS_TYPED
     config = replace(config, **{k: v for k, v in usual.items() if getattr(config, k) is None})
     if config.bptt == 0:
         config = replace(config, bptt=longest_example(corpus))
-    start_share = 1.0 if start_from is None else min(1.0, length / WHOLE_START)
+    start_share = 1.0 if model is None else min(1.0, length / WHOLE_START)
     fit = NetworkFit(config, length, start_share)
     typed = {name: value for name, value in asdict(config).items() if value is not None}
     settings = fit.choose_settings() | fit.choose_noise(corpus.counting_loss) | typed
@@ -392,6 +390,5 @@ def check_agreement(
             continue
         has = in_words(name, old).removeprefix(f"{name} ")
         what = f"{in_words(name, value)} contradicts {holder}, which has {has}"
-        raise error(
-            what, f"[{name}] may be raised, not lowered." if name in may_rise else hint, name
-        )
+        advice = f"[{name}] may be raised, not lowered." if name in may_rise else hint
+        raise error(what, advice, name)

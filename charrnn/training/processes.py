@@ -78,9 +78,7 @@ class Shard:
         """Read a window from the memory, and leave loss, states and gradient of these lanes."""
         memory, lanes = self.memory, self.lanes
         copy(memory["states"][:, lanes], self.states)
-        fields = np.ascontiguousarray(
-            memory["window"][:, :time_steps, lanes]
-        )  # of a Window, in order
+        fields = np.ascontiguousarray(memory["window"][:, :time_steps, lanes])  # of a Window
         x, y, is_first, idle, clock, to_come = fields
         # Zeros stand for None. A network without these inputs does not look at clock and to_come.
         window = Window(x, y, is_first > 0, idle > 0 if idle.any() else None, clock, to_come)

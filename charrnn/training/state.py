@@ -23,6 +23,9 @@ from charrnn.training.optimizer import Moments, initial_moments
 FEWEST_BEFORE_STOP = 12  # check-ups of a run that automatic patience may end
 
 
+Row = Mapping[str, float]  # of a check-up
+
+
 class Best(NamedTuple):
     """The parameters with the lowest held-out loss so far; the last ones if nothing is held out."""
 
@@ -96,11 +99,7 @@ def find_ending(state: TrainState, config: Fitted) -> Ending | None:
 
 
 def ending_at(
-    config: Fitted,
-    epochs: int,
-    minutes: float,
-    best_step: int | None,
-    history: Sequence[Mapping[str, float]],
+    config: Fitted, epochs: int, minutes: float, best_step: int | None, history: Sequence[Row]
 ) -> Ending | None:
     """Return why a run that is this far has ended, or None.
 
