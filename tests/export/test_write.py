@@ -322,11 +322,12 @@ def test_fault_69_the_example_in_a_header_draws_what_python_draws_without_repeat
     assert out.split("\n")[:-1] == drawn
 
 
-def test_a_slim_file_keeps_labels_and_what_they_change(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ends", ["symbol", "halt", "length"])
+def test_a_slim_file_keeps_labels_and_what_they_change(ends: str, tmp_path: Path) -> None:
     words = {"north": ["anna", "nora", "hanna"], "south": ["luigi", "gigi", "ilio"]}
     labels = [label for label, texts in words.items() for _ in texts] * 9
     texts = [text for some in words.values() for text in some] * 9
-    model = charrnn.fit(texts, labels=labels, hidden=8, epochs=60)
+    model = charrnn.fit(texts, labels=labels, hidden=8, epochs=60, ends=ends)
     small = slim(model, tmp_path)
     assert small.vocabulary == model.vocabulary
     chances = model.label_probabilities(texts)
