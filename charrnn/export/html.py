@@ -180,9 +180,8 @@ def about(trained: Trained) -> str:
         "Characters": f"{trained.model.vocabulary.symbols - 2:,}",
         "Trained on": f"{corpus.examples:,} {kind}, {corpus.characters:,} characters",
     }
-    best = trained.best
-    if best is not None:
-        rows["Held-out loss"] = f"{in_bits(best[1])} bits per character"
+    if trained.best is not None and corpus.held_out_characters:
+        rows["Held-out loss"] = f"{in_bits(trained.best[1])} bits per character"
     return "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in rows.items())
 
 
