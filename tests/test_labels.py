@@ -13,7 +13,9 @@ from charrnn.errors import CharrnnError, CorpusError, SettingError
 from charrnn.model import Model
 from charrnn.network.parameters import Architecture, Parameters, initial
 from charrnn.network.through_time import Window
+from charrnn.prediction.kinds import accuracy_of
 from charrnn.prediction.predictor import Predictor
+from charrnn.runs import add_counts
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.text.corpus import corpus_of, read_files
 from charrnn.text.counts import Ngrams
@@ -119,6 +121,12 @@ def test_telling_kinds_is_the_rule_of_bayes(model: Model) -> None:
     assert all(chance > 0.5 for _, chance in told)
 
 
+def test_the_mean_over_labels_is_over_those_that_occur() -> None:
+    figures = accuracy_of(["x", "x", "y"], ["x", "y", "y"], {"x": 9, "y": 7, "z": 8})
+    assert (figures["mean_over_labels"], figures["commonest"]) == (0.75, "x")
+    assert figures["confusions"] == {"x": {"x": 1, "y": 1}, "y": {"y": 1}}
+
+
 def test_a_surprisal_without_a_label_sums_over_labels_character_by_character(model: Model) -> None:
     surprisal, whole = model.surprisal("villa"), model.score(["villa"]).nats
     assert sum(surprisal.nats) == pytest.approx(whole)
@@ -138,6 +146,14 @@ def test_a_label_draws_its_kind_and_a_text_is_the_same_alone(model: Model) -> No
     assert share == pytest.approx(len(SOUTH) / len(TEXTS), abs=0.12)
 
 
+def test_a_text_with_a_label_may_be_empty_if_that_is_asked_for() -> None:
+    made = small()
+    made.parameters["c"][END] += 9
+    for label in (None, "south"):
+        assert made.sample(2, label=label, seed=1, shortest=0) == ["", ""]
+        assert all(made.sample(2, label=label, seed=1))
+
+
 def test_counts_read_the_label_first(model: Model) -> None:
     corpus = corpus_of(TEXTS, labels=LABELS)
     ngrams = Ngrams(corpus.train.labelled, corpus.vocabulary.symbols, labels=2)
@@ -155,11 +171,12 @@ def test_counts_read_the_label_first(model: Model) -> None:
 
 def test_each_label_has_its_share_held_out_but_for_rare_ones(tmp_path: Path) -> None:
     many = [f"{i:03}" for i in range(300)]
-    corpus = corpus_of(many + ["x"] * 9, labels=["a"] * 100 + ["b"] * 200 + ["rare"] * 9)
-    assert corpus.vocabulary.labels == {"a": 90, "b": 180, "rare": 9}
+    labels = ["a"] * 100 + ["b"] * 200 + ["rare"] * 9 + ["ten"] * 10
+    corpus = corpus_of(many + ["x"] * 19, labels=labels)
+    assert corpus.vocabulary.labels == {"a": 90, "b": 180, "rare": 9, "ten": 9}
     held_out = corpus.held_out.labels
     assert held_out is not None
-    assert np.bincount(held_out - corpus.vocabulary.symbols).tolist() == [10, 20]
+    assert np.bincount(held_out - corpus.vocabulary.symbols).tolist() == [10, 20, 0, 1]
 
 
 def files(folder: Path) -> list[str]:
@@ -185,6 +202,9 @@ def test_labels_are_names_of_files_or_a_column(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("".join(rows[:16]) + "odd,\n" + "".join(rows[16:]))
     with pytest.raises(CorpusError, match=r"line 17 of .*table.csv has a text and no label"):
         labels_in(table, column="1", label_by="2")
+    for wrong in ("column", "label_by"):
+        with pytest.raises(SettingError, match=f"{wrong} cannot be 0"):
+            labels_in(table, **{"column": "1", "label_by": "2", wrong: "0"})
     with pytest.raises(SettingError, match="that of the texts is not known"):
         labels_in(table, label_by="2")
 
@@ -240,6 +260,13 @@ def test_a_run_with_labels_resumes_to_the_same_bytes(tmp_path: Path, cell: str) 
     assert loaded.sample(4, seed=1) == whole.model.sample(4, seed=1)
 
 
+def test_counts_that_are_added_to_a_run_have_its_labels() -> None:
+    run = charrnn.train(TEXTS, labels=LABELS, **SMALL)
+    assert add_counts(run.checkpoint, run._corpus)
+    counted = charrnn.train(TEXTS, labels=LABELS, **SMALL, counts=True).checkpoint.counted
+    np.testing.assert_array_equal(run.checkpoint.counted, counted)
+
+
 def test_new_labels_start_as_the_end_and_known_ones_keep_their_column() -> None:
     plain, labelled = charrnn.fit(TEXTS, **SMALL), small()
     grown = charrnn.train(TEXTS, labels=LABELS, start_from=plain, epochs=1).checkpoint.state
@@ -287,7 +314,11 @@ def test_the_command_line_trains_draws_scores_and_tells(trained: Program) -> Non
     odd = trained.run("eval", "-", "--per-example", "--json", stdin=b"villa\nborn\n").rows
     assert [line["label"] for line in odd] == ["south", "north"]
     assert all(0.5 < line["label_probability"] <= 1 for line in odd)
-    assert "label  prob." not in trained.run("eval", "north.txt", "--label", "north").out
+    held_out = [trained.run("eval", "--label", label, "--json").rows[0] for label in LABELS[::20]]
+    assert held_out[0]["nats"] != held_out[1]["nats"]
+    each = ("eval", "north.txt", "--per-example")
+    heads = [trained.terminal(*each, *by)[1] for by in ([], ["--label", "north"])]
+    assert ["label  prob." in head for head in heads] == [True, False]
     right = trained.run("eval", "north.txt", "south.txt", "--label-by", "file", "--json").rows[0]
     assert right["labels"]["accuracy"] > 0.9
     assert trained.run("fill", "v_lla").status == 2

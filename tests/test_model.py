@@ -402,6 +402,14 @@ def test_a_mixture_draws_and_scores_as_the_command_does(program: Program) -> Non
             act()
 
 
+def test_a_mixture_knows_the_texts_of_all_its_models() -> None:
+    size: dict[str, Any] = {"hidden": 3, "layers": 1, "epochs": 1, "holdout": 0.0}
+    a, b = (charrnn.fit([text, "abc"] * 9, **size) for text in ("a", "b"))
+    for mixed in (charrnn.mix(a, b), charrnn.mix(b, a)):
+        drawn = mixed.sample(60, seed=1, longest=2, novel=True)
+        assert {"c"} < {*drawn} <= {x + y for x in "abc" for y in ["", *"abc"]} - {"a", "b"}
+
+
 def test_what_cannot_be_mixed_is_refused(model: charrnn.Model) -> None:
     other = charrnn.fit(["xyz"] * 9, hidden=3, layers=1, epochs=1)
     with pytest.raises(charrnn.CharrnnError, match="different vocabularies"):

@@ -62,6 +62,16 @@ def test_models_are_compared_by_their_names_or_sizes(model: Model) -> None:
         assert labels == [f"{name}, held out" for name in shown]
 
 
+def test_counting_is_a_line_only_beside_curves_of_one_corpus(program: Program) -> None:
+    for number, name in enumerate(("names.txt", "other.txt")):
+        program.write(name, NAMES * (1 + number))
+        program.train(name, "--epochs", "2", "-m", f"{number}.npz", "--check-every", "3")
+    one, other = (charrnn.load(program / f"{number}.npz") for number in (0, 1))
+    for models, are_alike in (((one, one), True), ((one, other), False)):
+        labels = [str(line.get_label()) for line in charrnn.plot(*models, ax=axes()).lines]
+        assert any(label.startswith("markov-") for label in labels) is are_alike
+
+
 def test_a_model_without_a_history_has_no_curve() -> None:
     with pytest.raises(CharrnnError, match="a model has no learning curve"):
         charrnn.train(["anna", "bob"], CONFIG).model.plot()

@@ -305,6 +305,10 @@ def test_rows_appear_as_lines_come(made: Program) -> None:
             child.type(b"anna\n")
             child.until(lambda count=count: child.out.count("\n") == count)  # type: ignore[misc]
         assert child.out.splitlines()[-1].split()[0] == "3"
+        for count, more in ((4, b"\n\nbob\n"), (5, b"emil\n")):  # blank lines have numbers, too
+            child.type(more)
+            child.until(lambda count=count: child.out.count("\n") == count)  # type: ignore[misc]
+        assert child.out.splitlines()[-1].split()[0] == "7"
 
 
 def test_a_row_fits_a_terminal(made: Program) -> None:

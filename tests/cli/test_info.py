@@ -85,3 +85,9 @@ def test_fault_13_a_vocabulary_is_made_visible(
 def test_a_large_vocabulary_is_cut_short(program: Program) -> None:
     saved(babbler("".join(map(chr, range(0x4E00, 0x6E00, 2)))), Path("large.npz"))
     assert "and 4,036 more" in " ".join(program.run("info", "-m", "large.npz").out.split())
+
+
+def test_where_nothing_was_held_out_there_is_no_best_loss(program: Program) -> None:
+    program.run("train", "names.txt", *SIZE, "--epochs", "1", "--holdout", "0", "--force").says()
+    assert "held-out character" not in program.run("info").out
+    assert program.run("info", "--json").json["best"] is None

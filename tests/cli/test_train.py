@@ -205,6 +205,8 @@ def test_the_plan_of_the_book_lists_what_is_off_and_its_end_how_often_it_clipped
     assert above > 0
     ended.says(f"clipped at 0.1 in {above} of {len(norms)} steps")
     assert b'"book":true' in (program / "model.npz").read_bytes()
+    unclipped = program.run(*line, "--clip", "0", "-m", "unclipped.npz")
+    unclipped.says(f"clipped at 0 in 0 of {len(norms)} steps")
     resumed = program.run("train", "--resume", "--book", "--epochs", "3", "--json").json
     assert resumed["settings"]["book"] is True
     program.train("names.txt", "--force")
@@ -627,6 +629,7 @@ def test_the_loss_with_counts_is_told_and_the_command_adds_them_without_training
     after = model_file.load(program / "model.npz")
     assert f"{added.json['by_use']['both']['nats_per_character']:.3f}" == told[1]
     assert "with counting" not in added.err
+    assert "nothing was left to do" not in added.err
     assert after.state.parameters.flat.tobytes() == before.state.parameters.flat.tobytes()
     program.train(*line, "--counts", "--force")
     anew = model_file.load(program / "model.npz")

@@ -201,6 +201,9 @@ def test_a_link_has_the_seed_and_all_settings_and_others_are_other_texts(opened:
     )
     assert settle(opened(page_text, link[link.index("#") :])) == others
     assert settle(opened(page_text, ADDRESS)) == first
+    typed = f"location.hash = {json.dumps(ADDRESS)}"
+    heard = ", view.dispatchEvent(new Event('hashchange'))" if isinstance(page, Stub) else ""
+    assert settle(page, typed + heard) == first
     for odd in ("#seed=x&count=&temperature=1e9&prime=a", "#seed=-1&shortest=2;", "#", "#%20"):
         assert len(settle(opened(page_text, odd))) == 10
 
@@ -220,8 +223,9 @@ def test_reading_has_the_costs_of_the_model(opened: Open, tmp_path: Path) -> Non
         bands = page.ask("Array.from(get('mirror').children, (part) => part.className)")
         assert bands[: len(text)] == [BAND_CLASSES[band_of(cost)] for cost in nats[: len(text)]]
         cost = page.ask("get('cost').textContent")
-        total = f"{sum(nats[:-1]) / math.log(2):.1f} bits"
-        assert cost.startswith(total) if text else cost == ""
+        total = sum(nats[:-1]) / math.log(2)
+        said = f"{total:.1f} bits: {total / max(1, len(text)):.3f} a letter. Ending here costs"
+        assert cost == (f"{said} {nats[-1] / math.log(2):.1f} more." if text else "")
 
 
 def test_the_likeliest_letters_follow_and_a_click_appends_one(opened: Open, tmp_path: Path) -> None:

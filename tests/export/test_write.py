@@ -140,6 +140,9 @@ def test_fault_69_unique_in_a_module_draws_what_python_draws(tmp_path: Path) -> 
         assert drawn != small.sample(40, seed=1, **how)
         backwards = in_javascript(model, each.replace("number, ...", "number: 39 - number, ..."))
         assert backwards == drawn[::-1]
+    options = "{ seed: 1, unique: true, number: 9, temperature }"
+    both = in_javascript(model, f"[2, 0.7].map((temperature) => model.sample({options}))")
+    assert both == [small.sample(10, seed=1, unique=True, temperature=t)[9] for t in (2, 0.7)]
     for wrong, said in (
         ("unique: true", "unique needs a seed"),
         ("unique: 1, seed: 1", "unique cannot be 1"),

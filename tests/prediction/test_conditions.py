@@ -15,6 +15,7 @@ from charrnn.prediction.conditions import (
     choose,
     conditions_for,
     folded,
+    words_in,
 )
 from charrnn.prediction.sampling import Sample, Sampler
 from charrnn.settings.drawing import SampleConfig
@@ -95,6 +96,7 @@ def test_each_word_of_a_sample_is_one_of_the_training_texts() -> None:
     texts = ["The Lion", "Swan's Inn, Red?", "Lions", "swan", "Lion 3", "&"]
     expected = ["The Lion", "Swan's Inn, Red?", "&"]
     assert passing(texts, known_words=True) == (expected, {"with unknown words": 3})
+    assert words_in(["l’eau d'or"]) == {"l’eau", "d'or"}
 
 
 def test_samples_are_some_edits_from_training_texts_and_earlier_samples() -> None:

@@ -1,6 +1,8 @@
 """Networks and counts mixed: by hand, in any order, and what cannot be mixed."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from charrnn.prediction.kinds import score_texts
 from charrnn.prediction.mixture import fit_mixture
 from charrnn.prediction.predictor import EVEN, Predictor, Use, combine
 from charrnn.prediction.sampling import Sampler
-from charrnn.prediction.scoring import join_groups, score_ids
+from charrnn.prediction.scoring import join_groups, read_texts, score_ids
 from charrnn.settings.drawing import SampleConfig
 from charrnn.text.corpus import Examples
 from charrnn.text.counts import Ngrams
@@ -24,7 +26,9 @@ K = len(LETTERS) + 2
 
 def network(seed: int, head: str = "symbol", vocabulary: Vocabulary | None = None) -> LanguageModel:
     vocabulary = vocabulary or vocabulary_of(LETTERS)
-    architecture = Architecture(vocabulary.symbols, 5, 1, head_name=head)
+    architecture = Architecture(
+        vocabulary.symbols, 5, 1, head_name=head, labels=len(vocabulary.labels)
+    )
     rng = np.random.default_rng(seed)
     p = initial(architecture, np.full(vocabulary.symbols, -1.0, np.float32), rng)
     p["V"][...] = rng.standard_normal(p["V"].shape)
@@ -86,6 +90,22 @@ def test_exponents_are_fitted_to_how_well_a_context_is_known() -> None:
     assert nats["both"].mean() < min(score.nats.mean() for score in constant) - 0.003
 
 
+def test_each_half_is_read_with_its_own_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    vocabulary = replace(vocabulary_of(LETTERS), labels={"x": 1, "y": 1})
+    ids = np.tile(np.array([2, 3, END], np.uint8), 400)
+    labels = np.repeat(np.array([K, K + 1], np.uint8), 200)
+    seen: list[set[int]] = []
+
+    def read(*typed: Any, **how: Any) -> Iterator[Any]:
+        seen.append({*how["labels"].tolist()})
+        return read_texts(*typed, **how)
+
+    monkeypatch.setattr("charrnn.prediction.mixture.read_texts", read)
+    counts = Ngrams(Examples(ids, labels).labelled, K, labels=2)
+    fit_mixture(Predictor([network(1, vocabulary=vocabulary)], counts), Examples(ids, labels))
+    assert seen == [{K}, {K + 1}]
+
+
 def test_each_half_has_the_exponents_of_the_other_in_any_groups() -> None:
     of_halves = powers(0.2, 0.7), powers(0.4, 0.9)
     both, texts = predictor(mixture=of_halves[0] + of_halves[1]), ["ab" * i for i in range(30)]
@@ -128,6 +148,9 @@ def test_models_that_cannot_be_mixed_are_refused() -> None:
     other = Predictor([network(2, vocabulary=vocabulary_of("xy"))])
     with pytest.raises(ModelFileError, match="different vocabularies"):
         combine([Predictor([network(1)]), other])
+    kinds = [replace(vocabulary_of(LETTERS), labels={"x": 1, name: 1}) for name in "yz"]
+    with pytest.raises(ModelFileError, match="different vocabularies"):
+        combine([Predictor([network(1, vocabulary=vocabulary)]) for vocabulary in kinds])
     assert Predictor([network(1, "length")]).use == "network"
     with pytest.raises(SettingError, match="ends length cannot be mixed"):
         predictor(head="length")

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import charrnn
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
 from charrnn.network.through_time import Window
 from charrnn.prediction import reach
@@ -211,3 +212,17 @@ def test_a_dash_is_standard_input_and_else_what_was_held_out(well_trained: Progr
     named = well_trained.run("reach", "names.txt", "--json").json
     assert well_trained.run("reach", "-", "--json", stdin=names).json == named
     assert well_trained.run("reach", "--json", stdin=names).json != named
+
+
+def test_the_likeliest_label_of_a_text_is_read(program: Program) -> None:
+    texts, labels = ["ann", "bob", "cleo"] * 4, ["x", "y", "x"] * 4
+    model = charrnn.fit(texts, labels=labels, hidden=4, layers=1, epochs=1)
+    ids = []
+    for text in texts[:3]:
+        ids += [*model.vocabulary.encode(text), END]
+    program.write("three.txt", "ann\nbob\ncleo\n")
+    model.save(program / "model.npz")
+    kinds = [label for label, _ in model.classify(texts[:3])]
+    of_symbols = np.repeat([model.vocabulary.id_of(label) for label in kinds], [4, 4, 5])
+    expected = reach_of(model.language_model, np.array(ids), of_symbols).norms
+    assert program.run("reach", "three.txt", "--json").json["norms"] == pytest.approx(expected)

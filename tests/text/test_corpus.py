@@ -209,3 +209,11 @@ NAMES = [f"name{number}" for number in range(40)]
 )
 def test_warnings(tmp_path: Path, lines: Sequence[str], expected: list[Warned]) -> None:
     assert find_warnings(read_files(written(tmp_path, "\n".join(lines)))) == expected
+
+
+def test_each_symbol_has_the_label_of_its_example() -> None:
+    corpus = corpus_of(["ab", "c", "dea"], CorpusConfig(holdout=0.0), ["x", "y", "x"])
+    labels = corpus.train.labels_at(np.arange(len(corpus.train.ids)))
+    assert labels is not None
+    x, y = map(corpus.vocabulary.id_of, "xy")
+    assert labels.tolist() == [x, x, x, y, y, x, x, x, x]

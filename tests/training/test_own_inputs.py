@@ -1,5 +1,7 @@
 """Inputs that the network samples itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,11 @@ def test_what_begins_an_example_is_always_read_and_no_end_is_drawn() -> None:
     np.testing.assert_array_equal(read.x == UNKNOWN, w.x == UNKNOWN)
     np.testing.assert_array_equal(read.y, w.y)
     assert (read.x != w.x).mean() > 0.4
+    x = np.where(w.x == END, SYMBOLS + 1, w.x)  # a label
+    labelled = Window(x, w.y, w.x == END)
+    p = initial(replace(p.architecture, labels=2), np.full(SYMBOLS, -2.0), np.random.default_rng(0))
+    read = OwnInputs(p.architecture, config(own_inputs=1.0)).read(p, labelled, zeros(p), 3, 1.0)
+    np.testing.assert_array_equal(read.x == SYMBOLS + 1, x == SYMBOLS + 1)
 
 
 @pytest.mark.parametrize("cell", CELLS)
