@@ -44,6 +44,9 @@ NAME_A_TEXT: Final = "Without the corpus, name a text."
 NAME_THE_LIST: Final = "Name the list with [not_in]."
 
 
+Names = Sequence[str]  # of files
+
+
 class Example(NamedTuple):
     number: int  # its line
     text: str
@@ -155,24 +158,19 @@ def texts_in(corpus: Corpus) -> list[str]:
 
 
 def texts_to_compare(
-    models: Iterable[Trained | Corpus],
-    *,
-    novel: bool,
-    best: bool,
-    compared: bool = False,
-    note: Warn,
+    models: Iterable[Trained | Corpus], *, novel: bool, best: bool, needed: bool = False, note: Warn
 ) -> set[str]:
     """Return the training texts of models or corpora, folded, if samples are compared with them.
 
     Where they are gone, that is an error. Only the best are drawn all the same.
     """
     known: set[str] = set()
-    for model in models if novel or best or compared else ():
+    for model in models if novel or best or needed else ():
         try:
             texts, change = training_texts(model)
         except CorpusError as error:
-            if novel or compared:
-                hint = "Resume the run with the list named once." if compared else NAME_THE_LIST
+            if novel or needed:
+                hint = "Resume the run with the list named once." if needed else NAME_THE_LIST
                 raise CharrnnError(error.what, hint) from None
             note(f"{error.what}: samples may be copies of it")
             continue
@@ -188,7 +186,7 @@ def conditions_on(
     """Return the conditions that a user asks for, of which some need the training texts."""
     compared = wishes["known_words"] or wishes["distance"] is not None
     novel, best = wishes["novel"], wishes["best"]
-    texts = texts_to_compare(models, novel=novel, best=best, compared=compared, note=note)
+    texts = texts_to_compare(models, novel=novel, best=best, needed=compared, note=note)
     return conditions_for(texts, taken, **wishes)
 
 
@@ -205,10 +203,7 @@ def trained_on_others(record: CorpusRecord) -> str:
 
 
 def read_again(
-    record: CorpusRecord,
-    sources: Sequence[str] = (),
-    valid: Sequence[str] = (),
-    hint: str = NAME_A_TEXT,
+    record: CorpusRecord, sources: Names = (), valid: Names = (), hint: str = NAME_A_TEXT
 ) -> Corpus:
     """Return a corpus read as that of a model: from files that are typed, or those on record."""
     typed = {*sources, *valid}

@@ -38,6 +38,7 @@ network, learning = (
     partial(setting, panel=panel, default_in_words="chosen for the corpus")  # if it is None
     for panel in (NETWORK, LEARNING)
 )
+share = partial(network, SHARE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,18 +72,14 @@ class TrainConfig(Checked):
         SIZE, "Set the number of units in a layer.", short="Set the units of a layer"
     )
     layers: int | None = network(Whole(1, 64), short="Set the number of layers")
-    dropout: float | None = network(
-        SHARE,
-        "Drop up to this fraction of units between layers.",
-        short="Drop units between layers",
+    dropout: float | None = share(
+        "Drop up to this fraction of units between layers.", short="Drop units between layers"
     )
-    dropconnect: float | None = network(
-        SHARE, "Drop up to this fraction of recurrent weights.", short="Drop recurrent weights"
+    dropconnect: float | None = share(
+        "Drop up to this fraction of recurrent weights.", short="Drop recurrent weights"
     )
-    blank: float | None = network(
-        SHARE,
-        "Blank out up to this fraction of input characters.",
-        short="Blank out input characters",
+    blank: float | None = share(
+        "Blank out up to this fraction of input characters.", short="Blank out input characters"
     )
     bptt: int | None = learning(
         STEPS,

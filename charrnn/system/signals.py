@@ -13,9 +13,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-SIGNALS = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
+SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
 
 class Stopped(KeyboardInterrupt):
