@@ -73,7 +73,7 @@ def allowed(values: Any) -> str:
     """Return the range of numbers in few words; nothing where the metavar says it all."""
     text = re.sub(r"^a (?:whole )?number ", "", values.allowed)
     text = re.sub(r"^from (\S+) to [\d,]{9,}$", r"from \1", text)
-    return text if text.startswith("from ") else ""
+    return text if " to " in text else ""
 
 
 def python_page(page: str) -> str:
