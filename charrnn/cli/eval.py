@@ -82,8 +82,7 @@ class Options(CommandOptions):
     above: str | None = setting(
         Threshold("BITS|Rx", "a number of bits of at least 0, or a multiple such as 1.5x"),
         "Exit with status 3 if an example has more bits per character than this, or more than R"
-        " times those of the oddest held-out example of the training, such as 1.5x. Rows show only"
-        " these.",
+        " times those of the oddest held-out example, such as 1.5x. Rows show only these.",
         short="Exit with 3 if one is odder",
     )
     per_char: bool = flag(

@@ -128,8 +128,7 @@ class CorpusOptions(CommandOptions):
     learning: dict[str, Any] = nested(TrainConfig)
     start_from: Path | None = setting(
         File("MODEL", names=MODELS),
-        "Start from the parameters of this model, to fine-tune it or after the corpus has grown:"
-        f" a file, or {either(MODELS)}.",
+        f"Start from the parameters of this model: a file, or {either(MODELS)}.",
         short="Start from another model",
         panel=LEARNING,
         names=("--from",),
