@@ -70,6 +70,7 @@ def run(options: Options, console: Console) -> None:
         facts = {"file": str(path), "kind": suffix[1:], "bytes": size}
         console.json("export", {**facts, "from": str(options.model)})
         return
-    console.out.write_lines([visible_line(f"{path}  {size:,} bytes")])
+    if not console.quiet:  # the file is the result
+        console.out.write_lines([visible_line(f"{path}  {size:,} bytes")])
     if suffix in NEXT_STEP:
         console.note(NEXT_STEP[suffix].format(name=path.name))
