@@ -1,5 +1,7 @@
 """What a notebook shows: coloured text and a progress bar."""
 
+from __future__ import annotations
+
 import math
 import sys
 import warnings
@@ -7,13 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from charrnn.files.model_contents import Checkpoint
 from charrnn.prediction.losses import BITS, Mean, in_bits
 from charrnn.system.visible import visible
-from charrnn.training.loop import Checkup, Event
 from charrnn.training.state import share_done
+
+if TYPE_CHECKING:
+    from charrnn.training.loop import Event
 
 NOTEBOOK_LIMIT: Final = 20_000  # characters shown in a notebook, whose file stores them
 INK: Final = "#23262b"  # in a notebook
@@ -62,6 +66,8 @@ def heat_map(text: str, nats: Sequence[float]) -> str:
 
 def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
     """Yield the events while a bar shows how far the run is."""
+    from charrnn.training.loop import Checkup  # it loads what only a training needs
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about packages that a notebook lacks
         from tqdm.auto import tqdm

@@ -151,7 +151,8 @@ class Shown:
         self.samples += 1
         self.limited += sample.ended == "limit"
         self.copies += sample.text in (self.texts or ())
-        self.with_words += not self.words.isdisjoint(words_in([folded(sample.text)]))
+        if self.words:
+            self.with_words += not self.words.isdisjoint(words_in([folded(sample.text)]))
 
 
 def run(options: Options, console: Console) -> None:
