@@ -155,17 +155,17 @@ class Model:
     ) -> list[str]:
         """Return new texts; CharrnnError if too few are found.
 
-        count: How many texts, a whole number from 0.
+        count: How many texts.
         prime: The text that each begins with; of several, each begins ``count`` texts.
-        label: The label of each, or None: labels are drawn by their frequency.
-        novel: Show no text of the training corpus, compared without case and outer spaces.
+        label: The label of each; by default drawn by frequency.
+        novel: Show no training text, compared without case and outer spaces.
         not_in: Texts, or paths of files with texts, that may not be shown.
         unique: Show no text twice.
-        without: Words that no text contains, without regard to case.
-        known_words: Show only texts of words that occur in the training corpus.
-        distance: The fewest edits from a training text or an earlier one, or None: no limit.
-        shortest: The least number of characters, from 0, or None: 1.
-        longest: The greatest number of characters, from 0, or None: no limit.
+        without: Words that no text contains, in capitals or not.
+        known_words: Show only words of the training corpus.
+        distance: The fewest edits from a training text or an earlier one.
+        shortest: The fewest characters; by default 1.
+        longest: The most characters.
         best: Return the likeliest of ten times as many novel and unique texts.
         drawing: Settings of SampleConfig, by name.
         """
@@ -228,7 +228,7 @@ class Model:
         """Return the score of these texts, each an example with its END.
 
         texts: The texts, an iterable of str; a str alone is one text.
-        labels: The label of each, or None: texts have the sum over all labels.
+        labels: The label of each; by default, the sum over all labels is scored.
         cores: How many processes share the work; each takes a moment to start.
         """
         groups = groups_with(each_of(texts), None if labels is None else each_of(labels))
@@ -301,9 +301,9 @@ class Model:
     def logits(self, ids: Sequence[int] | Integers, *, label: str | None = None) -> Array64:
         """Return the outputs o (T, K) after each of these ids, read from a zero state.
 
-        A model with labels reads this label in the place of each END.
+        A model with labels reads this label where an END stands.
 
-        ids: A row of symbols of the vocabulary, each a whole number from 0 to K - 1.
+        ids: A row of symbols, whole numbers from 0 to K - 1.
         """
         x, symbols = np.asarray(ids), self.vocabulary.symbols
         first = self.vocabulary.first_input(label)
@@ -324,7 +324,7 @@ class Model:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the learning curve, and return its Axes; needs matplotlib.
 
-        ax: The Axes of matplotlib to draw into, or None: new ones.
+        ax: The Axes to draw into; by default new ones.
         """
         return plot(self, ax=ax)
 
@@ -366,8 +366,7 @@ class Model:
 def load(path: str | PathLike[str] = "model.npz") -> Model:
     """Return the model in a file, or an included one.
 
-    path: The name of the file, or one of the names dinosaurs, given-names, latin, reber and verses;
-        default: model.npz.
+    path: A file, or dinosaurs, given-names, latin, reber or verses.
     """
     return Model(load_trained(path), origin=os.path.abspath(model_at(path)))
 

@@ -28,7 +28,7 @@ def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None)
 
     models: The models to compare.
     names: A name of each for the legend; default: the cell and the size.
-    ax: The Axes of matplotlib to draw into, or None: new ones.
+    ax: The Axes to draw into; by default new ones.
     """
     if not models:
         raise SettingError("no model was given to plot", "Give one or more: plot(model, other).")

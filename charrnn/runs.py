@@ -122,11 +122,11 @@ def train(
     """Return a new run on texts, an example each, or on files.
 
     texts: An iterable of str, each an example; or a path or paths of files with examples.
-    config: A TrainConfig, or None: the defaults.
-    holdout: The fraction that is held out to measure the loss, from 0 to below 1; default: 0.1.
-    start_from: A Model to start from, whose sizes the new one takes, or None: random parameters.
-    labels: The label of each text, or None: texts have no labels.
-    settings: Settings of TrainConfig by name, such as epochs=5, hidden=64; default: none.
+    config: Settings for several uses.
+    holdout: The fraction that is held out to measure the loss, below 1.
+    start_from: A Model to start from, whose sizes the new one takes.
+    labels: The label of each text.
+    settings: Settings of TrainConfig by name, such as epochs=5, hidden=64.
     """
     for name, value, kind in (("config", config, TrainConfig), ("start_from", start_from, Model)):
         if not isinstance(value, kind | None):
@@ -270,10 +270,9 @@ def resume(
     """Return the run in a file, to go on exactly where it stopped.
 
     path: The model file of the run.
-    texts: The same texts as before in the same order, or None: the files that the run learned from
-        are read again.
-    epochs: More epochs than before, a whole number from 1, or None: as before.
-    labels: The same labels of the texts as before, or None if they had none.
+    texts: The texts of the run in the same order; by default, its files are read again.
+    epochs: More epochs than before.
+    labels: The labels of these texts, if any.
     """
 
     def read(checkpoint: Checkpoint) -> Corpus:
@@ -353,7 +352,7 @@ def fit(
 ) -> Model:
     """Train on texts or files, and return the best model; its ``save`` keeps the run as well.
 
-    progress: Show a progress bar, in a notebook or on the terminal; default: False.
+    progress: Show a progress bar, in a notebook or on the terminal.
     """
     given = {"holdout": holdout, "start_from": start_from, "labels": labels, **settings}
     run = train(texts, config, **given)

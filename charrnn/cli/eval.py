@@ -81,8 +81,8 @@ class Options(CommandOptions):
     top: int | None = setting(COUNT, "Show the N oddest examples|, the most surprising first.")
     above: str | None = setting(
         Threshold("BITS|Rx", "a number of bits of at least 0, or a multiple such as 1.5x"),
-        "Exit with status 3 if an example has more bits per character than this, or more than R"
-        " times those of the oddest held-out example, such as 1.5x. Rows show only these.",
+        "Exit with status 3 if an example has more bits per character than this, or than R times"
+        " the oddest held-out one, as by 1.5x. Rows show only these.",
         short="Exit with 3 if one is odder",
     )
     per_char: bool = flag(

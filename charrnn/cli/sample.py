@@ -1,6 +1,6 @@
 """A single sample appears as it is drawn, character by character. Each sample ends in a newline; if
 samples may contain newlines, a blank line separates them. The same --seed gives the same samples,
-however many there are.
+however many there are. For each sample that is skipped, another is drawn.
 
 With --json, each sample is an object on one line. Its text, characters and nats include the prime.
 Nats are the negative log-likelihood at temperature 1, without --top-k and --top-p; they include the
@@ -70,57 +70,49 @@ class Options(CommandOptions):
         repeated=True,
     )
     labels: tuple[str, ...] = shared.label_option(
-        "Draw texts with this label, if the model has labels (train --label-by). Repeatable.",
+        "Draw texts with this label (train --label-by). Repeatable.",
         default_in_words="drawn by frequency",
         repeated=True,
         short="Draw texts with this label",
     )
     sampling: dict[str, Any] = nested(SampleConfig, "top_k", "top_p", "max_characters", "seed")
     novel: bool = flag(
-        "Draw again if a sample is a training text; case and outer spaces do not count.",
-        short="Skip texts of the corpus",
+        "Skip texts of the corpus|; case and outer spaces do not count.",
     )
     not_in: tuple[str, ...] = setting(
         Source("FILE"),
-        "Draw again if a sample is a text of this file. Repeatable.",
+        "Skip texts of this file|. Repeatable.",
         panel="Choosing samples",
         repeated=True,
-        short="Skip texts of this file",
     )
-    unique: bool = flag("Draw again if a sample repeats another.", short="Skip repeated samples")
+    unique: bool = flag(short="Skip repeated samples")
     without: tuple[str, ...] = setting(
         Text("WORD|@FILE"),
-        "Draw again if a sample contains this word, in capitals or not; @FILE has one a line."
-        " Repeatable.",
+        "Skip samples with this word|, in capitals or not; @FILE has one a line. Repeatable.",
         panel="Choosing samples",
         repeated=True,
-        short="Skip samples with this word",
     )
     known_words: bool = flag(
-        "Draw again if a word of a sample is not in the training corpus.",
-        short="Skip samples with other words",
+        "Skip samples with other words| than those of the corpus.",
     )
     distance: int | None = setting(
         SIZE,
-        "Draw again if fewer edits (insert, delete, replace or swap letters) lead to a text of the"
-        " training corpus or to an earlier sample.",
-        short="Skip near copies, by edits",
+        "Skip near copies|: fewer edits (insert, delete, replace or swap letters) lead to a"
+        " training text or an earlier sample.",
     )
     shortest: int | None = setting(
         Whole(0, 1 << 40),
-        "Draw again if a sample has fewer characters, with the prime; 0 allows an empty one.",
+        "Skip shorter samples|, the prime counted; 0 allows an empty one.",
         default_in_words="1",
-        short="Skip shorter samples",
     )
     longest: int | None = setting(
         COUNT,
-        "Draw again if a sample has more characters, with the prime, or no end.",
+        "Skip longer samples|, the prime counted, and those without an end.",
         default_in_words="any",
-        short="Skip longer samples",
     )
     best: bool = flag(
-        "Show the likeliest (fewest nats per character) of ten times as many samples, all of which"
-        " are novel and unique.",
+        "Show the likeliest (fewest nats per character) of ten times as many novel and unique"
+        " samples.",
         short="Show the likeliest of many",
     )
     models: tuple[Path, ...] = shared.models_option(

@@ -53,8 +53,8 @@ def sources_option(metavar: str, about: str, *, short: str, is_required: bool = 
 
 
 def text_option(short: str) -> Any:
-    about = "Files to read, or - for standard input. Without TEXT, text that is piped in is read,"
-    about += " else the held-out part of the training corpus."
+    about = "Files to read, or - for standard input. Default: text that is piped in, else the"
+    about += " held-out part of the corpus."
     return sources_option("TEXT", about, short=short)
 
 
@@ -76,10 +76,10 @@ def models_option(about: str = "Repeatable, to compare models.", **details: Any)
 def use_option() -> Any:
     return setting(
         OneOf(("network", "counts", "both")),
-        "Use the network, the counts of the training text, or a mixture of both.",
+        "Use the network, the counts, or both together.",
         short="Use network, counts or both",
         panel=DRAWING,
-        default_in_words="both if the model has counts (train --counts), else network",
+        default_in_words="both, if the model has counts",
     )
 
 

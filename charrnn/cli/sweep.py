@@ -92,7 +92,7 @@ class Options(CorpusOptions):
         short="Run each with these seeds",
     )
     same_size: bool = flag(
-        "Give each cell the units whose parameters come nearest to those of the first cell tried.",
+        "Give each cell the units that bring it nearest to the size of the first.",
         panel=PANEL,
         short="Give all cells the same size",
     )

@@ -38,22 +38,21 @@ class Reading(Checked):
     )
     column: str | None = of_corpus(
         Text("NAME|N"),
-        "Read this column of a CSV or TSV table, whose rows are the examples: its NAME in the first"
-        " row, or its number N if no row has names.",
+        "Read this column of a CSV or TSV table, by its NAME in the first row, or by its number N"
+        " if no row has names.",
         default_in_words="whole lines",
         short="Read a column of a table",
     )
     label_by: str | None = of_corpus(
         Text("file|NAME|N"),
-        "Give each example a label, which the network reads before it: the name of its file, or a"
-        " column of the table by its NAME or number N.",
+        "Give each example a label: the name of its file, or a column by NAME or number N.",
         default_in_words="no labels",
         short="Label texts by file or column",
     )
     tidy: bool = of_corpus(
         Flag(),
-        "Clean the lines of a list|: bullets, numbers, quotes, notes in brackets and commas go, and"
-        " comments, headings and repeats are dropped.",
+        "Clean the lines of a list|: remove bullets, numbers, quotes, notes in brackets, commas,"
+        " comments, headings and repeats.",
     )
 
     def __post_init__(self) -> None:
@@ -80,10 +79,9 @@ class CorpusConfig(Checked):
 
     examples: Kind = of_corpus(
         OneOf(Kind),
-        "Treat each line, paragraph or file as one example. auto takes paragraphs if the text has"
-        " many short ones, else lines.",
+        "Choose what one example is|; auto: paragraphs if the text has many short ones, else"
+        " lines.",
         "auto",
-        short="Choose what one example is",
     )
     holdout: float = of_corpus(  # of the examples, or of the characters of a single one
         Real(0, 1, without=1),

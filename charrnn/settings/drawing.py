@@ -25,8 +25,8 @@ class SampleConfig(Checked):
 
     temperature: float = drawing(
         TEMPERATURE,
-        "Draw with this temperature: below 1 for likelier characters, above 1 for more variety; 0"
-        " always takes the likeliest character.",
+        "Draw with this temperature: below 1 for likelier characters, above 1 for more variety, 0"
+        " for the likeliest alone.",
         1.0,
         names=("-t", "--temp"),
         short="Set the temperature",

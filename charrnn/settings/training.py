@@ -52,13 +52,13 @@ class TrainConfig(Checked):
     )
     teacher_forcing: bool = network(
         Flag(),
-        "Feed the cell output the correct characters, so steps are independent.",
+        "Feed the cell output the correct characters: steps are independent.",
         short="Feed back the correct outputs",
     )
     ends: str = network(
         OneOf(("symbol", "halt", "length")),
-        "Choose how a text ends|. symbol: by an END symbol; halt: by an output that gives the"
-        " probability of the end after each character; length: after a length that is drawn first.",
+        "Choose how a text ends|: by a symbol; by an output that says after each character"
+        " whether to halt; or after a length that is drawn first.",
         "symbol",
     )
     clock: bool = network(Flag(), "Feed the network the position| in the example.")
@@ -103,13 +103,12 @@ class TrainConfig(Checked):
     )
     book: bool = learning(
         Flag(),
-        "Train as in the book: one layer, gradient descent without momentum at a constant rate, no"
-        " noise, no weight decay, no average of parameters. Other options that you type stay.",
-        short="Train the network of the book",
+        "Train the network of the book|: one layer, plain gradient descent at a constant rate."
+        " Options that you type stay.",
     )
     optimizer: UpdateRule | None = learning(
         OneOf(UpdateRule),
-        default_in_words="adam; for the network of the book sgd without momentum",
+        default_in_words="adam; with --book plain sgd",
         short="Choose the optimiser",
     )
     lr: float | None = learning(
@@ -118,7 +117,7 @@ class TrainConfig(Checked):
     schedule: Schedule | None = learning(
         OneOf(Schedule),
         "Choose how the learning rate falls.",
-        default_in_words="cosine; for the network of the book constant",
+        default_in_words="cosine; with --book constant",
         short="Choose how the rate falls",
     )
     warmup: int | None = learning(
@@ -130,7 +129,7 @@ class TrainConfig(Checked):
     clip: float | None = learning(
         Real(0, 1e12),
         "Clip gradients to this norm|; 0 turns clipping off.",
-        default_in_words="1; for the network of the book 5",
+        default_in_words="1; with --book 5",
     )
     weight_decay: float | None = learning(
         Real(0, 1e6),
@@ -147,7 +146,7 @@ class TrainConfig(Checked):
         Whole(0, 1 << 40),
         "Stop after this many check-ups without a better held-out loss; 0: a fifth of the run so"
         " far.",
-        default_in_words="0, or no limit where epochs or minutes end the run",
+        default_in_words="0, or no limit with epochs or minutes",
         short="Stop once it learns no more",
     )
     check_every: int | None = learning(
@@ -157,12 +156,11 @@ class TrainConfig(Checked):
         short="Check the loss every N steps",
     )
     seed: int = learning(
-        SEED, "Set the seed of random numbers|. The same seed gives the same model file.", 0
+        SEED, "Set the seed of random numbers|. A seed always gives the same file.", 0
     )
     counts: bool = learning(
         Flag(),
-        "Also store counts of the text|, which sample and eval combine with the network for a lower"
-        " loss. Anyone who gets the model file can read the training text.",
+        "Also store counts of the text|, for a lower loss. The model file then holds the text.",
     )
     cores: int | None = learning(
         CORES,
