@@ -22,26 +22,27 @@ LINE_WIDTH: Final = 100  # columns of a line of numbers
 
 def export(trained: Trained, name: str, prefix: str | None) -> bytes:
     model, architecture = trained.model, trained.model.architecture
-    prefix = prefix_for(name, prefix)
-    cell, labels = architecture.cell_name, model.vocabulary.labels
+    prefix, labels = prefix_for(name, prefix), model.vocabulary.labels
     layers = "layer" if architecture.layers == 1 else "layers"
+    units = f"{architecture.hidden} {architecture.cell_name} units"
     values = {
         "WEIGHTS": arrays(model.parameters, model.vocabulary.characters, prefix),
         "LAYERS": rows_of_layers(model.parameters, prefix),
-        "NETWORK": f"{architecture.layers} {layers} of {architecture.hidden} {cell} units",
-        "K": f"{architecture.symbols}",
-        "H": f"{architecture.hidden}",
-        "G": f"{architecture.cell.gates}",
-        "L": f"{architecture.layers}",
-        "N": f"{architecture.labels}",
+        "NETWORK": f"{architecture.layers} {layers} of {units}",
+        "K": architecture.symbols,
+        "H": architecture.hidden,
+        "G": architecture.cell.gates,
+        "L": architecture.layers,
+        "N": architecture.labels,
+        "S": len(architecture.cell.states),
+        "LABEL": ", int label" if labels else "",
         "LABELS": "\n".join(f'    "{escaped(label)}",' for label in labels),
         "SUMS": ", ".join(map(str, accumulate(labels.values()))),
-        "S": f"{len(architecture.cell.states)}",
         "P": prefix.upper(),
         "p": prefix,
     }
     template = asset("model.h", kinds_of(architecture))
-    return re.sub(r"@(\w+)@", lambda name: values[name[1]], template).encode()
+    return re.sub(r"@(\w+)@", lambda name: str(values[name[1]]), template).encode()
 
 
 def escaped(label: str) -> str:
@@ -81,7 +82,7 @@ def rows_of_layers(p: Parameters, prefix: str) -> str:
     """Return a row of arrays for each layer, with 0 for those that it does not have."""
     lines = []
     for layer in range(1, p.architecture.layers + 1):
-        names = [f"U{layer}", f"W{layer}", f"b{layer}", f"d{layer}"]
+        names = [f"{letter}{layer}" for letter in "UWbd"]
         row = ", ".join(f"{prefix}_{name}" if name in p else "0" for name in names)
         lines.append(f"    {{{row}}},")
     return "\n".join(lines)

@@ -28,23 +28,16 @@ STATES: Final = dict(zip("stuvwxy", ("-1", "-⅔", "-⅓", "0", "⅓", "⅔", "1
 
 BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band of colour begins
 BAND_CLASSES: Final = "abcdefg"  # the CSS class of each band
-# The ink and the background of each band but the lowest, which is plain.
-LIGHT: Final = (
-    "var(--ink) #fbf0cf",
-    "var(--ink) #fbe09a",
-    "var(--ink) #fbc265",
-    "#1c1206 #f4914e",
-    "#ffffff #d33c3a",
-    "#ffffff #8d1170",
+# The ink and the background of each band but the lowest, which is plain: by light and in the dark.
+BAND_COLOURS: Final = (
+    ("var(--ink) #fbf0cf", "var(--ink) #34332c"),
+    ("var(--ink) #fbe09a", "var(--ink) #534619"),
+    ("var(--ink) #fbc265", "#fff4dc #7d570e"),
+    ("#1c1206 #f4914e", "#ffffff #ad4f12"),
+    ("#ffffff #d33c3a", "#ffffff #d92f3c"),
+    ("#ffffff #8d1170", "#2a0020 #ff8fe0"),
 )
-DARK: Final = (
-    "var(--ink) #34332c",
-    "var(--ink) #534619",
-    "#fff4dc #7d570e",
-    "#ffffff #ad4f12",
-    "#ffffff #d92f3c",
-    "#2a0020 #ff8fe0",
-)
+LIGHT, DARK = zip(*BAND_COLOURS, strict=True)
 
 
 def band_of(nats: float) -> int:
@@ -61,8 +54,7 @@ def band_names() -> list[str]:
 def module(trained: Trained) -> bytes:
     """Return a JavaScript module for a page of one's own: the engine of the page, and numbers."""
     facts, numbers = plain_json(facts_of(trained)), encode(trained.model.parameters)
-    engine = asset("engine.js", kinds_of(trained.model.architecture))
-    values = {"engine": engine, "facts": facts, "numbers": numbers}
+    values = {"engine": asset("engine.js"), "facts": facts, "numbers": numbers}
     return fill(asset("module.mjs"), values).encode()
 
 
@@ -70,8 +62,7 @@ def export(trained: Trained, title: str) -> bytes:
     corpus = trained.corpus
     is_short = corpus.examples_are in ("lines", "texts")
     are_names = is_short and corpus.characters < LONG_NAME * max(1, corpus.examples)
-    names, kinds = ("engine.js", "page.js"), kinds_of(trained.model.architecture)
-    engine, page = (f"\n{asset(name, kinds)}" for name in names)
+    engine, page = (f"\n{asset(name)}" for name in ("engine.js", "page.js"))
     # A class of characters for a regular expression of JavaScript with the flag u.
     steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in CONTROLS)
     facts = facts_of(trained)
@@ -87,8 +78,8 @@ def export(trained: Trained, title: str) -> bytes:
         "engine": engine,
         "page": page,
     }
-    template, css = asset("page.html", kinds), asset("page.css", kinds)
-    return fill_page(template, css, [engine, page], values)
+    template = asset("page.html", kinds_of(trained.model.architecture))
+    return fill_page(template, asset("page.css"), [engine, page], values)
 
 
 def unfolded(unfolding: Unfolding) -> bytes:
@@ -112,7 +103,7 @@ def unfolded(unfolding: Unfolding) -> bytes:
 
 def fill_page(template: str, css: str, scripts: Sequence[str], values: Mapping[str, str]) -> bytes:
     """Return a page with its style, and with the policy that allows this and the scripts."""
-    style = fill(css, colours_in_css())
+    style = fill(f"\n{css}", colours_in_css())
     return fill(template, {"policy": policy(scripts, style), "style": style, **values}).encode()
 
 
@@ -123,10 +114,10 @@ def asset(name: str, kinds: Set[str] = frozenset(["unlabelled"])) -> str:
     """
 
     def line(match: re.Match[str]) -> str:
-        return match["code"] if kinds & set(match["kinds"].split()) else ""
+        return match[2] if kinds & set(match[1].split()) else ""
 
     text = files("charrnn.export").joinpath("assets", name).read_text("utf-8")
-    return re.sub(r"(?m)^@(?P<kinds>[a-z ]+)@(?P<code>.*\n)", line, text)
+    return re.sub(r"(?m)^@([a-z ]+)@(.*\n)", line, text)
 
 
 def kinds_of(architecture: Architecture) -> Set[str]:
@@ -151,17 +142,15 @@ def policy(scripts: Sequence[str], style: str) -> str:
 
 
 def colours_in_css() -> dict[str, str]:
-    """Return the colours of the bands by light and by dark, and the rules that use them."""
-    light, dark = (
-        " ".join(
-            f"--{name}-ink: {ink}; --{name}: {ground};"
-            for name, (ink, ground) in zip(BAND_CLASSES[1:], map(str.split, colours), strict=True)
-        )
-        for colours in (LIGHT, DARK)
-    )
-    paint = ".{0} {{ color: var(--{0}-ink); background: var(--{0}); }}"
-    bands = "\n".join(map(paint.format, BAND_CLASSES[1:]))
-    return {"light": light, "dark": dark, "bands": bands}
+    """Return the colours of the bands by light and in the dark, and the rules of all colours."""
+    values = {}
+    for mode, colours in ("light", LIGHT), ("dark", DARK):
+        pairs = zip(BAND_CLASSES[1:], map(str.split, colours), strict=True)
+        each = [f"--{name}-ink: {ink}; --{name}: {ground};" for name, (ink, ground) in pairs]
+        values[mode] = " ".join(each)
+    inks = dict.fromkeys("stuwxy", "state") | {name: name for name in BAND_CLASSES[1:]}
+    rule = ".{0} {{ color: var(--{1}-ink); background: var(--{0}); }}"
+    return values | {"bands": "\n".join(rule.format(*pair) for pair in inks.items())}
 
 
 def legend(names: Mapping[str, str]) -> str:

@@ -107,9 +107,11 @@ def slim(trained: Trained, *, without_counts: bool = False) -> Trained:
     if without_counts:
         from charrnn.prediction.predictor import EVEN
 
-        oddest = {use: nats for use, nats in slim.oddest.items() if use == "network"}
         config = replace(slim.config, counts=False)
-        sums = {use: nats for use, nats in slim.oddest_sums.items() if use == "network"}
-        slim = replace(slim, counted=None, oddest=oddest, oddest_sums=sums, config=config)
-        slim = replace(slim, mixture=EVEN)
+        oddest, sums = (
+            {use: nats for use, nats in by_use.items() if use == "network"}
+            for by_use in (slim.oddest, slim.oddest_sums)
+        )
+        what = {"config": config, "counted": None, "mixture": EVEN}
+        return replace(slim, oddest=oddest, oddest_sums=sums, **what)
     return slim

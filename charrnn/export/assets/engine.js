@@ -1,25 +1,22 @@
 /* A model in plain JavaScript: numbers, cells, heads, draws and scores.
 
    K symbols, H units, L layers. See network/step.py, network/cells.py, network/readout.py and
-   sampler.py: the same arithmetic in doubles draws the same texts. */
+   sampling.py: the same arithmetic in doubles draws the same texts. */
 "use strict";
 const charrnn = (() => {
   const END = 0, UNKNOWN = 1;
   const SCALARS = 1112064; // characters that Unicode has room for
   const ATTEMPTS = 101; // at one text: the first and a hundred more
   const MOST = 2000; // characters of a text without the prime
+  const LABEL_STEP = 2 ** 49; // of the random number for a label
 
   function bytesOf(base64) {
     const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const value = new Uint8Array(128);
-    Array.from(letters).forEach((letter, i) => { value[letter.charCodeAt(0)] = i; });
     const length = base64.replace(/=+$/, "").length;
     const bytes = new Uint8Array(Math.floor(length * 3 / 4));
-    for (let i = 0, at = 0; at < bytes.length; i += 4) {
-      const [a, b, c, d] = [0, 1, 2, 3].map((j) => value[base64.charCodeAt(i + j)]);
-      bytes[at++] = (a << 2) | (b >> 4);
-      bytes[at++] = (b << 4) | (c >> 2);
-      bytes[at++] = (c << 6) | d;
+    for (let i = 0, at = 0, bits = 0; i < length; i++) {
+      bits = (bits << 6) | letters.indexOf(base64[i]);
+      if (i % 4) bytes[at++] = bits >> (6 - 2 * (i % 4));
     }
     return bytes;
   }
@@ -29,44 +26,28 @@ const charrnn = (() => {
     return bits & 0x8000 ? -size : size;
   }
 
-  /* Cells compute the new states, in place, from b + U x and W h. ownBias: the number of gates,
-     the last ones, whose W h has a bias d. */
+  /* Cells compute the new state of a unit, in place, from b + U x and W h. ownBias: the number of
+     gates, the last ones, whose W h has a bias d. */
   const sigmoid = (a) => Math.tanh(a * 0.5) * 0.5 + 0.5;
   const CELLS = {
-    tanh: {
-      gates: 1, states: 1, ownBias: 0,
-      step([h], ux, wh) {
-        for (let i = 0; i < h.length; i++) h[i] = Math.tanh(ux[i] + wh[i]); // (10.8), (10.9)
-      },
-    },
-    gru: {
-      gates: 3, states: 1, ownBias: 1,
-      step([h], ux, wh) {
-        const H = h.length;
-        for (let i = 0; i < H; i++) {
-          const r = sigmoid(ux[i] + wh[i]), z = sigmoid(ux[H + i] + wh[H + i]);
-          const n = Math.tanh(ux[2 * H + i] + r * wh[2 * H + i]);
-          h[i] = (h[i] - n) * z + n;
-        }
-      },
-    },
-    lstm: {
-      gates: 4, states: 2, ownBias: 0,
-      step([h, c], ux, wh) {
-        const H = h.length;
-        for (let i = 0; i < H; i++) {
-          const input = sigmoid(ux[i] + wh[i]), forget = sigmoid(ux[H + i] + wh[H + i]);
-          const g = Math.tanh(ux[2 * H + i] + wh[2 * H + i]);
-          c[i] = forget * c[i] + input * g;
-          h[i] = sigmoid(ux[3 * H + i] + wh[3 * H + i]) * Math.tanh(c[i]);
-        }
-      },
-    },
+    tanh: { gates: 1, states: 1, ownBias: 0, unit(h, c, ux, wh, i) { // (10.8), (10.9)
+      h[i] = Math.tanh(ux[i] + wh[i]);
+    } },
+    gru: { gates: 3, states: 1, ownBias: 1, unit(h, c, ux, wh, i) {
+      const H = h.length, r = sigmoid(ux[i] + wh[i]), z = sigmoid(ux[H + i] + wh[H + i]);
+      const n = Math.tanh(ux[2 * H + i] + r * wh[2 * H + i]);
+      h[i] = (h[i] - n) * z + n;
+    } },
+    lstm: { gates: 4, states: 2, ownBias: 0, unit(h, c, ux, wh, i) {
+      const H = h.length, input = sigmoid(ux[i] + wh[i]), forget = sigmoid(ux[H + i] + wh[H + i]);
+      c[i] = forget * c[i] + input * Math.tanh(ux[2 * H + i] + wh[2 * H + i]);
+      h[i] = sigmoid(ux[3 * H + i] + wh[3 * H + i]) * Math.tanh(c[i]);
+    } },
   };
 
   function halt(o) { // END is a unit of its own beside a softmax of the others
-    let most = -Infinity, sum = 0;
-    for (let k = 1; k < o.length; k++) if (o[k] > most) most = o[k];
+    const most = o.subarray(1).reduce((x, y) => Math.max(x, y));
+    let sum = 0;
     for (let k = 1; k < o.length; k++) sum += Math.exp(o[k] -= most);
     for (let k = 1, log = Math.log(sum); k < o.length; k++) o[k] -= log;
   }
@@ -98,34 +79,19 @@ const charrnn = (() => {
     return most === -Infinity ? most : most + Math.log1p(Math.exp(-Math.abs(x - y)));
   }
 
-  const OPTIONS = ["prime", "shortest", "longest", "temperature", "seed", "number", "unique"];
-@labelled@  OPTIONS.push("label");
-@labelled@  const LABEL_STEP = 2 ** 49; // of the random number for a label
-  function checked(options) {
-    if (Object(options) !== options) {
-      throw new TypeError(`options have names, such as { number: 5 }: ${options} has none`);
-    }
-    for (const [name, value] of Object.entries(options)) {
-      if (!OPTIONS.includes(name)) {
-        throw new TypeError(`there is no option ${name}; there are ${OPTIONS.join(", ")}`);
-      }
-      const isRight = name === "prime" ? typeof value === "string"
-@labelled@        : name === "label" ? typeof value === "string"
-        : name === "seed" ? /^\d+$/.test(String(value))
-        : name === "unique" ? typeof value === "boolean"
-        : Number.isFinite(value) && value >= 0;
-      if (value !== undefined && !isRight) throw new TypeError(`${name} cannot be ${value}`);
-    }
-    if (options.unique && options.seed === undefined) throw new TypeError("unique needs a seed");
-    const newSeed = Math.floor(Math.random() * 2 ** 52);
-    return { prime: "", shortest: 1, longest: Infinity, temperature: 1, seed: newSeed, number: 0, unique: false, ...options };
-  }
+  const isText = (value) => typeof value === "string";
+  const isSize = (value) => Number.isFinite(value) && value >= 0;
+  const OPTIONS = { // and what a value has to be
+    prime: isText, shortest: isSize, longest: isSize, temperature: isSize,
+    seed: (value) => /^\d+$/.test(value), number: isSize,
+    unique: (value) => typeof value === "boolean", label: isText,
+  };
 
   class Model {
     constructor(facts, bytes) {
       const { symbols: K, hidden: H, layers: L, codes, novelty } = facts;
       Object.assign(this, { facts, K, H, L, cell: CELLS[facts.cell] });
-@labelled@      this.labels = facts.labels.map(([label]) => label);
+      this.labels = (facts.labels ?? []).map(([label]) => label);
       this.characters = ["", "", ...codes.map((code) => String.fromCodePoint(code))];
       this.ids = new Map(codes.map((code, i) => [code, i + 2]));
       this.knownNats = -Math.log1p(-novelty); // the cost of not being a new character
@@ -134,13 +100,13 @@ const charrnn = (() => {
 
       const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       let at = 0;
-      const vector = (n) => Float64Array.from({ length: n }, () => view.getFloat32((at += 4) - 4, true));
-      const matrix = (n) => Float64Array.from({ length: n }, () => half(view.getUint16((at += 2) - 2, true)));
+      const filled = (length, next) => Float64Array.from({ length }, next);
+      const vector = (n) => filled(n, () => view.getFloat32((at += 4) - 4, true));
+      const matrix = (n) => filled(n, () => half(view.getUint16((at += 2) - 2, true)));
       const columns = this.cell.gates * H;
       this.U = [], this.W = [], this.b = [], this.d = [];
       for (let layer = 0; layer < L; layer++) {
-@unlabelled@        this.U.push(matrix((layer ? H : K) * columns));
-@labelled@        this.U.push(matrix((layer ? H : K + this.labels.length) * columns));
+        this.U.push(matrix((layer ? H : K + this.labels.length) * columns));
         this.W.push(matrix(columns * H));
         this.b.push(vector(columns));
         this.d.push(vector(this.cell.ownBias * H));
@@ -158,31 +124,32 @@ const charrnn = (() => {
     encode(text) {
       return Array.from(text, (character) => this.ids.get(character.codePointAt(0)) ?? UNKNOWN);
     }
-@labelled@    idOf(label) {
-@labelled@      const place = this.labels.indexOf(label);
-@labelled@      if (place >= 0) return this.K + place;
-@labelled@      throw new RangeError(`there is no label ${label}; there are ${this.labels.join(", ")}`);
-@labelled@    }
-@labelled@    labelOf(seed, number) { // of a text: one is drawn by its frequency
-@labelled@      let sum = 0;
-@labelled@      const sums = this.facts.labels.map(([, examples]) => (sum += examples));
-@labelled@      const lot = uniform(keyOf(seed, number, 0), LABEL_STEP) * sum;
-@labelled@      return this.labels[sums.findIndex((each) => each > lot)];
-@labelled@    }
+    idOf(label) { // END begins the texts of a model without labels
+      const place = this.labels.indexOf(label);
+      if (place >= 0) return this.K + place;
+      if (!this.labels.length) return END;
+      throw new RangeError(`there is no label ${label}; there are ${this.labels.join(", ")}`);
+    }
+    labelOf(seed, number) { // of a text: one is drawn by its frequency
+      let sum = 0;
+      const sums = (this.facts.labels ?? []).map(([, examples]) => (sum += examples));
+      const lot = uniform(keyOf(seed, number, 0), LABEL_STEP) * sum;
+      return this.labels[sums.findIndex((each) => each > lot)];
+    }
     zeros() { // the h of each layer, and its c if any
       return Array.from({ length: this.L * this.cell.states }, () => new Float64Array(this.H));
     }
     step(x, state) { // moves the state on, and returns the logits of the next symbol (K)
       const { cell, H, ux, wh } = this, many = cell.states, columns = ux.length;
       for (let layer = 0; layer < this.L; layer++) {
-        const own = state.slice(layer * many, layer * many + many);
+        const [h, c] = state.slice(layer * many, layer * many + many);
         if (layer) product(this.U[layer], state[(layer - 1) * many], ux);
         else ux.set(this.U[0].subarray(x * columns, x * columns + columns));
         for (let i = 0; i < columns; i++) ux[i] += this.b[layer][i];
-        product(this.W[layer], own[0], wh);
+        product(this.W[layer], h, wh);
         const first = columns - cell.ownBias * H;
         for (let i = first; i < columns; i++) wh[i] += this.d[layer][i - first];
-        cell.step(own, ux, wh);
+        for (let i = 0; i < H; i++) cell.unit(h, c, ux, wh, i);
       }
       const o = new Float64Array(this.K);
       product(this.V, state[state.length - many], o);
@@ -198,8 +165,7 @@ const charrnn = (() => {
       for (let k = 0; k < sums.length; k++) {
         sums[k] = sum += Math.exp((sums[k] - most) / Math.max(temperature, 1e-100));
       }
-      const k = sums.findIndex((each) => each > chance * sum);
-      return k < 0 ? 0 : k;
+      return Math.max(0, sums.findIndex((each) => each > chance * sum));
     }
     /* Yields the text that has been drawn so far, and returns {text, nats, ended, isRight}: it
        ended by its "end" or by the "limit", and is of a length that was asked for or not. */
@@ -207,34 +173,48 @@ const charrnn = (() => {
       const { shortest, longest, temperature, seed, number } = options;
       const prime = this.asRead(options.prime), begun = Array.from(prime).length;
       const limit = Math.min(MOST, longest - begun + 1), key = keyOf(seed, number, attempt);
-      const state = this.zeros(), read = this.encode(prime);
-      let x = END, text = prime, nats = 0, drawn = 0, ended = "limit";
-@labelled@      x = this.idOf(options.label ?? this.labelOf(seed, number));
-      for (const y of read) {
+      const state = this.zeros();
+      let x = this.idOf(options.label ?? this.labelOf(seed, number));
+      let text = prime, nats = 0, drawn = 0, ended = "limit";
+      for (const y of this.encode(prime)) {
         nats += this.costs(this.step(x, state))[y];
         x = y;
       }
-      while (drawn < limit) {
+      while (drawn < limit && ended !== "end") {
         const logits = this.step(x, state), isFirst = !begun && !drawn && shortest > 0;
         x = this.choose(logits, temperature, uniform(key, drawn), isFirst);
         nats += this.costs(logits)[x];
-        if (x === END) {
-          ended = "end";
-          break;
+        if (x === END) ended = "end";
+        else {
+          drawn++;
+          yield text += this.characters[x];
         }
-        drawn++;
-        yield text += this.characters[x];
       }
       const isRight = begun + drawn >= shortest && (ended === "end" || longest === Infinity)
         && begun + drawn <= longest;
       return { text, nats, ended, isRight, characters: begun + drawn };
     }
+    checked(options) { // the options of a text, all of them
+      if (Object(options) !== options) {
+        throw new TypeError(`options have names, such as { number: 5 }: ${options} has none`);
+      }
+      const names = Object.keys(OPTIONS).filter((name) => name !== "label" || this.labels.length);
+      for (const [name, value] of Object.entries(options)) {
+        if (!names.includes(name)) {
+          throw new TypeError(`there is no option ${name}; there are ${names.join(", ")}`);
+        }
+        const isRight = value === undefined || OPTIONS[name](value);
+        if (!isRight) throw new TypeError(`${name} cannot be ${value}`);
+      }
+      if (options.unique && options.seed === undefined) throw new TypeError("unique needs a seed");
+      const usual = { prime: "", shortest: 1, longest: Infinity, temperature: 1, unique: false };
+      return { ...usual, seed: Math.floor(Math.random() * 2 ** 52), number: 0, ...options };
+    }
     /* A new text. Options: prime, which it begins with; shortest and longest, in characters;
        temperature; seed, and the number of the text for that seed; unique: it is no text of a
-@unlabelled@       number before. */
-@labelled@       number before; label, without which one is drawn by its frequency. */
+       number before; label, without which one is drawn by its frequency, if there are any. */
     sample(options = {}) {
-      const whole = checked(options);
+      const whole = this.checked(options);
       const text = whole.unique ? this.uniqueTexts(whole)[whole.number] : this.draw(whole);
       if (text !== undefined) return text;
       const wanted = `such a length${whole.unique ? " and is new" : ""}`;
@@ -261,8 +241,7 @@ const charrnn = (() => {
       }
       return undefined;
     }
-    /* The cost of each symbol in nats (K) under these logits. */
-    costs(logits) {
+    costs(logits) { // of each symbol in nats (K) under these logits
       const most = logits.reduce((x, y) => Math.max(x, y));
       const all = most + Math.log(logits.reduce((sum, o) => sum + Math.exp(o - most), 0));
       const costs = logits.map((o) => all - o + this.knownNats);
@@ -270,34 +249,31 @@ const charrnn = (() => {
       return costs;
     }
     /* The cost in nats of each character of a text and of its end. */
-@unlabelled@    score(text) {
-@unlabelled@      const state = this.zeros(), ids = [...this.encode(this.asRead(text)), END];
-@unlabelled@      return ids.map((y, i) => this.costs(this.step(i ? ids[i - 1] : END, state))[y]);
-@unlabelled@    }
-@labelled@    score(text, label) {
-@labelled@      const next = this.reader(label), ids = [...this.encode(this.asRead(text)), END];
-@labelled@      return ids.map((y, i) => next(i ? ids[i - 1] : END)[y]);
-@labelled@    }
-@labelled@    /* A function that reads the symbol before, at first END, and returns the cost of each symbol:
-@labelled@       with this label, or without one as the sum over all labels. */
-@labelled@    reader(label) {
-@labelled@      const some = this.facts.labels.filter(([name]) => name === (label ?? name));
-@labelled@      const total = some.reduce((sum, [, examples]) => sum + examples, 0);
-@labelled@      if (!some.length) this.idOf(label);
-@labelled@      const kinds = some.map(([name, examples]) =>
-@labelled@        ({ x: this.idOf(name), state: this.zeros(), nats: Math.log(total / examples) }));
-@labelled@      let sums; // over the labels, of which each has its nats after the symbols so far
-@labelled@      return (before) => {
-@labelled@        for (const one of kinds) {
-@labelled@          if (before !== END) one.nats += one.costs[before] - sums[before];
-@labelled@          one.costs = this.costs(this.step(before === END ? one.x : before, one.state));
-@labelled@        }
-@labelled@        sums = Float64Array.from({ length: this.K }, (_, k) =>
-@labelled@          -kinds.map(({ nats, costs }) => -nats - costs[k]).reduce((x, y) => logaddexp(x, y)));
-@labelled@        return sums;
-@labelled@      };
-@labelled@    }
+    score(text, label) {
+      const next = this.reader(label), ids = [...this.encode(this.asRead(text)), END];
+      return ids.map((y, i) => next(i ? ids[i - 1] : END)[y]);
+    }
+    /* A function that reads the symbol before, at first END, and returns the cost of each symbol:
+       with this label, or without one as the sum over all labels. */
+    reader(label) {
+      const labels = this.facts.labels ?? [[label, 1]]; // a model without any has one kind of text
+      const some = labels.filter(([name]) => name === (label ?? name));
+      const total = some.reduce((sum, [, examples]) => sum + examples, 0);
+      if (!some.length) this.idOf(label);
+      const kinds = some.map(([name, examples]) =>
+        ({ x: this.idOf(name), state: this.zeros(), nats: Math.log(total / examples) }));
+      let sums; // over the labels, of which each has its nats after the symbols so far
+      return (before) => {
+        for (const one of kinds) {
+          if (before !== END) one.nats += one.costs[before] - sums[before];
+          one.costs = this.costs(this.step(before === END ? one.x : before, one.state));
+        }
+        sums = Float64Array.from({ length: this.K }, (_, k) =>
+          -kinds.map(({ nats, costs }) => -nats - costs[k]).reduce((x, y) => logaddexp(x, y)));
+        return sums;
+      };
+    }
   }
 
-  return { END, UNKNOWN, ATTEMPTS, bytesOf, checked, Model };
+  return { END, UNKNOWN, ATTEMPTS, bytesOf, Model };
 })();

@@ -67,10 +67,9 @@ typedef struct {
 } @p@_state;
 
 /* Begin a text of `charrnn sample --seed SEED`, by its number and its attempt, both from 0. */
-@unlabelled@void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt);
 @labelled@/* Its label is a place in this table (UTF-8); or -1, and it is drawn by its frequency. */
 @labelled@extern const char *const @p@_labels[@P@_LABELS];
-@labelled@void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt, int label);
+void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt@LABEL@);
 
 /* Read a character of the prime, before the first character is drawn. */
 void @p@_read(@p@_state *s, uint32_t code);
@@ -119,7 +118,7 @@ static void @p@_product(const float *m, int rows, const double *x, double *y) { 
 @gru lstm@static double @p@_sigmoid(double a) { return 0.5 * tanh(0.5 * a) + 0.5; }
 @gru lstm@
 static void @p@_step(@p@_state *s) {
-    const int columns = @P@_GATES * @P@_UNITS;
+    const int H = @P@_UNITS, columns = @P@_GATES * H;
     double *ux = s->ux, *wh = s->wh;
     for (int l = 0; l < @P@_LAYERS; l++) {
 @tanh gru@        double *h = s->state[l][0];
@@ -130,55 +129,47 @@ static void @p@_step(@p@_state *s) {
             @p@_product(@p@_layers[l].U, columns, s->state[l - 1][0], ux);
         for (int i = 0; i < columns; i++) ux[i] += @p@_layers[l].b[i];
         @p@_product(@p@_layers[l].W, columns, h, wh);
-        for (int i = 0; i < @P@_UNITS; i++) {
+        for (int i = 0; i < H; i++) {
 @tanh@            h[i] = tanh(ux[i] + wh[i]);
-@gru@            const int z_at = @P@_UNITS + i, n_at = 2 * @P@_UNITS + i;
-@gru@            const double r = @p@_sigmoid(ux[i] + wh[i]), z = @p@_sigmoid(ux[z_at] + wh[z_at]);
-@gru@            const double n = tanh(ux[n_at] + r * (wh[n_at] + @p@_layers[l].d[i]));
+@gru@            const double r = @p@_sigmoid(ux[i] + wh[i]), z = @p@_sigmoid(ux[H + i] + wh[H + i]);
+@gru@            const double w = wh[2 * H + i] + @p@_layers[l].d[i], n = tanh(ux[2 * H + i] + r * w);
 @gru@            h[i] = (h[i] - n) * z + n;
-@lstm@            const int f_at = @P@_UNITS + i, g_at = 2 * @P@_UNITS + i, o_at = 3 * @P@_UNITS + i;
-@lstm@            const double in = @p@_sigmoid(ux[i] + wh[i]), forget = @p@_sigmoid(ux[f_at] + wh[f_at]);
-@lstm@            const double g = tanh(ux[g_at] + wh[g_at]), out = @p@_sigmoid(ux[o_at] + wh[o_at]);
-@lstm@            c[i] = forget * c[i] + in * g;
-@lstm@            h[i] = out * tanh(c[i]);
+@lstm@            const double in = @p@_sigmoid(ux[i] + wh[i]), keep = @p@_sigmoid(ux[H + i] + wh[H + i]);
+@lstm@            c[i] = keep * c[i] + in * tanh(ux[2 * H + i] + wh[2 * H + i]);
+@lstm@            h[i] = @p@_sigmoid(ux[3 * H + i] + wh[3 * H + i]) * tanh(c[i]);
         }
     }
     s->read++;
 }
 
+static const uint64_t @p@_gamma = UINT64_C(0x9E3779B97F4A7C15);
 static uint64_t @p@_mix(uint64_t z) { /* SplitMix64 */
     z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
     return z ^ (z >> 31);
 }
+static double @p@_uniform(uint64_t key, uint64_t step) { /* from 0 to below 1 */
+    return (double)(@p@_mix(key + (step + 1) * @p@_gamma) >> 12) / 4503599627370496.0;
+}
 
-@unlabelled@void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt) {
-@labelled@void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt, int label) {
-    const uint64_t gamma = UINT64_C(0x9E3779B97F4A7C15);
+void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number, uint64_t attempt@LABEL@) {
     memset(s, 0, sizeof *s);
-    s->key = @p@_mix((@p@_mix(seed + gamma) ^ number) + gamma);
+    s->key = @p@_mix((@p@_mix(seed + @p@_gamma) ^ number) + @p@_gamma);
 @labelled@    if (label < 0 || label >= @P@_LABELS) {
-@labelled@        const uint64_t key = @p@_mix(s->key + gamma), step = UINT64_C(1) << 49;
-@labelled@        const double chance = (double)(@p@_mix(key + (step + 1) * gamma) >> 12) / 4503599627370496.0;
+@labelled@        const double chance = @p@_uniform(@p@_mix(s->key + @p@_gamma), UINT64_C(1) << 49);
 @labelled@        for (label = 0; label < @P@_LABELS - 1; label++)
 @labelled@            if (@p@_sums[label] > chance * @p@_sums[@P@_LABELS - 1]) break;
 @labelled@    }
 @labelled@    s->label = label;
 @labelled@    s->symbol = @P@_SYMBOLS + label;
-    s->key = @p@_mix((s->key ^ attempt) + gamma);
+    s->key = @p@_mix((s->key ^ attempt) + @p@_gamma);
 }
 
 void @p@_read(@p@_state *s, uint32_t code) {
-    int low = 0, high = @P@_SYMBOLS - 2;
+    int k = 2;
     @p@_step(s);
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (@p@_codes[middle] < code)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    s->symbol = low < @P@_SYMBOLS - 2 && @p@_codes[low] == code ? low + 2 : 1;
+    while (k < @P@_SYMBOLS && @p@_codes[k - 2] != code) k++;
+    s->symbol = k < @P@_SYMBOLS ? k : 1;
 }
 
 int32_t @p@_next(@p@_state *s, double temperature) {
@@ -199,15 +190,14 @@ int32_t @p@_next(@p@_state *s, double temperature) {
     for (k = 2; k < @P@_SYMBOLS; k++)
         if (o[k] > o[best]) best = k;
     most = o[best];
-    lot = (double)(@p@_mix(s->key + ++s->drawn * UINT64_C(0x9E3779B97F4A7C15)) >> 12);
+    lot = @p@_uniform(s->key, s->drawn++);
     if (temperature > 0) {
         if (temperature < 1e-100) temperature = 1e-100;
         for (k = 0; k < @P@_SYMBOLS; k++) { /* o becomes the running sum */
             if (k != 1 && k >= first) sum += exp((o[k] - most) / temperature);
             o[k] = sum;
         }
-        lot = lot / 4503599627370496.0 * sum;
-        for (best = 0; best < @P@_SYMBOLS - 1 && !(o[best] > lot); best++) {}
+        for (best = 0; best < @P@_SYMBOLS - 1 && !(o[best] > lot * sum); best++) {}
     }
     s->symbol = best;
     s->is_over = best == 0;
@@ -218,14 +208,10 @@ size_t @p@_utf8(@p@_state *s, double temperature, char *to, size_t size) {
     size_t length = 0;
     while (s->drawn < @P@_LONGEST && length + 5 <= size) { /* four bytes and the 0 */
         const int32_t c = @p@_next(s, temperature);
+        int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3; /* bytes after the first */
         if (c < 0) break;
-        if (c < 0x80)
-            to[length++] = (char)c;
-        else {
-            int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-            to[length++] = (char)((0xF0 << (3 - more) & 0xFF) | c >> 6 * more);
-            while (more--) to[length++] = (char)(0x80 | (c >> 6 * more & 0x3F));
-        }
+        to[length++] = (char)(more ? ((0xF0 << (3 - more) & 0xFF) | c >> 6 * more) : c);
+        while (more--) to[length++] = (char)(0x80 | (c >> 6 * more & 0x3F));
     }
     if (size) to[length] = 0;
     return length;

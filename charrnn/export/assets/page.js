@@ -12,11 +12,15 @@
 
   const breath = () => new Promise((resolve) => setTimeout(resolve));
   const number = (id) => Math.floor(Number($(id).value)) || undefined;
-  function element(tag, className, text) {
-    const made = document.createElement(tag);
-    if (className) made.className = className;
-    if (text) made.textContent = text;
+  function element(tag, properties, ...children) {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...children);
     return made;
+  }
+  function row(act, properties, ...children) { // a button that does something, in a list
+    const button = element("button", { type: "button", ...properties }, ...children);
+    button.addEventListener("click", act);
+    return element("li", {}, button);
   }
   const STEERING = new RegExp(facts.steering, "gu"); // control characters are shown, not obeyed
   const visible = (text) => text.replace(STEERING, (character) => {
@@ -39,7 +43,7 @@
   function requested() {
     const wanted = { prime: $("prime").value, temperature: Number($("temperature").value), seed };
     for (const id of ["shortest", "longest"]) if (number(id)) wanted[id] = number(id);
-@labelled@    if ($("label").value) wanted.label = model.labels[$("label").value];
+    if ($("label")?.value) wanted.label = model.labels[$("label").value];
     return wanted;
   }
   function remember() {
@@ -56,16 +60,12 @@
       if (/^\d+(\.\d*)?$/.test(settings.get(id) ?? "")) $(id).value = settings.get(id);
     }
     if (settings.has("prime")) $("prime").value = settings.get("prime");
-@labelled@    const place = model.labels.indexOf(settings.get("label"));
-@labelled@    $("label").value = place < 0 ? "" : String(place);
+    const place = model.labels.indexOf(settings.get("label"));
+    if ($("label")) $("label").value = place < 0 ? "" : String(place);
     $("best").checked = settings.has("seed") ? settings.get("best") === "1" : facts.isShort;
     if (/^\d{1,15}$/.test(settings.get("seed") ?? "")) seed = Number(settings.get("seed"));
   }
-  async function write() {
-    const mine = ++writing, list = $("samples");
-    const count = Math.max(1, Math.min(1000, number("count") ?? 1));
-    const best = $("best").checked, most = best ? BEST_OF * count : count;
-    const options = charrnn.checked(requested());
+    const options = model.checked(requested());
     $("temperature-said").textContent = options.temperature.toFixed(2);
     remember();
     list.setAttribute("aria-busy", "true");
@@ -96,18 +96,10 @@
     if (texts.length && !$("typed").value) read(texts[0]);
   }
   function show(list, rows) {
-    list.replaceChildren(...rows.map((text) => {
-      const item = element("li");
-      const button = element("button", "text", visible(text));
-      button.type = "button";
-      button.title = "Read it in colours";
-      button.addEventListener("click", () => {
-        read(text);
-        $("read").scrollIntoView({ block: "start" });
-      });
-      item.append(button);
-      return item;
-    }));
+    list.replaceChildren(...rows.map((text) => row(() => {
+      read(text);
+      $("read").scrollIntoView({ block: "start" });
+    }, { className: "text", title: "Read it in colours" }, visible(text))));
   }
 
   // Reading.
@@ -118,13 +110,11 @@
   }
   async function readOn() {
     const mine = ++reading, text = model.asRead($("typed").value);
-@unlabelled@    const ids = model.encode(text), state = model.zeros(), nats = [];
-@labelled@    const ids = model.encode(text), next = model.reader(requested().label), nats = [];
+    const ids = model.encode(text), next = model.reader(requested().label), nats = [];
     $("field").classList.toggle("apart", text !== $("typed").value || visible(text) !== text);
     let costs, since = performance.now();
     for (let i = 0; i <= ids.length; i++) {
-@unlabelled@      costs = model.costs(model.step(i ? ids[i - 1] : charrnn.END, state));
-@labelled@      costs = next(i ? ids[i - 1] : charrnn.END);
+      costs = next(i ? ids[i - 1] : charrnn.END);
       if (i < ids.length) nats.push(costs[ids[i]]);
       if (performance.now() - since > SLICE) {
         await breath();
@@ -133,30 +123,27 @@
       }
     }
     const parts = Array.from(text).map((character, i) => {
-      const bits = nats[i] * BITS;
-      const band = facts.bounds.filter((bound) => bits >= bound).length;
-      const part = element("i", "abcdefg"[band], visible(character));
-      part.title = bits.toFixed(1);
-      return part;
+      const bits = nats[i] * BITS, band = facts.bounds.filter((bound) => bits >= bound).length;
+      const how = { className: "abcdefg"[band], title: bits.toFixed(1) };
+      return element("i", how, visible(character));
     });
     $("mirror").replaceChildren(...parts, "\n"); // so that a final newline makes a line
     const bits = nats.reduce((sum, cost) => sum + cost, 0) * BITS;
-    $("cost").textContent = ids.length ? `${bits.toFixed(1)} bits: ${(bits / ids.length).toFixed(3)}`
-      + ` a letter. Ending here costs ${(costs[charrnn.END] * BITS).toFixed(1)} more.` : "";
+    const mean = (bits / ids.length).toFixed(3), end = (costs[charrnn.END] * BITS).toFixed(1);
+    $("cost").textContent = ids.length
+      ? `${bits.toFixed(1)} bits: ${mean} a letter. Ending here costs ${end} more.` : "";
     showNext(costs);
   }
   function showNext(costs) {
     const order = Array.from(costs.keys()).filter((id) => id !== charrnn.UNKNOWN)
       .sort((i, j) => costs[i] - costs[j]).slice(0, 10);
     $("next").replaceChildren(...order.map((id) => {
-      const item = element("li"), button = element("button"), p = Math.exp(-costs[id]);
-      button.type = "button";
-      button.append(element("b", "", named(id)), " ", element("span", "", `${(100 * p).toFixed(1)} %`));
-      button.style.setProperty("--p", p);
-      button.disabled = id === charrnn.END;
-      button.addEventListener("click", () => read($("typed").value + model.characters[id]));
-      item.append(button);
-      return item;
+      const act = () => read($("typed").value + model.characters[id]), p = Math.exp(-costs[id]);
+      const words = [element("b", {}, named(id)), " "];
+      words.push(element("span", {}, `${(100 * p).toFixed(1)} %`));
+      const shown = row(act, { disabled: id === charrnn.END }, ...words);
+      shown.children[0].style.setProperty("--p", p);
+      return shown;
     }));
   }
 
@@ -186,21 +173,23 @@
     const gap = texts.some((text) => text.includes("\n")) ? "\n\n" : "\n";
     copy(texts.join(gap) + "\n", "copied");
   });
-  $("link").addEventListener("click", () => copy(location.href.split("#")[0] + remember(), "link copied"));
+  $("link").addEventListener("click", () => {
+    copy(location.href.split("#")[0] + remember(), "link copied");
+  });
   $("typed").addEventListener("input", readOn);
   $("typed").addEventListener("scroll", () => { $("mirror").scrollTop = $("typed").scrollTop; });
-@unlabelled@  addEventListener("hashchange", () => { recall(); write(); });
-@labelled@  addEventListener("hashchange", () => { recall(); write(); readOn(); });
-@labelled@  $("label").addEventListener("input", () => { write(); readOn(); });
-@labelled@  $("label").append(...model.labels.map((label, place) => {
-@labelled@    const option = element("option", "", visible(label));
-@labelled@    option.value = String(place);
-@labelled@    return option;
-@labelled@  }));
+  const options = model.labels.map((label, place) =>
+    element("option", { value: String(place) }, visible(label)));
+  $("label")?.append(...options);
+  $("label")?.addEventListener("input", () => { write(); readOn(); });
 
+  function begin() {
+    recall();
+    write();
+    readOn();
+  }
+  addEventListener("hashchange", begin);
   $("waiting").remove();
   $("link").hidden = !location.protocol.startsWith("http");
-  recall();
-  write();
-  readOn();
+  begin();
 })();
