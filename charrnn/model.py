@@ -24,7 +24,7 @@ from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
 from charrnn.files.model_corpus import conditions_on, texts_like
 from charrnn.files.model_file import load_trained, locked_model, save_loaded
 from charrnn.files.model_file import save as save_run
-from charrnn.network.arrays import Array64, Integers
+from charrnn.network.arrays import Array64, Integers, softmax
 from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network
 from charrnn.notebook import Surprisal as Surprisal
@@ -32,14 +32,7 @@ from charrnn.plots import plot
 from charrnn.prediction.conditions import choose, limit_length
 from charrnn.prediction.embed import Vectors, embed
 from charrnn.prediction.filling import FillConfig, Filled, fill
-from charrnn.prediction.kinds import (
-    columns_of,
-    groups_with,
-    probabilities,
-    score_by_label,
-    score_texts,
-    total_of,
-)
+from charrnn.prediction.kinds import columns_of, groups_with, score_by_label, score_texts, total_of
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor, Use, combine
 from charrnn.prediction.sampling import Sampler
@@ -244,7 +237,7 @@ class Model:
             raise SettingError("the model has no labels", "Train one with [label_by].", "label")
         for group in groups_of(each_of(texts)):
             ids = self.vocabulary.encode_codes(join_examples(group))
-            parts.append(probabilities(score_by_label(predictor, ids).log_joint))
+            parts.append(softmax(score_by_label(predictor, ids).log_joint))
         return np.concatenate(parts)
 
     def classify(self, texts: Iterable[str], *, use: str | None = None) -> list[tuple[str, float]]:

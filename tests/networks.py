@@ -23,7 +23,7 @@ from charrnn.network.through_time import LaneStates, Masks, Unfolded, Window, le
 from charrnn.prediction.kinds import score_texts
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor
-from charrnn.prediction.scoring import score_ids, total_score
+from charrnn.prediction.scoring import score_ids
 from charrnn.runs import train
 from charrnn.settings.training import TrainConfig
 from charrnn.text.vocabulary import END as END_ID
@@ -296,4 +296,4 @@ def nats_of(model: LanguageModel, ids: Ids) -> Array64:
 
 def model_score(model: LanguageModel, texts: Sequence[str]) -> Score:
     """Return the sums over texts that are an example each."""
-    return total_score(score_texts(Predictor([model]), texts))
+    return score_texts(Predictor([model]), texts).total

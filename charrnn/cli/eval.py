@@ -167,7 +167,7 @@ def score_groups(
     """Score the groups and add them to the rows. If these are not shown, return all by model."""
     from charrnn.prediction.kinds import score_group
     from charrnn.prediction.losses import Score, in_bits
-    from charrnn.prediction.scoring import join_groups, total_score
+    from charrnn.prediction.scoring import join_groups
     from charrnn.spread.workers import open_executor
     from charrnn.text.reading import name_of
 
@@ -181,7 +181,7 @@ def score_groups(
         work = executor(partial(score_group, ranking=options.per_char), texts)
         for examples, scored in zip(groups, work, strict=True):
             rows.add(examples, scored[0])
-            total += total_score(scored[0])
+            total += scored[0].total
             if not rows.are_shown:
                 results.append(scored)
     console.out.write_lines(line for _, line in rows.top_rows)
@@ -282,10 +282,10 @@ class Rows:
                 self.output.write_lines(line for _, line in rows)
 
     def _rows(self, examples: list[Example], scored: ScoredTexts) -> Iterator[Row]:
-        from charrnn.prediction.scoring import columns_per_text, scores_from
+        from charrnn.prediction.scoring import scores_from
 
         by_use = {use: scored.totals(nats).tolist() for use, nats in scored.nats_by_use.items()}
-        scores = scores_from(columns_per_text(scored))
+        scores = scores_from(scored.columns())
         for i, (example, score) in enumerate(zip(examples, scores, strict=True)):
             loss = score.nats_per_character
             if loss <= self.limit:

@@ -151,7 +151,7 @@ def run(options: Options, console: Console) -> None:
     """Draw samples and write them. Raise CharrnnError if too few are as they should be."""
     from charrnn.files.model_corpus import conditions_on, texts_like
     from charrnn.model import mix
-    from charrnn.prediction.conditions import Conditions, choose, folded, limit_length
+    from charrnn.prediction.conditions import choose, folded, limit_length
     from charrnn.prediction.sampling import Sampler
     from charrnn.spread.workers import open_executor
 
@@ -170,10 +170,10 @@ def run(options: Options, console: Console) -> None:
     console.note_if_waiting(options.not_in)
     taken = texts_like(models[0].corpus, options.not_in)
     wishes = {name: getattr(options, name) for name in CONDITIONS}
-    wishes["without"] = lines_of_files(options.without)
+    wishes["without"] = [*lines_of_files(options.without)]
     trained = [model.trained for model in models]
     conditions = conditions_on(trained, taken, console.note, **wishes)
-    is_free = conditions == Conditions()
+    is_free = not taken and not any(wishes.values())
     # For few samples, processes would take longer to start than to draw.
     are_few = options.cores is None and options.count < WORTH_PROCESSES
     cores = 1 if are_few else cores_for(options.cores)

@@ -32,7 +32,6 @@ def records_of(
     """
     from charrnn.prediction.kinds import accuracy_of
     from charrnn.prediction.losses import Mean, difference_from, difference_of, tally
-    from charrnn.prediction.scoring import total_score
     from charrnn.text.counts import baselines
 
     reference = whole[first]
@@ -44,7 +43,7 @@ def records_of(
         counting = baselines(corpus.train.labelled, labelled, corpus.vocabulary)
     for name, scored in whole.items():
         nats = scored.nats
-        record = {"model": name, "examples": len(scored.texts), **total_score(scored).figures()}
+        record = {"model": name, "examples": len(scored.texts), **scored.total.figures()}
         if scored.labels is not None and scored.likeliest:
             said = [label for label, _ in scored.likeliest]
             record["labels"] = accuracy_of(scored.labels, said, learned)

@@ -19,7 +19,7 @@ import numpy as np
 
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.files.model_contents import CorpusRecord, Trained, is_foreign
-from charrnn.prediction.conditions import Conditions, conditions_for, folded
+from charrnn.prediction.conditions import Conditions, folded
 from charrnn.settings.corpus import Kind, Normalization
 from charrnn.system.packaged import corpus_at
 from charrnn.text.corpus import Corpus, read_files
@@ -187,7 +187,7 @@ def conditions_on(
     compared = wishes["known_words"] or wishes["distance"] is not None
     novel, best = wishes["novel"], wishes["best"]
     texts = texts_to_compare(models, novel=novel, best=best, needed=compared, note=note)
-    return conditions_for(texts, taken, **wishes)
+    return Conditions(texts, taken, **wishes)
 
 
 def rebuild_corpus(record: CorpusRecord, hint: str = NAME_A_TEXT) -> Corpus:

@@ -3,13 +3,11 @@
 A sample that fails a condition is drawn again, as another attempt. Texts are compared without case.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 from heapq import nsmallest
 from itertools import chain, islice, repeat
 from operator import attrgetter
@@ -21,6 +19,7 @@ from numpy.typing import NDArray
 from charrnn.errors import SettingError
 from charrnn.prediction.sampling import MapGroups, Sample, Sampler
 from charrnn.settings.drawing import SampleConfig as SampleConfig
+from charrnn.text.vocabulary import Codes, codes_of
 
 ATTEMPTS: Final = 101  # at one sample: the first and a hundred more
 FAILURES_TO_STOP: Final = 10  # samples in a row without success, after which drawing stops
@@ -28,30 +27,41 @@ BEST_OF, MOST_DRAWN = 10, 100  # samples for each of --best
 BINS: Final = 64  # of characters
 RUN_OF_LETTERS: Final = re.compile(r"\w+(?:['’]\w+)*")
 
-Codes = NDArray[np.int32]
+Counts = NDArray[np.int32]
 
 
-@dataclass
 class Conditions:
     """Conditions on samples, and a count of those that fail."""
 
-    known: Set[str] = frozenset()  # texts that are not shown, folded
-    unique: bool = False
-    shortest: int | None = None
-    longest: int | None = None
-    without: tuple[str, ...] = ()  # pieces that no sample contains, folded
-    words: Set[str] | None = None  # the only ones that samples may have, folded
-    distance: int = 0  # the fewest edits from ``others`` and from earlier samples
-    others: Neighbours | None = None
-    drawn: int = 0
-    rejected: Counter[str] = field(default_factory=Counter)  # reason -> samples
-    accepted: set[str] = field(default_factory=set)  # texts, kept where they have to be unique
+    def __init__(
+        self,
+        texts: Set[str] = frozenset(),  # of the training, folded
+        taken: Iterable[str] = (),  # more texts that are not shown
+        *,
+        without: Iterable[str] = (),  # pieces that no sample contains
+        novel: bool = False,
+        best: bool = False,
+        unique: bool = False,
+        known_words: bool = False,
+        distance: int | None = None,
+        shortest: int | None = None,
+        longest: int | None = None,
+    ) -> None:
+        self.known = {*(texts if novel or best else ()), *map(folded, taken)}
+        self.unique, self.shortest, self.longest = unique or best, shortest or 0, longest
+        self.without = [piece for piece in map(folded, without) if piece]
+        self.words = words_in(texts) if known_words else None
+        self.distance = distance or 0  # the fewest edits from ``others``
+        self.others = Neighbours(texts) if distance else None  # earlier samples, too
+        self.drawn = 0
+        self.rejected = Counter[str]()  # reason -> samples
+        self.accepted = set[str]()  # texts, kept where they have to be unique
 
     def accept(self, sample: Sample) -> bool:
         """Return whether the sample may be shown, and count it."""
         self.drawn += 1
         text = sample.text
-        if len(text) < (self.shortest or 0):
+        if len(text) < self.shortest:
             reason = "too short"
         elif self.longest is not None and (len(text) > self.longest or sample.ended == "limit"):
             reason = "too long"
@@ -80,32 +90,6 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold()).strip()
 
 
-def conditions_for(
-    texts: Set[str],
-    taken: Iterable[str],
-    *,
-    without: Iterable[str],
-    novel: bool,
-    best: bool,
-    unique: bool,
-    known_words: bool,
-    distance: int | None,
-    shortest: int | None,
-    longest: int | None,
-) -> Conditions:
-    """Return the conditions that a user asks for; ``texts`` are those of the training, folded."""
-    return Conditions(
-        known={*(texts if novel or best else ()), *map(folded, taken)},
-        unique=unique or best,
-        shortest=shortest,
-        longest=longest,
-        without=tuple(filter(None, map(folded, without))),
-        words=words_in(texts) if known_words else None,
-        distance=distance or 0,
-        others=Neighbours(texts) if distance else None,
-    )
-
-
 def words_in(texts: Iterable[str]) -> set[str]:
     """Return the words of texts, without the marks between them."""
     return {word for text in texts for word in RUN_OF_LETTERS.findall(text)}
@@ -119,18 +103,18 @@ class Neighbours:
         for text in texts:
             same_length[len(text)].append(text)
         # of the n texts of each length L: code points (n, L), and how many lie in a bin (n, BINS)
-        self.codes = {length: codes_of("".join(s), length) for length, s in same_length.items()}
+        self.codes = {length: rows_of(some, length) for length, some in same_length.items()}
         self.bags = {length: bags_of(codes) for length, codes in self.codes.items()}
 
     def add(self, text: str) -> None:
-        codes, length = codes_of(text, len(text)), len(text)
+        length, codes = len(text), rows_of([text], len(text))
         for known, new in ((self.codes, codes), (self.bags, bags_of(codes))):
             known[length] = np.append(known[length], new, 0) if length in known else new
 
     def are_near(self, text: str, distance: int) -> bool:
         """Return whether one of the texts is fewer edits away than this."""
-        codes = codes_of(text, len(text))
-        (bag,) = bags_of(codes)
+        codes = rows_of([text], len(text))
+        bag = bags_of(codes)
         for length, others in self.codes.items():
             apart = abs(length - len(text))
             if apart >= distance:
@@ -143,20 +127,19 @@ class Neighbours:
         return False
 
 
-def codes_of(texts: str, length: int) -> Codes:
-    """Return the code points of texts of one length that lie end to end, (n, length)."""
-    codes = np.frombuffer(texts.encode("utf-32-le", "surrogatepass"), "<i4")
-    return codes.reshape(-1, length) if length else np.empty((1, 0), "<i4")
+def rows_of(texts: Sequence[str], length: int) -> Codes:
+    """Return the code points of texts of one length, (n, length)."""
+    return codes_of("".join(texts)).reshape(len(texts), length)
 
 
-def bags_of(codes: Codes) -> Codes:
+def bags_of(codes: Codes) -> Counts:
     """Return how many characters of each text lie in each of some bins, (n, BINS)."""
     places = codes % BINS + BINS * np.arange(len(codes))[:, None]
     counts = np.bincount(places.ravel(), minlength=BINS * len(codes))
     return counts.reshape(-1, BINS).astype(np.int32)
 
 
-def edits(text: Codes, others: Codes) -> Codes:
+def edits(text: Codes, others: Codes) -> Counts:
     """Return the edits between a text (M,) and each of others (n, L), by optimal string alignment.
 
     A row has the edits from the characters of the text so far to each beginning of the others:
@@ -175,7 +158,7 @@ def edits(text: Codes, others: Codes) -> Codes:
             np.minimum(row[:, 2:], swapped, out=row[:, 2:])
         row = np.minimum.accumulate(row - place, 1) + place  # row[j - 1] + 1, and so on
         before, above = above, row
-    distances: Codes = above[:, -1]
+    distances: Counts = above[:, -1]
     return distances
 
 

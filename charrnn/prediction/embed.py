@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network.parameters import LanguageModel
-from charrnn.prediction.kinds import likeliest_of
+from charrnn.prediction.kinds import label_ids, likeliest_of
 from charrnn.prediction.predictor import Predictor
-from charrnn.prediction.scoring import cut_into_stretches, lanes_at_once, read_stretches
+from charrnn.prediction.scoring import read_texts
 from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import END
 
@@ -26,22 +26,16 @@ def embed(model: LanguageModel, texts: Sequence[str], label: str | None = None) 
 
     A model with labels reads each text with this label, or with its likeliest.
     """
-    predictor, a, vocabulary = Predictor([model]), model.architecture, model.vocabulary
+    predictor, a, labels = Predictor([model]), model.architecture, None
+    ids = model.vocabulary.encode_codes(join_examples(texts))
+    sizes = np.array([len(text) + 1 for text in texts], np.int64)
+    if model.vocabulary.labels or label is not None:
+        labels = label_ids(model.vocabulary, likeliest_of(predictor, texts, label), sizes)
     top = len(a.state_names) - len(a.cell.states)
-    flat = np.append(END, vocabulary.encode_codes(join_examples(texts))).astype(np.intp)
-    if vocabulary.labels or label is not None:
-        firsts = np.append(0, np.flatnonzero(flat[1:] == END) + 1)[: len(texts)]
-        flat[firsts] = [vocabulary.id_of(of) for of in likeliest_of(predictor, texts, label)]
-    sizes = np.array([len(text) + 1 for text in texts], np.int64)  # with the END that is read first
-    whole = cut_into_stretches(sizes, int(sizes.max(initial=1)), 0)  # the longest text first
-    order = np.argsort(-sizes, kind="stable")
+    number = np.arange(len(texts)).repeat(sizes)  # of the text of each symbol
     vectors: Vectors = np.empty((len(texts), a.hidden), np.float32)
-    at_once = lanes_at_once(a.symbols)
-    for first in range(0, len(texts), at_once):
-        some = slice(first, first + at_once)
-        lanes = whole.at(some)
-        state = predictor.zeros(len(lanes.first), lanes.clock, lanes.to_come)
-        for _ in read_stretches(predictor, flat, lanes, state, None, flat[lanes.first]):
-            pass
-        vectors[order[some]] = state[top]
+    longest = int(sizes.max(initial=1))
+    for place, _, state in read_texts(predictor, ids, longest, 0, labels=labels):
+        is_over = ids[place] == END
+        vectors[number[place[is_over]]] = state[top][is_over]
     return vectors

@@ -20,18 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
-from charrnn.network.arrays import Array64, Integers
+from charrnn.network.arrays import Array64, Integers, softmax
 from charrnn.prediction.losses import ENOUGH_EXAMPLES, Score
 from charrnn.prediction.predictor import Predictor, Use
-from charrnn.prediction.scoring import (
-    Group,
-    ScoredTexts,
-    columns_per_text,
-    groups_of,
-    score_ids,
-    stops_of,
-    total_score,
-)
+from charrnn.prediction.scoring import Group, ScoredTexts, groups_of, score_ids, stops_of
 from charrnn.text.corpus import Examples
 from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import Ids, Vocabulary
@@ -57,37 +49,33 @@ def score_texts(
     telling: bool = False,
     split: int | None = None,
 ) -> ScoredTexts:
-    """Return the score of a group of texts by one predictor."""
-    group = Group(texts, split, labels, telling)
-    return score_group([predictor], group, ranking=ranking)[0]
+    """Return the score of a group of texts, each from its beginning to its END.
+
+    A text without a label has the sum over all labels, and the ranks under the likeliest.
+    """
+    vocabulary, ids = predictor.vocabulary, predictor.vocabulary.encode_codes(join_examples(texts))
+    sizes = np.diff(stops_of(ids), prepend=0)
+    given = None if labels is None else label_ids(vocabulary, labels, sizes)
+    kinds, ranks = list[tuple[str, float]](), None
+    if vocabulary.labels and (telling or given is None):
+        by_label = score_by_label(predictor, ids, given, split=split)
+        nats = by_label.sums if given is None else by_label.given
+        kinds = likeliest(vocabulary, by_label.log_joint)
+        if given is None:
+            given = label_ids(vocabulary, [label for label, _ in kinds], sizes)
+    if ranking or not kinds:
+        of_given, ranks = score_ids(predictor, ids, given, ranking=ranking, split=split)
+        nats = nats if kinds else of_given
+    return ScoredTexts(texts, ids, nats, predictor.use, ranks, labels, kinds)
 
 
 def score_group(
     predictors: Sequence[Predictor], group: Group, *, ranking: bool = False
 ) -> list[ScoredTexts]:
-    """Score some texts, each from its beginning to its END, by predictors with one vocabulary.
-
-    A text without a label has the sum over all labels, and the ranks under the likeliest.
-    """
-    texts, split, names, telling = group
-    vocabulary = predictors[0].vocabulary
-    ids = vocabulary.encode_codes(join_examples(texts))
-    sizes = np.diff(stops_of(ids), prepend=0)
-    given = None if names is None else label_ids(vocabulary, names, sizes)
-    results: list[ScoredTexts] = []
-    for predictor in predictors:
-        labels, kinds = given, list[tuple[str, float]]()
-        if vocabulary.labels and (telling or given is None):
-            by_label = score_by_label(predictor, ids, given, split=split)
-            nats, ranks = by_label.sums if given is None else by_label.given, None
-            kinds = likeliest(vocabulary, by_label.log_joint)
-            if given is None:
-                labels = label_ids(vocabulary, [label for label, _ in kinds], sizes)
-        if ranking or not kinds:
-            of_labels, ranks = score_ids(predictor, ids, labels, ranking=ranking, split=split)
-            nats = nats if kinds else of_labels
-        results.append(ScoredTexts(texts, ids, nats, predictor.use, ranks, names, kinds))
-    return results
+    """Return the scores of a group of texts by each predictor."""
+    texts, split, labels, telling = group
+    how: Any = {"ranking": ranking, "telling": telling, "split": split}
+    return [score_texts(predictor, texts, labels, **how) for predictor in predictors]
 
 
 def accuracy_of(
@@ -97,19 +85,19 @@ def accuracy_of(
 
     ``learned`` are the examples of each label in training.
     """
-    pairs, counts, n = Counter(zip(labels, said, strict=True)), Counter(labels), len(labels)
+    pairs, counts = Counter(zip(labels, said, strict=True)), Counter(labels)
+    shares = [pairs[label, label] / count for label, count in counts.items()]
+    accuracy = sum(pairs[label, label] for label in counts) / len(labels)
     commonest = max(learned, key=lambda label: learned[label])
-    shares = {label: pairs[label, label] / count for label, count in counts.items()}
-    accuracy = sum(pairs[label, label] for label in counts) / n
     confusions: dict[str, dict[str, int]] = {label: {} for label in counts}
     for (label, answer), count in pairs.items():
         confusions[label][answer] = count
     return {
         "accuracy": accuracy,
-        "standard_error": math.sqrt(accuracy * (1 - accuracy) / n),
-        "mean_over_labels": sum(shares.values()) / len(shares),
+        "standard_error": math.sqrt(accuracy * (1 - accuracy) / len(labels)),
+        "mean_over_labels": sum(shares) / len(shares),
         "commonest": commonest,
-        "accuracy_of_commonest": counts[commonest] / n,
+        "accuracy_of_commonest": counts[commonest] / len(labels),
         "confusions": confusions,
     }
 
@@ -124,7 +112,7 @@ def likeliest_of(predictor: Predictor, texts: Sequence[str], label: str | None =
 
 def likeliest(vocabulary: Vocabulary, log_joint: Array64) -> list[tuple[str, float]]:
     """Return the likeliest label of each text and its probability."""
-    chances, names = probabilities(log_joint), list(vocabulary.labels)
+    chances, names = softmax(log_joint), list(vocabulary.labels)  # (3.42)
     best = chances.argmax(1)
     return [(names[at], float(row[at])) for at, row in zip(best.tolist(), chances, strict=True)]
 
@@ -141,7 +129,7 @@ def score_by_label(
     log_joint = np.empty((len(stops), len(vocabulary.labels)))
     for row, log_share in enumerate(vocabulary.log_label_shares):
         label = vocabulary.symbols + row
-        nats, _ = score_ids(predictor, ids, label_each(label, len(ids)), split=split)
+        nats, _ = score_ids(predictor, ids, np.full(len(ids), label, np.uint32), split=split)
         log_joint[:, row] = log_share - np.add.reduceat(nats[predictor.use], starts)
         for use, of_use in nats.items():
             so_far = np.cumsum(of_use)
@@ -187,22 +175,10 @@ def oddest_sums(
     return found
 
 
-def label_each(label: int, count: int) -> Ids:
-    """Return a label for each of so many symbols."""
-    return np.full(count, label, np.uint32)
-
-
 def label_ids(vocabulary: Vocabulary, labels: Sequence[str], sizes: Integers) -> Ids:
     """Return the label of each symbol of texts with these sizes, END counted."""
     at = {label: vocabulary.id_of(label) for label in dict.fromkeys(labels)}
     return np.array([at[label] for label in labels], np.uint32).repeat(sizes)
-
-
-def probabilities(log_joint: Array64) -> Array64:
-    """Return P(label | text), (n, L)."""
-    shares = np.exp(log_joint - log_joint.max(1, keepdims=True))
-    result: Array64 = shares / shares.sum(1, keepdims=True)
-    return result
 
 
 def groups_with(texts: Sequence[str], labels: Sequence[str] | None) -> Iterator[Group]:
@@ -217,9 +193,9 @@ def groups_with(texts: Sequence[str], labels: Sequence[str] | None) -> Iterator[
 
 def total_of(predictor: Predictor, group: Group) -> Score:
     """Return the sums over a group of texts."""
-    return total_score(score_group([predictor], group)[0])
+    return score_group([predictor], group)[0].total
 
 
 def columns_of(predictor: Predictor, group: Group) -> list[NDArray[Any]]:
     """Return the fields of the score of each text of a group."""
-    return columns_per_text(score_group([predictor], group)[0])
+    return score_group([predictor], group)[0].columns()

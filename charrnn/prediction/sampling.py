@@ -71,12 +71,6 @@ def mix(z: Words) -> Words:
     return z ^ (z >> np.uint64(31))
 
 
-def in_order(integers: Integers) -> tuple[Integers, Integers]:
-    """Return the places of the integers from the least on, and the integers in that order."""
-    order = integers.argsort(kind="stable")
-    return order, integers[order]
-
-
 def share_lanes(
     lane: Integers, y: Integers, symbols: int
 ) -> tuple[Integers, Integers, Integers, Integers]:
@@ -85,8 +79,9 @@ def share_lanes(
     order, lane   (B,)  the samples in order of their new lanes, and these lanes
     source, x     (L,)  of each new lane: the lane that it continues, and the symbol that it reads
     """
-    order, pairs = in_order(lane * symbols + y)  # a number for each pair of lane and symbol
-    pairs, new_lane = np.unique(pairs, return_inverse=True)
+    pairs = lane * symbols + y  # a number for each pair of lane and symbol
+    order = pairs.argsort(kind="stable")
+    pairs, new_lane = np.unique(pairs[order], return_inverse=True)
     source, x = np.divmod(pairs, symbols)
     return order, new_lane, source, x
 
@@ -133,14 +128,15 @@ class Sampler:
         *,
         may_be_empty: bool = False,
     ) -> None:
-        self.config = config = config or SampleConfig()
+        config = config or SampleConfig()
         self.vocabulary = vocabulary = model.vocabulary
         self.predictor = model if isinstance(model, Predictor) else Predictor([model])
         self.seed = secrets.randbits(64) if config.seed is None else config.seed
+        self.config = config = replace(config, seed=self.seed)
         most = ROOM // max(vocabulary.symbols, config.max_characters)
         self.most_lanes = max(FIRST_LANES, min(MOST_LANES, most))
         self.prime, self.label, self._may_be_empty = prime, label, may_be_empty
-        self._by_label: dict[str, Sampler] = {}
+        self._by_label: dict[str | None, Sampler] = {}
         first = END if label is None else vocabulary.id_of(label)
         self.prime_ids = np.append(first, vocabulary.encode(prime)).astype(np.intp)
         self.excluded = slice(UNKNOWN if may_be_empty or prime else END, UNKNOWN + 1)  # at first
@@ -157,9 +153,8 @@ class Sampler:
     def stream(self, number: int = 0) -> Iterator[str]:
         """Return the characters of one sample as they are drawn, and "" if its END is drawn."""
         (label,) = self.labels_of([number])
-        return (
-            self.vocabulary.decode(y) for _, y, _ in self.with_label(label)._draw([number], [0])
-        )
+        steps = self.with_label(label)._draw([number], [0])
+        return (self.vocabulary.decode(y) for _, y, _ in steps)
 
     def labels_of(self, numbers: Sequence[int]) -> list[str | None]:
         """Return the label of each sample, which is drawn by its frequency unless one is wanted."""
@@ -175,23 +170,16 @@ class Sampler:
         if label == self.label:
             return self
         if label not in self._by_label:
-            config = replace(self.config, seed=self.seed)
-            sampler = Sampler(
-                self.predictor, config, self.prime, label, may_be_empty=self._may_be_empty
-            )
-            self._by_label[str(label)] = sampler
-        return self._by_label[str(label)]
+            how = {"may_be_empty": self._may_be_empty}
+            self._by_label[label] = Sampler(self.predictor, self.config, self.prime, label, **how)
+        return self._by_label[label]
 
     def samples(
-        self,
-        numbers: Iterable[int],
-        attempts: Iterable[int] | None = None,
-        share: MapGroups | None = None,
+        self, numbers: Iterable[int], attempts: Iterable[int] = (), share: MapGroups | None = None
     ) -> Iterator[Sample]:
         """Yield the samples of these numbers, at the first attempt or at these attempts."""
         groups = self._groups(zip(numbers, attempts or repeat(0), strict=False))
-        results = share(groups) if share else map(self.draw_group, groups)
-        return chain.from_iterable(results)
+        return chain.from_iterable(share(groups) if share else map(self.draw_group, groups))
 
     def _groups(self, draws: Iterator[Draw]) -> Iterator[list[Draw]]:
         """Yield the draws in groups, each up to four times as large as the one before it."""
@@ -238,7 +226,8 @@ class Sampler:
         if self._lengths is not None:
             (of_lengths,) = uniform(streams, LENGTH_STEP, 1)
             state, lane, length_nats = self._lengths.draw_states(of_lengths)
-        rows, lane = in_order(lane)
+        rows: Integers = lane.argsort(kind="stable")
+        lane = lane[rows]
         x: Integers = np.full(len(state[0]), self.prime_ids[-1])
         limit, excluded = self.config.max_characters, self.excluded
         for step in range(limit + 1):  # the last step draws the END of a text of known length

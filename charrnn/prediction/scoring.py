@@ -30,6 +30,7 @@ from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
 Places = NDArray[np.int64]
 Ranks = NDArray[np.int32]
 T = TypeVar("T")
+Read = tuple[Places, Any, StepState]  # after a step: see read_texts
 
 STRETCH: Final = 4096  # symbols counted in a lane
 EXACT_WARM_UP: Final = 256  # symbols read before a stretch
@@ -77,6 +78,26 @@ class ScoredTexts:
 
     def of_text(self, i: int) -> slice:
         return slice(self.stops[i - 1] if i else 0, self.stops[i])
+
+    @property
+    def total(self) -> Score:
+        """The sums over all texts."""
+        size = len("".join(self.texts).encode("utf-8", "replace"))
+        return replace(tally(self.ids, self.nats), bytes=size)
+
+    def columns(self) -> list[NDArray[Any]]:
+        """Return the fields of each text's score, (n,) each: a process sends them in no time."""
+        nats, is_end, is_unknown = self.nats, self.ids == END, self.ids == UNKNOWN
+        ends, unknown = is_end.astype(int), is_unknown.astype(int)
+        # These, and the sizes, are in the order of the fields of a Score.
+        columns = nats, np.ones(len(nats), int), ends, unknown, np.where(is_end, nats, 0.0)
+        sizes = [len(text.encode("utf-8", "replace")) for text in self.texts]
+        return [*map(self.totals, columns), np.array(sizes)]
+
+
+def scores_from(columns: Sequence[NDArray[Any]]) -> list[Score]:
+    """Return the scores whose fields are in these columns."""
+    return [Score(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def groups_of(texts: Iterable[T], text_of: Callable[[T], str] = str) -> Iterator[list[T]]:
@@ -155,21 +176,20 @@ def read_texts(
     warm_up: int,
     split: int | None = None,
     labels: Ids | None = None,
-) -> Iterator[tuple[Places, Any]]:
+) -> Iterator[Read]:
     """Read texts that lie end to end. After each step, yield the place of the symbol that comes
-    next in each lane, and the rows of the lanes where it counts.
+    next in each lane, the rows of the lanes where it counts, and the state.
 
     With labels of the symbols, (S,), each stretch begins with the label of its text.
     """
     stretches = cut_into_stretches(np.diff(stops_of(ids), prepend=0), stretch, warm_up)
     # The network reads x = flat[place], and y = ids[place] comes next.
-    flat = np.concatenate([[END], ids]).astype(np.intp)
+    flat = np.append(END, ids).astype(np.intp)
     at_once = lanes_at_once(predictor.vocabulary.symbols)
     for first in range(0, len(stretches.first), at_once):
         lanes = stretches.at(slice(first, first + at_once))
-        state = predictor.zeros(len(lanes.first), lanes.clock, lanes.to_come)
-        x = flat[lanes.first] if labels is None else labels[lanes.first].astype(np.intp)
-        yield from read_stretches(predictor, flat, lanes, state, split, x)
+        x = (flat if labels is None else labels)[lanes.first].astype(np.intp)
+        yield from read_stretches(predictor, flat, lanes, x, split)
 
 
 def lanes_at_once(symbols: int) -> int:
@@ -178,20 +198,14 @@ def lanes_at_once(symbols: int) -> int:
 
 
 def read_stretches(
-    predictor: Predictor,
-    flat: Integers,
-    stretches: Stretches,
-    state: StepState,
-    split: int | None,
-    x: Integers,
-) -> Iterator[tuple[Places, Any]]:
-    """Read some stretches of a text, the longest first, each in a lane, where x comes first: see
-    ``read_texts``.
-    """
+    predictor: Predictor, flat: Integers, stretches: Stretches, x: Integers, split: int | None
+) -> Iterator[Read]:
+    """Read some stretches, the longest first, each in a lane, where x comes first."""
     place, warm_up = stretches.first.copy(), stretches.warm_up
+    state = predictor.zeros(len(place), stretches.clock, stretches.to_come)
     last_warm, times = int(warm_up.max()), np.arange(int(stretches.size[0]))
-    rising = stretches.size[::-1]
-    lane_counts = len(place) - np.searchsorted(rising, times, "right")  # that have a step t
+    # that have a step t
+    lane_counts = len(place) - np.searchsorted(stretches.size[::-1], times, "right")
     of_first_half, of_second_half = predictor.halves[-1], predictor.halves[0]  # fitted on the other
     for t, lane_count in enumerate(lane_counts.tolist()):
         if lane_count < len(place):
@@ -202,8 +216,9 @@ def read_stretches(
             mixture = np.where(place < split, of_first_half, of_second_half)
         predictor.step(flat[place] if t else x, state, mixture)
         # Once no lane warms up, all rows count: a slice copies nothing.
-        yield place, np.flatnonzero(warm_up <= t) if t < last_warm else slice(None)
+        yield place, np.flatnonzero(warm_up <= t) if t < last_warm else slice(None), state
         place += 1
+
 
 
 class Stretches(NamedTuple):
@@ -271,24 +286,3 @@ def add_novelty(vocabulary: Vocabulary, ids: Integers, nats: Array64, *, known_e
     if unknown.any():
         log_novelty = math.log(novelty) if novelty else -math.inf
         nats[unknown] = vocabulary.unseen_nats - np.logaddexp(-nats[unknown], log_novelty)
-
-
-def total_score(scored: ScoredTexts) -> Score:
-    """Return the sums over a group of texts."""
-    size = len("".join(scored.texts).encode("utf-8", "replace"))
-    return replace(tally(scored.ids, scored.nats), bytes=size)
-
-
-def scores_from(columns: Sequence[NDArray[Any]]) -> list[Score]:
-    """Return the scores whose fields are in these columns."""
-    return [Score(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-
-
-def columns_per_text(scored: ScoredTexts) -> list[NDArray[Any]]:
-    """Return the fields of the score of each text, (n,) each: a process sends them in no time."""
-    nats, is_end, is_unknown = scored.nats, scored.ids == END, scored.ids == UNKNOWN
-    ends, unknown = is_end.astype(int), is_unknown.astype(int)
-    # These, and the sizes, are in the order of the fields of a Score.
-    columns = nats, np.ones(len(nats), int), ends, unknown, np.where(is_end, nats, 0.0)
-    sizes = [len(text.encode("utf-8", "replace")) for text in scored.texts]
-    return [*map(scored.totals, columns), np.array(sizes)]

@@ -18,7 +18,6 @@ from charrnn.prediction.scoring import (
     groups_of,
     join_groups,
     score_ids,
-    total_score,
 )
 from charrnn.system.packaged import path_of
 from charrnn.text.counts import Ngrams
@@ -130,7 +129,7 @@ def test_losses_of_the_models_of_the_package(name: str) -> None:
     blocks = Path(path_of(corpus)).read_text(encoding="utf-8").split(gap)
     predictor = Predictor([model.language_model])
     groups = groups_of(block for block in blocks if block.strip())
-    score = sum((total_score(score_texts(predictor, group)) for group in groups), Score())
+    score = sum((score_texts(predictor, group).total for group in groups), Score())
     assert score.nats_per_character == pytest.approx(expected, abs=1e-4)
 
 
