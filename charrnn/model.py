@@ -32,11 +32,18 @@ from charrnn.plots import plot
 from charrnn.prediction.conditions import choose, limit_length
 from charrnn.prediction.embed import Vectors, embed
 from charrnn.prediction.filling import FillConfig, Filled, fill
-from charrnn.prediction.kinds import columns_of, groups_with, score_by_label, score_texts, total_of
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor, Use, combine
 from charrnn.prediction.sampling import Sampler
-from charrnn.prediction.scoring import groups_of, scores_from
+from charrnn.prediction.scoring import (
+    columns_of,
+    groups_of,
+    groups_with,
+    score_by_label,
+    score_texts,
+    scores_from,
+    total_of,
+)
 from charrnn.settings.drawing import Drawing, SampleConfig
 from charrnn.settings.training import Fitted
 from charrnn.settings.values import SIZE, OneOf, Text, Whole, check, with_settings

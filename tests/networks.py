@@ -20,7 +20,7 @@ from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS, Lengths
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
 from charrnn.network.through_time import LaneStates, Masks, Unfolded, Window, lengths_in
-from charrnn.prediction.kinds import score_texts
+from charrnn.prediction.scoring import score_texts
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import score_ids

@@ -13,7 +13,7 @@ from charrnn.errors import CharrnnError, CorpusError, SettingError
 from charrnn.model import Model
 from charrnn.network.parameters import Architecture, Parameters, initial
 from charrnn.network.through_time import Window
-from charrnn.prediction.kinds import accuracy_of
+from charrnn.prediction.scoring import accuracy_of
 from charrnn.prediction.predictor import Predictor
 from charrnn.runs import add_counts
 from charrnn.settings.corpus import CorpusConfig, Reading

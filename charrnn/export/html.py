@@ -5,10 +5,10 @@ points, labels are escaped JSON, the numbers are base64, and the title is escape
 security policy allows the page's own scripts and style, by their hashes, and forbids every request.
 """
 
-import base64
 import hashlib
 import json
 import re
+from base64 import b64encode
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence, Set
 from html import escape
@@ -54,8 +54,8 @@ def band_names() -> list[str]:
 def module(trained: Trained) -> bytes:
     """Return a JavaScript module for a page of one's own: the engine of the page, and numbers."""
     facts, numbers = plain_json(facts_of(trained)), encode(trained.model.parameters)
-    values = {"engine": asset("engine.js"), "facts": facts, "numbers": numbers}
-    return fill(asset("module.mjs"), values).encode()
+    model = f'const model = new charrnn.Model({facts}, charrnn.bytesOf("{numbers}"));'
+    return f"{asset('engine.js')}{model}\nexport {{ charrnn }};\nexport default model;\n".encode()
 
 
 def export(trained: Trained, title: str) -> bytes:
@@ -132,8 +132,8 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 def policy(scripts: Sequence[str], style: str) -> str:
     """Return the content security policy that allows these scripts, this style and no more."""
-    digests = (hashlib.sha256(text.encode()).digest() for text in (style, *scripts))
-    of_style, *of_scripts = (f"'sha256-{in_base64(digest)}'" for digest in digests)
+    digests = [hashlib.sha256(text.encode()).digest() for text in (style, *scripts)]
+    of_style, *of_scripts = (f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
     return (
         f"default-src 'none'; script-src {' '.join(of_scripts)}; style-src {of_style};"
         " base-uri 'none'; form-action 'none'; require-trusted-types-for 'script';"
@@ -179,9 +179,7 @@ def facts_of(trained: Trained) -> dict[str, object]:
     architecture, vocabulary = trained.model.architecture, trained.model.vocabulary
     labels = {"labels": [*vocabulary.labels.items()]} if vocabulary.labels else {}
     return {
-        "symbols": architecture.symbols,
-        "hidden": architecture.hidden,
-        "layers": architecture.layers,
+        **{name: getattr(architecture, name) for name in ("symbols", "hidden", "layers")},
         "cell": architecture.cell_name,
         "head": architecture.head_name,
         "codes": [ord(character) for character in vocabulary.characters],
@@ -190,9 +188,6 @@ def facts_of(trained: Trained) -> dict[str, object]:
         **labels,
     }
 
-
-def in_base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
 
 
 def plain_json(value: object) -> str:
@@ -204,4 +199,5 @@ def plain_json(value: object) -> str:
 def encode(p: Parameters) -> str:
     """Return all parameters in base64, little-endian: matrices in 16-bit floats, vectors in 32."""
     kinds = {1: "<f4", 2: "<f2"}  # by the number of axes
-    return in_base64(b"".join(array.astype(kinds[array.ndim]).tobytes() for array in p.values()))
+    numbers = b"".join(array.astype(kinds[array.ndim]).tobytes() for array in p.values())
+    return b64encode(numbers).decode()

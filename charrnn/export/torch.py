@@ -18,7 +18,25 @@ from charrnn.text.vocabulary import END, UNKNOWN
 
 
 def export(trained: Trained) -> bytes:
-    return safetensors(torch_arrays(trained.model.parameters), metadata(trained))
+    """Return the file. Beside the numbers are facts, as JSON under one name, not of the corpus."""
+    architecture, vocabulary = trained.model.architecture, trained.model.vocabulary
+    facts: dict[str, object] = {
+        "schema": "charrnn.export/3",
+        "cell": architecture.cell_name,
+        "ends": architecture.head_name,
+        "hidden": architecture.hidden,
+        "layers": architecture.layers,
+        "characters": vocabulary.characters,
+        "novelty": vocabulary.novelty,
+        **({"labels": [*vocabulary.labels]} if vocabulary.labels else {}),  # the last columns
+        "end": END,
+        "unknown": UNKNOWN,
+        "first_id": UNKNOWN + 1,  # of the characters
+        "newlines": "translate",
+        "normalize": trained.corpus.reading.normalize,
+    }
+    arrays = torch_arrays(trained.model.parameters)
+    return safetensors(arrays, {"charrnn": json.dumps(facts, ensure_ascii=False)})
 
 
 def torch_arrays(p: Parameters) -> dict[str, Array]:
@@ -40,29 +58,6 @@ def torch_arrays(p: Parameters) -> dict[str, Array]:
         arrays |= {"halt.weight": V[END : END + 1], "halt.bias": c[END : END + 1]}
         V, c = V[END + 1 :], c[END + 1 :]
     return arrays | {"out.weight": V, "out.bias": c}
-
-
-def metadata(trained: Trained) -> dict[str, str]:
-    """Return the facts beside the numbers, as JSON under one name, without any of the corpus."""
-    model, corpus = trained.model, trained.corpus
-    architecture, vocabulary = model.architecture, model.vocabulary
-    labels = {"labels": list(vocabulary.labels)} if vocabulary.labels else {}  # the last columns
-    facts = {
-        "schema": "charrnn.export/3",
-        "cell": architecture.cell_name,
-        "ends": architecture.head_name,
-        "hidden": architecture.hidden,
-        "layers": architecture.layers,
-        "characters": vocabulary.characters,
-        "novelty": vocabulary.novelty,
-        **labels,
-        "end": END,
-        "unknown": UNKNOWN,
-        "first_id": UNKNOWN + 1,  # of the characters
-        "newlines": "translate",
-        "normalize": corpus.reading.normalize,
-    }
-    return {"charrnn": json.dumps(facts, ensure_ascii=False)}
 
 
 def safetensors(arrays: Mapping[str, Array], facts: Mapping[str, str]) -> bytes:

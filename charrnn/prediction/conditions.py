@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
 from charrnn.prediction.sampling import MapGroups, Sample, Sampler
-from charrnn.settings.drawing import SampleConfig as SampleConfig
+from charrnn.settings.drawing import SampleConfig
 from charrnn.text.vocabulary import Codes, codes_of
 
 ATTEMPTS: Final = 101  # at one sample: the first and a hundred more

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network.parameters import LanguageModel
-from charrnn.prediction.kinds import label_ids, likeliest_of
+from charrnn.prediction.scoring import label_ids, likeliest_of
 from charrnn.prediction.predictor import Predictor
-from charrnn.prediction.scoring import read_texts
+from charrnn.prediction.predictor import read_texts
 from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import END
 
@@ -26,9 +26,10 @@ def embed(model: LanguageModel, texts: Sequence[str], label: str | None = None) 
 
     A model with labels reads each text with this label, or with its likeliest.
     """
-    predictor, a, labels = Predictor([model]), model.architecture, None
+    predictor, a = Predictor([model]), model.architecture
     ids = model.vocabulary.encode_codes(join_examples(texts))
     sizes = np.array([len(text) + 1 for text in texts], np.int64)
+    labels = None
     if model.vocabulary.labels or label is not None:
         labels = label_ids(model.vocabulary, likeliest_of(predictor, texts, label), sizes)
     top = len(a.state_names) - len(a.cell.states)

@@ -70,22 +70,16 @@ class Pattern:
         self.characters = ["", "", *vocabulary.characters, *self.unseen]  # E, by symbol
         self.read_as: Symbols = np.arange(len(self.characters))  # (E,) what the network reads
         self.read_as[known:] = UNKNOWN
-        self.accepted_at = [0] * len(self.characters)  # the places of each symbol
+        places = "".join(character * (max_gap if character == GAP else 1) for character in text)
+        self.optional = sum(1 << i for i, place in enumerate(places) if place == GAP)
+        blanks = sum(1 << i for i, place in enumerate(places) if place in (BLANK, GAP))
+        # by symbol, the places where it may stand
+        self.accepted_at = [0, 0, *[blanks] * (known - 2), *[0] * len(self.unseen)]
         symbol_of = {character: symbol for symbol, character in enumerate(self.characters)}
-        place, blanks, self.optional = 0, 0, 0
-        for character in text:
-            size = max_gap if character == GAP else 1
-            places = ((1 << size) - 1) << place
-            place += size
-            if character == GAP:
-                self.optional |= places
-            if character in (BLANK, GAP):
-                blanks |= places
-            else:
-                self.accepted_at[symbol_of[character]] |= places
-        for symbol in range(UNKNOWN + 1, known):
-            self.accepted_at[symbol] |= blanks
-        self.final = 1 << place  # where END may stand
+        for i, place in enumerate(places):
+            if place not in (BLANK, GAP):
+                self.accepted_at[symbol_of[place]] |= 1 << i
+        self.final = 1 << len(places)  # where END may stand
         self.first = self.skip(1)
 
     def skip(self, state: int) -> int:
@@ -150,6 +144,6 @@ def log_p_of_next(predictor: Predictor, pattern: Pattern, x: Symbols, state: Ste
     """Read x (B,) and return log P of the next symbol, (B, E)."""
     nats = -log_softmax(predictor.step(x, state))  # (B, K)
     symbols = np.broadcast_to(np.arange(nats.shape[1]), nats.shape)
-    add_novelty(predictor.vocabulary, symbols, nats, known_ends=False)
+    add_novelty(predictor, symbols, nats)
     log_p: Array64 = -nats.take(pattern.read_as, 1)
     return log_p

@@ -105,16 +105,10 @@ class Score(Mean):
 
     def figures(self) -> dict[str, object]:
         """Return all figures by name, as JSON has them."""
-        return {
-            "characters": self.characters,
-            "ends": self.ends,
-            "unknown": self.unknown,
-            "bytes": self.bytes,
-            "nats": self.nats,
-            **self.loss(),
-            "without_end": {"nats": self.without_end.nats, **self.without_end.loss()},
-            "bits_per_byte": self.bits_per_byte,
-        }
+        names = ("characters", "ends", "unknown", "bytes", "nats")
+        figures: dict[str, object] = {name: getattr(self, name) for name in names} | self.loss()
+        figures["without_end"] = {"nats": self.without_end.nats, **self.without_end.loss()}
+        return figures | {"bits_per_byte": self.bits_per_byte}
 
 
 def tally(ids: Ids, nats: NDArray[np.floating]) -> Score:
@@ -175,8 +169,8 @@ def difference_from(baseline: Baseline, ids: Ids, nats: Array64) -> Difference:
 def oddest(ids: Ids, costs: Mapping[Use, Array64]) -> dict[str, float]:
     """Return the most nats per character of an example by use; nothing for few examples."""
     stops = np.flatnonzero(ids == END) + 1
+    sizes = np.diff(stops, prepend=0)
     if len(stops) < ENOUGH_EXAMPLES:
         return {}
-    starts = np.append(0, stops[:-1])
-    means = {use: np.add.reduceat(nats, starts) / (stops - starts) for use, nats in costs.items()}
-    return {use: float(of_examples.max()) for use, of_examples in means.items()}
+    totals = {use: np.add.reduceat(nats, stops - sizes) for use, nats in costs.items()}
+    return {use: float((of_examples / sizes).max()) for use, of_examples in totals.items()}

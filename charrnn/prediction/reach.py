@@ -60,9 +60,9 @@ def reach_of(model: LanguageModel, ids: Ids, labels: Ids | None = None) -> Reach
     count = max(FEWEST_LOSSES, min(MOST_LOSSES, WORK // p.architecture.parameter_count))
     places = np.unique(np.linspace(0, len(ids) - 1, count).round().astype(np.intp))
     time_steps = 1 + min(FAR, int(read_before(ids)[places].max()))
-    chunks = [places[at : at + LOSSES_AT_ONCE] for at in range(0, len(places), LOSSES_AT_ONCE)]
     parts = []
-    for ends in chunks:
+    for at in range(0, len(places), LOSSES_AT_ONCE):
+        ends = places[at : at + LOSSES_AT_ONCE]
         unfolded = Unfolded(p.architecture, time_steps, len(ends), np.float64)
         unfolded.read(p, window_before(ids, ends - time_steps, time_steps, labels))  # for the state
         parts.append(norms_back(unfolded, p, window_before(ids, ends, time_steps, labels)))
@@ -115,5 +115,4 @@ def spectral_radius(p: Parameters) -> float:
     """Return the largest spectral radius of W, over all layers and gates."""
     hidden = p.architecture.hidden
     layers = [p[f"W{n + 1}"].reshape(-1, hidden, hidden) for n in range(p.architecture.layers)]
-    blocks = np.concatenate(layers).astype(np.float64)
-    return max(float(np.abs(np.linalg.eigvals(block)).max()) for block in blocks)
+    return float(np.abs(np.linalg.eigvals(np.concatenate(layers).astype(np.float64))).max())

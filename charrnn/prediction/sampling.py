@@ -304,7 +304,7 @@ def read_prime(predictor: Predictor, prime_ids: Integers, state: StepState) -> A
     for x, y in pairwise(prime_ids.tolist()):
         o = predictor.step(np.full(lanes, x), state)
         nats = -log_softmax(o)[:, y]
-        add_novelty(predictor.vocabulary, np.full(lanes, y), nats, known_ends=False)
+        add_novelty(predictor, np.full(lanes, y), nats)
         total += nats
     return total
 

@@ -1,44 +1,47 @@
-"""The surprisal of each symbol of some texts (10.32, 10.33).
+"""The surprisal of each symbol of some texts (10.32, 10.33), and the likeliest label of each.
 
-    a short text    |-----------|                             a lane
-    a long text     |-------------------|                     a lane
-                                 ~~~~~~~|------------------|  a lane;  ~ warms up: not counted
+Texts are scored in groups that depend on the texts alone: a score is the same on any cores. Where a
+network has labels, a text of an unknown kind has the sum over all labels:
 
-The stretches of a long text are read at once: the state after the warm-up is that of the whole text
-but for some 1e-10, if the network forgets. ``reber`` remembers one symbol up to END, so a long text
-without an END scores differently. Lanes are sorted by length, so those that have ended come last.
-Texts are scored in groups that depend on the texts alone: a score is the same on any cores.
+    P(text) = sum over labels of P(label) P(text | label)
+    P(label | text) = P(label) P(text | label) / P(text)                                      (3.42)
+
+P(label) is its share of the training examples. Symbol by symbol, the nats of a sum are
+
+    log P(y(1) .. y(t-1)) - log P(y(1) .. y(t))
+
+The cost is that of one score for each label.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.arrays import Array64, Integers, ceil_div
-from charrnn.network.step import StepState
-from charrnn.prediction.losses import Score, tally
-from charrnn.prediction.predictor import Predictor, Use
+from charrnn.errors import SettingError
+from charrnn.network.arrays import Array64, Integers, softmax
+from charrnn.prediction.losses import ENOUGH_EXAMPLES, Score, tally
+from charrnn.prediction.predictor import Places, Predictor, Use, read_texts, stops_of
+from charrnn.text.corpus import Examples
+from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
-Places = NDArray[np.int64]
 Ranks = NDArray[np.int32]
 T = TypeVar("T")
-Read = tuple[Places, Any, StepState]  # after a step: see read_texts
 
 STRETCH: Final = 4096  # symbols counted in a lane
 EXACT_WARM_UP: Final = 256  # symbols read before a stretch
-SCORED_LANES: Final = 512  # at a time, at most
-LOGITS_AT_ONCE: Final = 1 << 22  # of all lanes: a large vocabulary is scored in fewer
 GROUP: Final = 1 << 18  # symbols: a second or two of work
 MOST_TEXTS: Final = 1 << 14  # in a group
 MOST_LENGTHS: Final = 1 << 16  # compared to rank an END
+MOST_SUMMED: Final = 32  # labels, up to which the oddest sum of a held-out example is known
+SUMMED_AT_ONCE: Final = 64  # held-out examples
 
 
 class Group(NamedTuple):
@@ -70,7 +73,7 @@ class ScoredTexts:
     @cached_property
     def stops(self) -> Places:
         """The place after each text, (n,)."""
-        return np.flatnonzero(self.ids == END) + 1
+        return stops_of(self.ids)
 
     def totals(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the sum of values of symbols (S,) over each text, (n,)."""
@@ -114,6 +117,16 @@ def groups_of(texts: Iterable[T], text_of: Callable[[T], str] = str) -> Iterator
         yield group
 
 
+def groups_with(texts: Sequence[str], labels: Sequence[str] | None) -> Iterator[Group]:
+    """Yield the texts in groups that are scored together, with their labels if these are given."""
+    if labels is not None and len(labels) != len(texts):
+        what = f"there are {len(labels):,} labels for {len(texts):,} texts"
+        raise SettingError(what, "Give a label for each text.", "labels")
+    of_texts = iter(labels or ())
+    for group in groups_of(texts):
+        yield Group(group, None, None if labels is None else list(islice(of_texts, len(group))))
+
+
 def join_groups(groups: Sequence[ScoredTexts]) -> ScoredTexts:
     """Return the scores of several groups as those of one."""
     texts = [text for group in groups for text in group.texts]
@@ -123,6 +136,54 @@ def join_groups(groups: Sequence[ScoredTexts]) -> ScoredTexts:
     labels = [label for group in groups for label in group.labels or ()]
     likeliest = [kind for group in groups for kind in group.likeliest]
     return ScoredTexts(texts, ids, nats, groups[0].use, None, labels or None, likeliest)
+
+
+def score_texts(
+    predictor: Predictor,
+    texts: Sequence[str],
+    labels: Sequence[str] | None = None,
+    *,
+    ranking: bool = False,
+    telling: bool = False,
+    split: int | None = None,
+) -> ScoredTexts:
+    """Return the score of a group of texts, each from its beginning to its END.
+
+    A text without a label has the sum over all labels, and the ranks under the likeliest.
+    """
+    vocabulary, ids = predictor.vocabulary, predictor.vocabulary.encode_codes(join_examples(texts))
+    sizes = np.diff(stops_of(ids), prepend=0)
+    given = None if labels is None else label_ids(vocabulary, labels, sizes)
+    kinds, ranks = list[tuple[str, float]](), None
+    if vocabulary.labels and (telling or given is None):
+        by_label = score_by_label(predictor, ids, given, split=split)
+        nats = by_label.sums if given is None else by_label.given
+        kinds = likeliest(vocabulary, by_label.log_joint)
+        if given is None:
+            given = label_ids(vocabulary, [label for label, _ in kinds], sizes)
+    if ranking or not kinds:
+        of_given, ranks = score_ids(predictor, ids, given, ranking=ranking, split=split)
+        nats = nats if kinds else of_given
+    return ScoredTexts(texts, ids, nats, predictor.use, ranks, labels, kinds)
+
+
+def score_group(
+    predictors: Sequence[Predictor], group: Group, *, ranking: bool = False
+) -> list[ScoredTexts]:
+    """Return the scores of a group of texts by each predictor."""
+    texts, split, labels, telling = group
+    how: Any = {"ranking": ranking, "telling": telling, "split": split}
+    return [score_texts(predictor, texts, labels, **how) for predictor in predictors]
+
+
+def total_of(predictor: Predictor, group: Group) -> Score:
+    """Return the sums over a group of texts."""
+    return score_group([predictor], group)[0].total
+
+
+def columns_of(predictor: Predictor, group: Group) -> list[NDArray[Any]]:
+    """Return the fields of the score of each text of a group."""
+    return score_group([predictor], group)[0].columns()
 
 
 def score_ids(
@@ -142,7 +203,7 @@ def score_ids(
     nats: dict[Use, Array64] = {use: np.zeros(len(ids)) for use in predictor.uses}
     ranks = np.zeros(len(ids), np.int32) if ranking else None
     y = ids.astype(np.intp)
-    for place, rows in read_texts(predictor, ids, stretch, warm_up, split, labels):
+    for place, rows, _ in read_texts(predictor, ids, stretch, warm_up, split, labels):
         at, numbers = place[rows], np.arange(len(place[rows]))
         for use, logits in predictor.logits.items():
             o = logits[rows]
@@ -155,103 +216,11 @@ def score_ids(
                 ranks[at] = 1 + np.count_nonzero(is_above, axis=1)
             nats[use][at] = np.log(np.exp(o, out=o).sum(1)) - at_y  # (10.14)
     add_lengths(predictor, ids, nats, ranks)
-    is_certain = predictor.head.lengths is not None
     for of_use in nats.values():
-        add_novelty(predictor.vocabulary, ids, of_use, known_ends=is_certain)
+        add_novelty(predictor, ids, of_use)
     if ranks is not None:
         ranks[ids == UNKNOWN] = predictor.vocabulary.symbols
     return nats, ranks
-
-
-def stops_of(ids: Integers) -> Places:
-    """Return the place after each text; an END follows each but the last, perhaps."""
-    stops = np.flatnonzero(ids == END) + 1
-    return np.append(stops, len(ids)) if len(ids) and ids[-1] != END else stops
-
-
-def read_texts(
-    predictor: Predictor,
-    ids: Integers,
-    stretch: int,
-    warm_up: int,
-    split: int | None = None,
-    labels: Ids | None = None,
-) -> Iterator[Read]:
-    """Read texts that lie end to end. After each step, yield the place of the symbol that comes
-    next in each lane, the rows of the lanes where it counts, and the state.
-
-    With labels of the symbols, (S,), each stretch begins with the label of its text.
-    """
-    stretches = cut_into_stretches(np.diff(stops_of(ids), prepend=0), stretch, warm_up)
-    # The network reads x = flat[place], and y = ids[place] comes next.
-    flat = np.append(END, ids).astype(np.intp)
-    at_once = lanes_at_once(predictor.vocabulary.symbols)
-    for first in range(0, len(stretches.first), at_once):
-        lanes = stretches.at(slice(first, first + at_once))
-        x = (flat if labels is None else labels)[lanes.first].astype(np.intp)
-        yield from read_stretches(predictor, flat, lanes, x, split)
-
-
-def lanes_at_once(symbols: int) -> int:
-    """Return how many lanes are read side by side."""
-    return max(1, min(SCORED_LANES, LOGITS_AT_ONCE // symbols))
-
-
-def read_stretches(
-    predictor: Predictor, flat: Integers, stretches: Stretches, x: Integers, split: int | None
-) -> Iterator[Read]:
-    """Read some stretches, the longest first, each in a lane, where x comes first."""
-    place, warm_up = stretches.first.copy(), stretches.warm_up
-    state = predictor.zeros(len(place), stretches.clock, stretches.to_come)
-    last_warm, times = int(warm_up.max()), np.arange(int(stretches.size[0]))
-    # that have a step t
-    lane_counts = len(place) - np.searchsorted(stretches.size[::-1], times, "right")
-    of_first_half, of_second_half = predictor.halves[-1], predictor.halves[0]  # fitted on the other
-    for t, lane_count in enumerate(lane_counts.tolist()):
-        if lane_count < len(place):
-            place, warm_up = place[:lane_count], warm_up[:lane_count]
-            state = [h[:lane_count] for h in state]
-        mixture = None
-        if split is not None:
-            mixture = np.where(place < split, of_first_half, of_second_half)
-        predictor.step(flat[place] if t else x, state, mixture)
-        # Once no lane warms up, all rows count: a slice copies nothing.
-        yield place, np.flatnonzero(warm_up <= t) if t < last_warm else slice(None), state
-        place += 1
-
-
-
-class Stretches(NamedTuple):
-    """Stretches of texts that lie end to end, (N,) each; they are read side by side."""
-
-    first: Places  # the place of the first symbol
-    size: Places
-    warm_up: Places  # symbols at its beginning that do not count
-    clock: Places  # symbols of its text before it
-    to_come: Places  # characters of its text from its first symbol on
-
-    def at(self, index: slice | Places) -> Stretches:
-        return Stretches(*(numbers[index] for numbers in self))
-
-
-def cut_into_stretches(sizes: Places, stretch: int, warm_up: int) -> Stretches:
-    """Cut texts of these sizes into stretches, and return the longest first.
-
-    A text of ten symbols, in stretches of four with a warm-up of one: 0123, 34567, 789.
-    """
-    counts = ceil_div(sizes, stretch)
-    text = np.repeat(np.arange(len(sizes)), counts)
-    number = np.arange(len(text)) - np.repeat(np.cumsum(counts) - counts, counts)  # in its text
-    counted_from = number * stretch
-    read_from = np.maximum(counted_from - warm_up, 0)
-    stretches = Stretches(
-        first=(np.cumsum(sizes) - sizes)[text] + read_from,
-        size=np.minimum(counted_from + stretch, sizes[text]) - read_from,
-        warm_up=counted_from - read_from,
-        clock=read_from,
-        to_come=sizes[text] - 1 - read_from,
-    )
-    return stretches.at(np.argsort(-stretches.size, kind="stable"))
 
 
 def add_lengths(
@@ -271,18 +240,131 @@ def add_lengths(
         ranks[ends] = 1 + likeliest.searchsorted(nats["network"][ends])
 
 
-def add_novelty(vocabulary: Vocabulary, ids: Integers, nats: Array64, *, known_ends: bool) -> None:
+def add_novelty(predictor: Predictor, ids: Integers, nats: Array64) -> None:
     """Add to the costs that the next character may be new, in place.
 
         known:  P(x) (1 - novelty)
         new:    (P(UNKNOWN) (1 - novelty) + novelty) / the number of unseen characters
 
-    So the model is a distribution over all texts. An END that is known beforehand stays as it is.
+    So the model is a distribution over all texts. An END whose place is drawn first stays as it is.
     """
-    novelty = vocabulary.novelty
-    may_be_new = ids != END if known_ends else slice(None)
+    vocabulary, novelty = predictor.vocabulary, predictor.vocabulary.novelty
+    may_be_new = slice(None) if predictor.head.lengths is None else ids != END
     nats[may_be_new] -= math.log1p(-novelty)
     unknown = ids == UNKNOWN
     if unknown.any():
         log_novelty = math.log(novelty) if novelty else -math.inf
         nats[unknown] = vocabulary.unseen_nats - np.logaddexp(-nats[unknown], log_novelty)
+
+
+class ByLabel(NamedTuple):
+    """Scores of texts under each of L labels."""
+
+    sums: dict[Use, Array64]  # (S,) nats of each symbol, whatever the label
+    given: dict[Use, Array64]  # (S,) nats under the labels that were given
+    log_joint: Array64  # (n, L) log P(label) P(text | label) by the predictor as it is used
+
+
+def score_by_label(
+    predictor: Predictor, ids: Ids, given: Ids | None = None, *, split: int | None = None
+) -> ByLabel:
+    """Score texts that lie end to end under each label. ``given`` has a label for each symbol."""
+    vocabulary, stops = predictor.vocabulary, stops_of(ids)
+    starts = np.append(0, stops[:-1])
+    sizes = stops - starts
+    of_given = {use: np.zeros(len(ids)) for use in predictor.uses}
+    log_p = {use: np.full(len(ids), -np.inf) for use in predictor.uses}
+    log_joint = np.empty((len(stops), len(vocabulary.labels)))
+    for row, log_share in enumerate(vocabulary.log_label_shares):
+        label = vocabulary.symbols + row
+        nats, _ = score_ids(predictor, ids, np.full(len(ids), label, np.uint32), split=split)
+        log_joint[:, row] = log_share - np.add.reduceat(nats[predictor.use], starts)
+        for use, of_use in nats.items():
+            so_far = np.cumsum(of_use)
+            so_far -= (so_far[starts] - of_use[starts]).repeat(sizes)
+            np.logaddexp(log_p[use], log_share - so_far, out=log_p[use])
+            if given is not None:
+                np.copyto(of_given[use], of_use, where=given == label)
+    sums = {}
+    for use, after in log_p.items():
+        before = np.append(0, after)[: len(ids)]
+        before[starts] = 0
+        sums[use] = before - after
+    return ByLabel(sums, of_given, log_joint)
+
+
+def oddest_sums(
+    predictor: Predictor, held_out: Examples, given: Mapping[Use, Array64]
+) -> dict[str, float]:
+    """Return the most nats per character of a held-out example as a sum over labels, by use.
+
+    ``given`` are the nats of its symbols under its label. A sum costs at most those, and -log of
+    P(label). Few examples have to be summed, those with the highest bounds first.
+    """
+    shares, found = predictor.vocabulary.log_label_shares, dict[str, float]()
+    if held_out.labels is None or len(shares) > MOST_SUMMED or len(held_out) < ENOUGH_EXAMPLES:
+        return found
+    starts = held_out.starts[:-1].astype(np.int64)
+    sizes, middle = np.diff(held_out.starts).astype(np.int64), len(held_out.ids) // 2
+    of_labels = shares[held_out.labels.astype(np.intp) - predictor.vocabulary.symbols]
+    for use, nats in given.items():
+        bounds = (np.add.reduceat(nats, starts) - of_labels) / sizes
+        order, most = np.argsort(-bounds, kind="stable"), -np.inf
+        for first in range(0, len(order), SUMMED_AT_ONCE):
+            if bounds[order[first]] <= most:
+                break
+            some = np.sort(order[first : first + SUMMED_AT_ONCE])
+            ids = np.concatenate([held_out.nth(i) for i in some.tolist()])
+            split = int((middle - starts[some]).clip(0, sizes[some]).sum())
+            sums = score_by_label(predictor, ids, split=split).sums[use]
+            totals = np.add.reduceat(sums, np.cumsum(sizes[some]) - sizes[some])
+            most = max(most, float((totals / sizes[some]).max()))
+        found[use] = most
+    return found
+
+
+def label_ids(vocabulary: Vocabulary, labels: Sequence[str], sizes: Integers) -> Ids:
+    """Return the label of each symbol of texts with these sizes, END counted."""
+    at = {label: vocabulary.id_of(label) for label in dict.fromkeys(labels)}
+    return np.array([at[label] for label in labels], np.uint32).repeat(sizes)
+
+
+def accuracy_of(
+    labels: Sequence[str], said: Sequence[str], learned: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return how often labels were told right, and which were taken for which, as JSON has it.
+
+    ``learned`` are the examples of each label in training.
+    """
+    pairs, counts = Counter(zip(labels, said, strict=True)), Counter(labels)
+    shares = [pairs[label, label] / count for label, count in counts.items()]
+    accuracy = sum(pairs[label, label] for label in counts) / len(labels)
+    commonest = max(learned, key=lambda label: learned[label])
+    confusions: dict[str, dict[str, int]] = {label: {} for label in counts}
+    for (label, answer), count in pairs.items():
+        confusions[label][answer] = count
+    return {
+        "accuracy": accuracy,
+        "standard_error": math.sqrt(accuracy * (1 - accuracy) / len(labels)),
+        "mean_over_labels": sum(shares) / len(shares),
+        "commonest": commonest,
+        "accuracy_of_commonest": counts[commonest] / len(labels),
+        "confusions": confusions,
+    }
+
+
+def likeliest_of(predictor: Predictor, texts: Sequence[str], label: str | None = None) -> list[str]:
+    """Return the label of each text: this one, or else the likeliest."""
+    if label is not None:
+        return [label] * len(texts)
+    groups = (score_texts(predictor, group, telling=True) for group in groups_of(texts))
+    return [label for group in groups for label, _ in group.likeliest]
+
+
+def likeliest(vocabulary: Vocabulary, log_joint: Array64) -> list[tuple[str, float]]:
+    """Return the likeliest label of each text and its probability."""
+    chances, names = softmax(log_joint), list(vocabulary.labels)  # (3.42)
+    best = chances.argmax(1)
+    return [(names[at], float(row[at])) for at, row in zip(best.tolist(), chances, strict=True)]
+
+

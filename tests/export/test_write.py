@@ -16,7 +16,7 @@ from charrnn.export.c_header import prefix_for
 from charrnn.export.html import asset
 from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
-from charrnn.prediction.kinds import score_texts
+from charrnn.prediction.scoring import score_texts
 from charrnn.prediction.predictor import EVEN
 from charrnn.prediction.sampling import SampleConfig, Sampler
 from tests.browser import ask, engine

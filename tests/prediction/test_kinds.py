@@ -10,8 +10,8 @@ import pytest
 
 import charrnn
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.prediction import kinds
-from charrnn.prediction.kinds import score_by_label, score_texts
+from charrnn.prediction import scoring
+from charrnn.prediction.scoring import score_by_label, score_texts
 from charrnn.prediction.losses import oddest
 from charrnn.prediction.predictor import Predictor
 from charrnn.text.vocabulary import Ids
@@ -35,7 +35,7 @@ def test_with_new_labels_a_network_scores_as_before(forced: bool) -> None:
 def test_the_oddest_sum_is_that_of_all_held_out_examples(
     counts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kinds, "SUMMED_AT_ONCE", 3)
+    monkeypatch.setattr(scoring, "SUMMED_AT_ONCE", 3)
     run = charrnn.train(TEXTS * 30, labels=LABELS * 30, holdout=0.4, counts=counts, **SMALL)
     assert list(run)
     trained, held_out = run.checkpoint.trained, run._corpus.held_out
@@ -50,11 +50,11 @@ def test_the_end_of_a_training_does_not_score_by_each_label(
 ) -> None:
     summed: list[int] = []
 
-    def score(predictor: Predictor, ids: Ids, *given: Any, **how: Any) -> kinds.ByLabel:
+    def score(predictor: Predictor, ids: Ids, *given: Any, **how: Any) -> scoring.ByLabel:
         summed.append(len(ids))
         return score_by_label(predictor, ids, *given, **how)
 
-    monkeypatch.setattr(kinds, "score_by_label", score)
+    monkeypatch.setattr(scoring, "score_by_label", score)
     texts = [f"{n:04b}".translate({48: "a", 49: "b"}) for n in range(2000)]
     run = charrnn.train(texts, labels=["x", "y"] * 1000, holdout=0.5, **SMALL)
     assert list(run)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.prediction.embed import embed
 from charrnn.prediction.filling import FillConfig, fill
-from charrnn.prediction.kinds import score_texts
+from charrnn.prediction.scoring import score_texts
 from charrnn.prediction.predictor import EVEN, Predictor
 from charrnn.prediction.sampling import Sampler
 from charrnn.prediction.scoring import score_ids

@@ -9,11 +9,12 @@ import pytest
 
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.parameters import Architecture, LanguageModel, initial
-from charrnn.prediction.kinds import score_texts
-from charrnn.prediction.mixture import fit_mixture
+from charrnn.prediction.scoring import score_texts
+from charrnn.prediction.predictor import fit_mixture
 from charrnn.prediction.predictor import EVEN, Predictor, Use, combine
 from charrnn.prediction.sampling import Sampler
-from charrnn.prediction.scoring import join_groups, read_texts, score_ids
+from charrnn.prediction.predictor import read_texts
+from charrnn.prediction.scoring import join_groups, score_ids
 from charrnn.settings.drawing import SampleConfig
 from charrnn.text.corpus import Examples
 from charrnn.text.counts import Ngrams
@@ -100,7 +101,7 @@ def test_each_half_is_read_with_its_own_labels(monkeypatch: pytest.MonkeyPatch) 
         seen.append({*how["labels"].tolist()})
         return read_texts(*typed, **how)
 
-    monkeypatch.setattr("charrnn.prediction.mixture.read_texts", read)
+    monkeypatch.setattr("charrnn.prediction.predictor.read_texts", read)
     counts = Ngrams(Examples(ids, labels).labelled, K, labels=2)
     fit_mixture(Predictor([network(1, vocabulary=vocabulary)], counts), Examples(ids, labels))
     assert seen == [{K}, {K + 1}]

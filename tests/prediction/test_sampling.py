@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from charrnn.model import load
 from charrnn.network.heads import Lengths
 from charrnn.network.parameters import LanguageModel
-from charrnn.prediction.kinds import score_texts
+from charrnn.prediction.scoring import score_texts
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.sampling import LengthChoice, Sample, Sampler, keys, uniform
 from charrnn.settings.drawing import SampleConfig

@@ -11,7 +11,7 @@ import pytest
 
 import charrnn
 from charrnn.network.parameters import Architecture, LanguageModel, initial
-from charrnn.prediction.kinds import score_texts
+from charrnn.prediction.scoring import score_texts
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.prediction.scoring import (
@@ -146,6 +146,6 @@ def test_fault_40_a_large_vocabulary_is_scored_in_fewer_lanes(
     predictor = Predictor([babbler(MANY, hidden=4, layers=1)])
     texts = [MANY[at] + MANY[-at] for at in range(120)]
     nats = score_texts(predictor, texts).nats
-    monkeypatch.setattr("charrnn.prediction.scoring.LOGITS_AT_ONCE", 10 * len(MANY))
+    monkeypatch.setattr("charrnn.prediction.predictor.LOGITS_AT_ONCE", 10 * len(MANY))
     assert peak_bytes(lambda: score_texts(predictor, texts)) < 50 * 8 * len(MANY)
     np.testing.assert_allclose(score_texts(predictor, texts).nats, nats, rtol=1e-12)
