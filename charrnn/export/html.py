@@ -146,8 +146,8 @@ def colours_in_css() -> dict[str, str]:
     values = {}
     for mode, colours in ("light", LIGHT), ("dark", DARK):
         pairs = zip(BAND_CLASSES[1:], map(str.split, colours), strict=True)
-        each = [f"--{name}-ink: {ink}; --{name}: {ground};" for name, (ink, ground) in pairs]
-        values[mode] = " ".join(each)
+        properties = [f"--{name}-ink: {ink}; --{name}: {ground};" for name, (ink, ground) in pairs]
+        values[mode] = " ".join(properties)
     inks = dict.fromkeys("stuwxy", "state") | {name: name for name in BAND_CLASSES[1:]}
     rule = ".{0} {{ color: var(--{1}-ink); background: var(--{0}); }}"
     return values | {"bands": "\n".join(rule.format(*pair) for pair in inks.items())}

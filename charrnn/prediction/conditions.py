@@ -103,7 +103,7 @@ class Neighbours:
         for text in texts:
             same_length[len(text)].append(text)
         # of the n texts of each length L: code points (n, L), and how many lie in a bin (n, BINS)
-        self.codes = {length: rows_of(some, length) for length, some in same_length.items()}
+        self.codes = {length: rows_of(rows, length) for length, rows in same_length.items()}
         self.bags = {length: bags_of(codes) for length, codes in self.codes.items()}
 
     def add(self, text: str) -> None:
@@ -115,13 +115,13 @@ class Neighbours:
         """Return whether one of the texts is fewer edits away than this."""
         codes = rows_of([text], len(text))
         bag = bags_of(codes)
-        for length, others in self.codes.items():
+        for length, rows in self.codes.items():
             apart = abs(length - len(text))
             if apart >= distance:
                 continue
             # An edit changes two counts of a bag by one, or one count and the length.
             unlike = np.abs(self.bags[length] - bag).sum(1)
-            maybe = others[unlike + apart < 2 * distance]
+            maybe = rows[unlike + apart < 2 * distance]
             if len(maybe) and edits(codes[0], maybe).min() < distance:
                 return True
         return False

@@ -193,8 +193,8 @@ class Sampler:
         labels = self.labels_of([number for number, _ in draws])
         by_label = {}
         for label in dict.fromkeys(labels):
-            some = [draw for draw, of_draw in zip(draws, labels, strict=True) if of_draw == label]
-            by_label[label] = iter(self.with_label(label)._draw_alike(some))
+            alike = [draw for draw, of_draw in zip(draws, labels, strict=True) if of_draw == label]
+            by_label[label] = iter(self.with_label(label)._draw_alike(alike))
         return [next(by_label[label]) for label in labels]
 
     def _draw_alike(self, draws: Sequence[Draw]) -> list[Sample]:

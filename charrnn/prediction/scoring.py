@@ -153,17 +153,17 @@ def score_texts(
     """
     vocabulary, ids = predictor.vocabulary, predictor.vocabulary.encode_codes(join_examples(texts))
     sizes = np.diff(stops_of(ids), prepend=0)
-    given = None if labels is None else label_ids(vocabulary, labels, sizes)
+    known = None if labels is None else label_ids(vocabulary, labels, sizes)
     kinds, ranks = list[tuple[str, float]](), None
-    if vocabulary.labels and (telling or given is None):
-        by_label = score_by_label(predictor, ids, given, split=split)
-        nats = by_label.sums if given is None else by_label.given
+    if vocabulary.labels and (telling or known is None):
+        by_label = score_by_label(predictor, ids, known, split=split)
+        nats = by_label.sums if known is None else by_label.labelled
         kinds = likeliest(vocabulary, by_label.log_joint)
-        if given is None:
-            given = label_ids(vocabulary, [label for label, _ in kinds], sizes)
+        if known is None:
+            known = label_ids(vocabulary, [label for label, _ in kinds], sizes)
     if ranking or not kinds:
-        of_given, ranks = score_ids(predictor, ids, given, ranking=ranking, split=split)
-        nats = nats if kinds else of_given
+        of_known, ranks = score_ids(predictor, ids, known, ranking=ranking, split=split)
+        nats = nats if kinds else of_known
     return ScoredTexts(texts, ids, nats, predictor.use, ranks, labels, kinds)
 
 
@@ -261,18 +261,18 @@ class ByLabel(NamedTuple):
     """Scores of texts under each of L labels."""
 
     sums: dict[Use, Array64]  # (S,) nats of each symbol, whatever the label
-    given: dict[Use, Array64]  # (S,) nats under the labels that were given
+    labelled: dict[Use, Array64]  # (S,) nats under the labels that are known
     log_joint: Array64  # (n, L) log P(label) P(text | label) by the predictor as it is used
 
 
 def score_by_label(
-    predictor: Predictor, ids: Ids, given: Ids | None = None, *, split: int | None = None
+    predictor: Predictor, ids: Ids, known: Ids | None = None, *, split: int | None = None
 ) -> ByLabel:
-    """Score texts that lie end to end under each label. ``given`` has a label for each symbol."""
+    """Score texts that lie end to end under each label. ``known`` has a label for each symbol."""
     vocabulary, stops = predictor.vocabulary, stops_of(ids)
     starts = np.append(0, stops[:-1])
     sizes = stops - starts
-    of_given = {use: np.zeros(len(ids)) for use in predictor.uses}
+    of_known = {use: np.zeros(len(ids)) for use in predictor.uses}
     log_p = {use: np.full(len(ids), -np.inf) for use in predictor.uses}
     log_joint = np.empty((len(stops), len(vocabulary.labels)))
     for row, log_share in enumerate(vocabulary.log_label_shares):
@@ -283,44 +283,44 @@ def score_by_label(
             so_far = np.cumsum(of_use)
             so_far -= (so_far[starts] - of_use[starts]).repeat(sizes)
             np.logaddexp(log_p[use], log_share - so_far, out=log_p[use])
-            if given is not None:
-                np.copyto(of_given[use], of_use, where=given == label)
+            if known is not None:
+                np.copyto(of_known[use], of_use, where=known == label)
     sums = {}
     for use, after in log_p.items():
         before = np.append(0, after)[: len(ids)]
         before[starts] = 0
         sums[use] = before - after
-    return ByLabel(sums, of_given, log_joint)
+    return ByLabel(sums, of_known, log_joint)
 
 
 def oddest_sums(
-    predictor: Predictor, held_out: Examples, given: Mapping[Use, Array64]
+    predictor: Predictor, held_out: Examples, labelled: Mapping[Use, Array64]
 ) -> dict[str, float]:
     """Return the most nats per character of a held-out example as a sum over labels, by use.
 
-    ``given`` are the nats of its symbols under its label. A sum costs at most those, and -log of
+    ``labelled`` are the nats of its symbols under its label. A sum costs at most those, and -log of
     P(label). Few examples have to be summed, those with the highest bounds first.
     """
-    shares, found = predictor.vocabulary.log_label_shares, dict[str, float]()
+    shares, oddest = predictor.vocabulary.log_label_shares, dict[str, float]()
     if held_out.labels is None or len(shares) > MOST_SUMMED or len(held_out) < ENOUGH_EXAMPLES:
-        return found
+        return oddest
     starts = held_out.starts[:-1].astype(np.int64)
     sizes, middle = np.diff(held_out.starts).astype(np.int64), len(held_out.ids) // 2
     of_labels = shares[held_out.labels.astype(np.intp) - predictor.vocabulary.symbols]
-    for use, nats in given.items():
+    for use, nats in labelled.items():
         bounds = (np.add.reduceat(nats, starts) - of_labels) / sizes
         order, most = np.argsort(-bounds, kind="stable"), -np.inf
         for first in range(0, len(order), SUMMED_AT_ONCE):
             if bounds[order[first]] <= most:
                 break
-            some = np.sort(order[first : first + SUMMED_AT_ONCE])
-            ids = np.concatenate([held_out.nth(i) for i in some.tolist()])
-            split = int((middle - starts[some]).clip(0, sizes[some]).sum())
+            batch = np.sort(order[first : first + SUMMED_AT_ONCE])
+            ids = np.concatenate([held_out.nth(i) for i in batch.tolist()])
+            split = int((middle - starts[batch]).clip(0, sizes[batch]).sum())
             sums = score_by_label(predictor, ids, split=split).sums[use]
-            totals = np.add.reduceat(sums, np.cumsum(sizes[some]) - sizes[some])
-            most = max(most, float((totals / sizes[some]).max()))
-        found[use] = most
-    return found
+            totals = np.add.reduceat(sums, np.cumsum(sizes[batch]) - sizes[batch])
+            most = max(most, float((totals / sizes[batch]).max()))
+        oddest[use] = most
+    return oddest
 
 
 def label_ids(vocabulary: Vocabulary, labels: Sequence[str], sizes: Integers) -> Ids:
@@ -330,13 +330,13 @@ def label_ids(vocabulary: Vocabulary, labels: Sequence[str], sizes: Integers) ->
 
 
 def accuracy_of(
-    labels: Sequence[str], said: Sequence[str], learned: Mapping[str, int]
+    labels: Sequence[str], predicted: Sequence[str], learned: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return how often labels were told right, and which were taken for which, as JSON has it.
 
     ``learned`` are the examples of each label in training.
     """
-    pairs, counts = Counter(zip(labels, said, strict=True)), Counter(labels)
+    pairs, counts = Counter(zip(labels, predicted, strict=True)), Counter(labels)
     shares = [pairs[label, label] / count for label, count in counts.items()]
     accuracy = sum(pairs[label, label] for label in counts) / len(labels)
     commonest = max(learned, key=lambda label: learned[label])
@@ -366,5 +366,3 @@ def likeliest(vocabulary: Vocabulary, log_joint: Array64) -> list[tuple[str, flo
     chances, names = softmax(log_joint), list(vocabulary.labels)  # (3.42)
     best = chances.argmax(1)
     return [(names[at], float(row[at])) for at, row in zip(best.tolist(), chances, strict=True)]
-
-
