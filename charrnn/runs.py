@@ -29,11 +29,9 @@ from charrnn.model import Model
 from charrnn.network.arrays import Array64
 from charrnn.network.parameters import LanguageModel
 from charrnn.notebook import show_progress
-from charrnn.prediction.scoring import oddest_sums
 from charrnn.prediction.losses import oddest
-from charrnn.prediction.predictor import fit_mixture
-from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor, Use, check_mixable
-from charrnn.prediction.scoring import score_ids
+from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor, Use, check_mixable, fit_mixture
+from charrnn.prediction.scoring import oddest_sums, score_ids
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import AUTOMATIC, LIMITS, Fitted, TrainConfig
 from charrnn.settings.values import with_settings

@@ -20,10 +20,9 @@ from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS, Lengths
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
 from charrnn.network.through_time import LaneStates, Masks, Unfolded, Window, lengths_in
-from charrnn.prediction.scoring import score_texts
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor
-from charrnn.prediction.scoring import score_ids
+from charrnn.prediction.scoring import score_ids, score_texts
 from charrnn.runs import train
 from charrnn.settings.training import TrainConfig
 from charrnn.text.vocabulary import END as END_ID

@@ -13,8 +13,8 @@ from charrnn.errors import CharrnnError, CorpusError, SettingError
 from charrnn.model import Model
 from charrnn.network.parameters import Architecture, Parameters, initial
 from charrnn.network.through_time import Window
-from charrnn.prediction.scoring import accuracy_of
 from charrnn.prediction.predictor import Predictor
+from charrnn.prediction.scoring import accuracy_of
 from charrnn.runs import add_counts
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.text.corpus import corpus_of, read_files

@@ -165,9 +165,8 @@ def score_groups(
     groups: Iterable[list[Example]], split: int | None, predictors: dict[str, Predictor], rows: Rows
 ) -> dict[str, ScoredTexts]:
     """Score the groups and add them to the rows. If these are not shown, return all by model."""
-    from charrnn.prediction.scoring import score_group
     from charrnn.prediction.losses import Score, in_bits
-    from charrnn.prediction.scoring import join_groups
+    from charrnn.prediction.scoring import join_groups, score_group
     from charrnn.spread.workers import open_executor
     from charrnn.text.reading import name_of
 

@@ -47,8 +47,8 @@ def run(options: Options, console: Console) -> None:
     import numpy as np
 
     from charrnn.model import load
-    from charrnn.prediction.scoring import label_ids, likeliest_of
     from charrnn.prediction.reach import reach_of
+    from charrnn.prediction.scoring import label_ids, likeliest_of
     from charrnn.text.vocabulary import END
 
     model = load(options.model)

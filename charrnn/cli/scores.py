@@ -30,8 +30,8 @@ def records_of(
     """Return the figures of each predictor, and how it differs from the first model, and from
     counting if there is a corpus. ``learned`` are the examples of each label in training.
     """
-    from charrnn.prediction.scoring import accuracy_of
     from charrnn.prediction.losses import Mean, difference_from, difference_of, tally
+    from charrnn.prediction.scoring import accuracy_of
     from charrnn.text.counts import baselines
 
     reference = whole[first]

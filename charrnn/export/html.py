@@ -189,7 +189,6 @@ def facts_of(trained: Trained) -> dict[str, object]:
     }
 
 
-
 def plain_json(value: object) -> str:
     """Return JSON in printable ASCII without characters that open or close markup."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)

@@ -112,6 +112,6 @@ def slim(trained: Trained, *, without_counts: bool = False) -> Trained:
             {use: nats for use, nats in by_use.items() if use == "network"}
             for by_use in (slim.oddest, slim.oddest_sums)
         )
-        what = {"config": config, "counted": None, "mixture": EVEN}
-        return replace(slim, oddest=oddest, oddest_sums=sums, **what)
+        slim = replace(slim, config=config, counted=None, mixture=EVEN)
+        slim = replace(slim, oddest=oddest, oddest_sums=sums)
     return slim

@@ -14,20 +14,18 @@ from operator import attrgetter
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
+from charrnn.network.arrays import Integers
 from charrnn.prediction.sampling import MapGroups, Sample, Sampler
 from charrnn.settings.drawing import SampleConfig
-from charrnn.text.vocabulary import Codes, codes_of
+from charrnn.text.vocabulary import codes_of
 
 ATTEMPTS: Final = 101  # at one sample: the first and a hundred more
 FAILURES_TO_STOP: Final = 10  # samples in a row without success, after which drawing stops
 BEST_OF, MOST_DRAWN = 10, 100  # samples for each of --best
 BINS: Final = 64  # of characters
 RUN_OF_LETTERS: Final = re.compile(r"\w+(?:['’]\w+)*")
-
-Counts = NDArray[np.int32]
 
 
 class Conditions:
@@ -127,19 +125,19 @@ class Neighbours:
         return False
 
 
-def rows_of(texts: Sequence[str], length: int) -> Codes:
+def rows_of(texts: Sequence[str], length: int) -> Integers:
     """Return the code points of texts of one length, (n, length)."""
     return codes_of("".join(texts)).reshape(len(texts), length)
 
 
-def bags_of(codes: Codes) -> Counts:
+def bags_of(codes: Integers) -> Integers:
     """Return how many characters of each text lie in each of some bins, (n, BINS)."""
     places = codes % BINS + BINS * np.arange(len(codes))[:, None]
     counts = np.bincount(places.ravel(), minlength=BINS * len(codes))
     return counts.reshape(-1, BINS).astype(np.int32)
 
 
-def edits(text: Codes, others: Codes) -> Counts:
+def edits(text: Integers, others: Integers) -> Integers:
     """Return the edits between a text (M,) and each of others (n, L), by optimal string alignment.
 
     A row has the edits from the characters of the text so far to each beginning of the others:
@@ -158,7 +156,7 @@ def edits(text: Codes, others: Codes) -> Counts:
             np.minimum(row[:, 2:], swapped, out=row[:, 2:])
         row = np.minimum.accumulate(row - place, 1) + place  # row[j - 1] + 1, and so on
         before, above = above, row
-    distances: Counts = above[:, -1]
+    distances: Integers = above[:, -1]
     return distances
 
 

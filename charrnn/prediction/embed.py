@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network.parameters import LanguageModel
+from charrnn.prediction.predictor import Predictor, read_texts
 from charrnn.prediction.scoring import label_ids, likeliest_of
-from charrnn.prediction.predictor import Predictor
-from charrnn.prediction.predictor import read_texts
 from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import END
 

@@ -9,8 +9,7 @@ import numpy as np
 from charrnn.errors import CorpusError
 from charrnn.network.parameters import Architecture, architecture_of
 from charrnn.network.readout import LARGEST_BLOCK
-from charrnn.prediction.predictor import symbols_to_fit
-from charrnn.prediction.predictor import lanes_at_once
+from charrnn.prediction.predictor import lanes_at_once, symbols_to_fit
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.system.cores import cores_for
 from charrnn.text.corpus import Corpus

@@ -16,9 +16,9 @@ from charrnn.export.c_header import prefix_for
 from charrnn.export.html import asset
 from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
-from charrnn.prediction.scoring import score_texts
 from charrnn.prediction.predictor import EVEN
 from charrnn.prediction.sampling import SampleConfig, Sampler
+from charrnn.prediction.scoring import score_texts
 from tests.browser import ask, engine
 from tests.networks import CHARACTERS, IDS, LABELS, MODELS, model_of
 from tests.program import Program

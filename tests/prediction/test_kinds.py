@@ -11,9 +11,9 @@ import pytest
 import charrnn
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.prediction import scoring
-from charrnn.prediction.scoring import score_by_label, score_texts
 from charrnn.prediction.losses import oddest
 from charrnn.prediction.predictor import Predictor
+from charrnn.prediction.scoring import score_by_label, score_texts
 from charrnn.text.vocabulary import Ids
 from tests.program import Program
 

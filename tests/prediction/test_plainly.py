@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.prediction.embed import embed
 from charrnn.prediction.filling import FillConfig, fill
-from charrnn.prediction.scoring import score_texts
 from charrnn.prediction.predictor import EVEN, Predictor
 from charrnn.prediction.sampling import Sampler
-from charrnn.prediction.scoring import score_ids
+from charrnn.prediction.scoring import score_ids, score_texts
 from charrnn.settings.drawing import SampleConfig
 from charrnn.text.counts import Ngrams
 from charrnn.text.examples import join_examples

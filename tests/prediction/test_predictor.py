@@ -9,12 +9,9 @@ import pytest
 
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.parameters import Architecture, LanguageModel, initial
-from charrnn.prediction.scoring import score_texts
-from charrnn.prediction.predictor import fit_mixture
-from charrnn.prediction.predictor import EVEN, Predictor, Use, combine
+from charrnn.prediction.predictor import EVEN, Predictor, Use, combine, fit_mixture, read_texts
 from charrnn.prediction.sampling import Sampler
-from charrnn.prediction.predictor import read_texts
-from charrnn.prediction.scoring import join_groups, score_ids
+from charrnn.prediction.scoring import join_groups, score_ids, score_texts
 from charrnn.settings.drawing import SampleConfig
 from charrnn.text.corpus import Examples
 from charrnn.text.counts import Ngrams

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from charrnn.model import load
 from charrnn.network.heads import Lengths
 from charrnn.network.parameters import LanguageModel
-from charrnn.prediction.scoring import score_texts
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.sampling import LengthChoice, Sample, Sampler, keys, uniform
+from charrnn.prediction.scoring import score_texts
 from charrnn.settings.drawing import SampleConfig
 from tests.networks import (
     COIN,

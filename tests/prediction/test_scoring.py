@@ -11,13 +11,13 @@ import pytest
 
 import charrnn
 from charrnn.network.parameters import Architecture, LanguageModel, initial
-from charrnn.prediction.scoring import score_texts
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.prediction.scoring import (
     groups_of,
     join_groups,
     score_ids,
+    score_texts,
 )
 from charrnn.system.packaged import path_of
 from charrnn.text.counts import Ngrams
