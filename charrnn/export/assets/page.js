@@ -65,6 +65,10 @@
     $("best").checked = settings.has("seed") ? settings.get("best") === "1" : facts.isShort;
     if (/^\d{1,15}$/.test(settings.get("seed") ?? "")) seed = Number(settings.get("seed"));
   }
+  async function write() {
+    const mine = ++writing, list = $("samples");
+    const count = Math.max(1, Math.min(1000, number("count") ?? 1));
+    const best = $("best").checked, most = best ? BEST_OF * count : count;
     const options = model.checked(requested());
     $("temperature-said").textContent = options.temperature.toFixed(2);
     remember();
