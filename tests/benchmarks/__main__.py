@@ -1,7 +1,7 @@
 """Measure charrnn and print tables. No figure is judged.
 
 python -m tests.benchmarks                         all quick sections, in a few minutes
-python -m tests.benchmarks step startup            these sections only
+python -m tests.benchmarks step speed              these sections only
 python -m tests.benchmarks step --against PYTHON   compare with PyTorch or JAX in that PYTHON
 python -m tests.benchmarks seconds --corpus FILE --against PYTHON   losses after 1, 10, 60 seconds
 python -m tests.benchmarks labels --corpus FOLDER --against PYTHON  telling a file's kind of text
@@ -17,7 +17,7 @@ from typing import Any
 
 from charrnn.system.cores import ONE_THREAD
 
-QUICK = ("step", "scoring", "sampling", "startup")
+QUICK = ("step", "speed")
 SECTIONS = (*QUICK, "exports", "oddness", "seconds", "labels", "results", "learning")
 
 

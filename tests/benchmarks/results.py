@@ -1,4 +1,4 @@
-"""All tables of the page `results`: losses, seconds, steps, scoring, drawing, start-up.
+"""All tables of the page `results`: losses, seconds, steps, drawing.
 
 python -m tests.benchmarks results --data FOLDER --against PYTHON --write
 
@@ -11,12 +11,10 @@ import json
 import platform
 import random
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -25,7 +23,7 @@ import numpy as np
 
 import charrnn
 from charrnn.system.packaged import path_of
-from tests.benchmarks import sampling, scoring, seconds, startup, step
+from tests.benchmarks import exports, seconds, step
 from tests.benchmarks.learning import figures, gain, machine, trained, version
 
 PAGE = Path(charrnn.__file__).parent / "guide" / "results.md"
@@ -39,23 +37,6 @@ ROWS = (  # corpus and options, all with --counts
     "war_and_peace.txt --examples files --cell lstm --minutes 10",
 )
 SPLIT = ("dinosaurs", "names.txt")  # lists that are cut into three parts
-DRAWN = 2_000  # names, for rates of drawing
-MAIN = r"""
-#define DINOSAURS_IMPLEMENTATION
-#include "dinosaurs.h"
-int main(void) {
-    dinosaurs_state s;
-    char text[8001];
-    for (int i = 0; i < %d; i++) {
-        dinosaurs_begin(&s, 1, i, 0);
-        dinosaurs_utf8(&s, 1, text, sizeof text);
-    }
-}
-"""
-SCRIPT = """
-import model from "./dinosaurs.mjs";
-for (let number = 0; number < %d; number++) model.sample({ seed: 1, number, temperature: 1 });
-"""
 
 
 def losses(data: Path) -> None:
@@ -130,26 +111,10 @@ def losses_of_parts(lines: list[str]) -> dict[str, dict[str, float]]:
 def drawing() -> None:
     """Print the names a second that the model `dinosaurs` draws in each language."""
     print("| language | names a second, one core |\n|---|---|", flush=True)
-    model = charrnn.load("dinosaurs")
-    report_rate("Python, side by side", lambda: model.sample(DRAWN, seed=1))
     with tempfile.TemporaryDirectory() as folder:
-        for suffix in (".h", ".mjs"):
-            model.export(Path(folder, f"dinosaurs{suffix}"))
-        Path(folder, "main.c").write_text(MAIN % DRAWN)
-        Path(folder, "main.mjs").write_text(SCRIPT % DRAWN)
-        if shutil.which("cc"):
-            line = ["cc", "-O3", "-march=native", "-o", "main", "main.c", "-lm"]
-            subprocess.run(line, cwd=folder, check=True)
-            report_rate("C", lambda: subprocess.run(["./main"], cwd=folder, check=True))
-        if shutil.which("node"):
-            line_js = ["node", "main.mjs"]
-            report_rate("JavaScript", lambda: subprocess.run(line_js, cwd=folder, check=True))
-
-
-def report_rate(name: str, draw: Callable[[], object]) -> None:
-    began = time.perf_counter()
-    draw()
-    print(f"| {name} | {DRAWN / (time.perf_counter() - began):,.0f} |", flush=True)
+        for language, draw in exports.drawers_in(Path(folder)).items():
+            rate = exports.TEXTS / exports.seconds_of(draw)
+            print(f"| {language} | {rate:,.0f} |", flush=True)
 
 
 def surroundings() -> None:
@@ -170,10 +135,7 @@ def report(data: str, against: list[str], write: bool) -> None:
         "third part": lambda: third_part(folder),
         "seconds": lambda: seconds.report(corpus, against),
         "step": lambda: step.report(against),
-        "scoring": scoring.report,
-        "sampling": sampling.report,
         "drawing": drawing,
-        "startup": startup.report,
     }
     for name, table in tables.items():
         printed = io.StringIO()

@@ -1,4 +1,9 @@
-"""Speed of one training step with clipping and Adam, compared with other libraries."""
+"""Speed of one training step with clipping and Adam, compared with other libraries.
+
+    python -m tests.benchmarks.step 65 256 64 64 tanh   the matrix products of a step alone
+
+Here BLAS uses all cores, as in a program that leaves threads to BLAS: so it is a process.
+"""
 
 import json
 import os
@@ -8,13 +13,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
 from charrnn.training.automatic_settings import usual_shards, weights_of
 from charrnn.training.optimizer import Optimizer, clip, initial_moments
 from charrnn.training.processes import BatchSize, SharedBatch, norm
-from tests.benchmarks.measuring import Work, in_turn
+from tests.benchmarks.speed import Work, in_turn
 
 Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps
 
@@ -29,16 +35,55 @@ ROUNDS = 5
 PEERS = Path(__file__).parent / "peers"
 
 
-def step(shape: Shape, cores: int, cell: str = "tanh", *, forced: bool = False) -> Work:
+def report(against: list[str]) -> None:
+    """Print our rate for each shape and its ratio to theirs."""
+    print("| cell | symbols, hidden, lanes, steps | characters/s | times the rate of |")
+    print("|---|---|---|---|", flush=True)
+    for cell in OTHERS_HAVE:
+        for shape in SHAPES:
+            report_on(cell, shape, against)
+
+
+def report_on(cell: str, shape: Shape, against: list[str]) -> None:
+    """Print medians of rounds, in each of which all are measured one after the other."""
+    ours: list[float] = []
+    theirs: dict[str, list[float]] = {}
+    peers = [[python, str(peer)] for python in against for peer in sorted(PEERS.glob("with_*.py"))]
+    for _ in range(ROUNDS):
+        rivals: dict[str, float] = {}
+        for command in ([sys.executable, "-m", "tests.benchmarks.step"], *peers):
+            rivals |= rates([*command, *map(str, shape), cell])
+        ours.append(rate_of(step(shape, len(os.sched_getaffinity(0)), cell), shape))
+        for name, other in rivals.items():
+            theirs.setdefault(name, []).append(ours[-1] / other)
+    ratios = ", ".join(f"{k} {statistics.median(v):.2f}" for k, v in theirs.items())
+    print(f"| {cell} | {shape} | {statistics.median(ours):,.0f} | {ratios} |", flush=True)
+
+
+def rates(command: list[str]) -> dict[str, float]:
+    """Return the rate that another library reports; {} if that Python does not have it."""
+    free = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    done = subprocess.run(command, capture_output=True, text=True, env=free, check=False)
+    if done.returncode:
+        return {}
+    found = json.loads(done.stdout)
+    return {found["library"]: found["characters_per_second"]}
+
+
+def rate_of(work: Work, shape: Shape) -> float:
+    """Return the characters a second of a step."""
+    return shape[2] * shape[3] / statistics.median(in_turn({"step": work})["step"])
+
+
+def step(shape: Shape, cores: int, cell: str) -> Work:
     """Return work that does one step on random symbols."""
     symbols, hidden, lanes, steps = shape
     rng = np.random.default_rng(0)
-    size = Architecture(symbols, hidden, 1, cell, forced=forced)
+    size = Architecture(symbols, hidden, 1, cell)
     p = initial(size, np.log(np.full(symbols, 1 / symbols)), rng)
     moments, states = initial_moments("adam", p), [np.zeros((lanes, hidden), np.float32)]
     states *= len(size.state_names)
-    products = weights_of(hidden, 1, cell) * lanes * steps
-    shards = min(usual_shards(products, lanes, None), cores)
+    shards = min(usual_shards(weights_of(hidden, 1, cell) * lanes * steps, lanes, None), cores)
     everything = SharedBatch(size, BatchSize(steps, lanes, shards, has_dropout=False), cores)
     optimizer = Optimizer("adam", p)
     x, y = rng.integers(0, symbols, (2, steps, lanes))
@@ -56,44 +101,37 @@ def step(shape: Shape, cores: int, cell: str = "tanh", *, forced: bool = False) 
     return work
 
 
-def report(against: list[str]) -> None:
-    """Print our rate for each shape and its ratio to theirs."""
-    print("| cell | symbols, hidden, lanes, steps | characters/s | times the rate of |")
-    print("|---|---|---|---|", flush=True)
-    for cell in OTHERS_HAVE:
-        for shape in SHAPES:
-            report_on(cell, shape, against)
+def products(shape: Shape, gates: int) -> Work:
+    """Return the products of one step: forward, backward, and the gradients of V, W and U."""
+    symbols, hidden, lanes, steps = shape
+    rng = np.random.default_rng(0)
+    rows = steps * lanes
+
+    def made(*size: int) -> NDArray[np.float32]:
+        return (0.01 * rng.standard_normal(size)).astype(np.float32)
+
+    W, V = made(hidden, gates * hidden), made(hidden, symbols)
+    h, o, x = made(rows, hidden), made(rows, symbols), made(rows, symbols)
+    a, lane, lane_a = made(rows, gates * hidden), made(lanes, hidden), made(lanes, gates * hidden)
+    there, back = np.empty_like(lane_a), np.empty_like(lane)
+    o_out, h_out = np.empty_like(o), np.empty_like(h)
+
+    def work() -> None:
+        for _ in range(steps):
+            np.matmul(lane, W, out=there)
+        np.matmul(h, V, out=o_out)
+        np.matmul(o, V.T, out=h_out)
+        for _ in range(steps):
+            np.matmul(lane_a, W.T, out=back)
+        np.matmul(h.T, o)
+        np.matmul(h.T, a)
+        np.matmul(x.T, a)
+
+    return work
 
 
-def report_on(cell: str, shape: Shape, against: list[str]) -> None:
-    ours: list[float] = []
-    theirs: dict[str, list[float]] = {}
-    for _ in range(ROUNDS):
-        rate, rivals = one_round(cell, shape, against)
-        ours.append(rate)
-        for name, other in rivals.items():
-            theirs.setdefault(name, []).append(rate / other)
-    ratios = ", ".join(f"{k} {statistics.median(v):.2f}" for k, v in theirs.items())
-    print(f"| {cell} | {shape} | {statistics.median(ours):,.0f} | {ratios} |", flush=True)
-
-
-def one_round(cell: str, shape: Shape, against: list[str]) -> tuple[float, dict[str, float]]:
-    """Return our characters a second and those of the others, measured one after the other."""
-    rivals = rates([sys.executable, "-m", "tests.benchmarks.products"], cell, shape)
-    for python in against:
-        for peer in sorted(PEERS.glob("with_*.py")):
-            rivals |= rates([python, str(peer)], cell, shape)
-    work = step(shape, len(os.sched_getaffinity(0)), cell)
-    return shape[2] * shape[3] / statistics.median(in_turn({"ours": work})["ours"]), rivals
-
-
-def rates(command: list[str], cell: str, shape: Shape) -> dict[str, float]:
-    """Return the rate that another library reports; {} if that Python does not have it."""
-    free = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
-    done = subprocess.run(
-        [*command, *map(str, shape), cell], capture_output=True, text=True, env=free, check=False
-    )
-    if done.returncode:
-        return {}
-    found = json.loads(done.stdout)
-    return {found["library"]: found["characters_per_second"]}
+if __name__ == "__main__":
+    symbols, hidden, lanes, steps = map(int, sys.argv[1:5])
+    shape = symbols, hidden, lanes, steps
+    rate = rate_of(products(shape, Architecture(2, 1, 1, sys.argv[5]).cell.gates), shape)
+    print(json.dumps({"library": "products only", "characters_per_second": rate}))

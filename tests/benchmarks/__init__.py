@@ -1,1 +1,0 @@
-"""Measurements of speed and quality: ``python -m tests.benchmarks``. No figure is judged."""
