@@ -79,17 +79,6 @@ def blocks_of(page: Path) -> list[Block]:
     ]
 
 
-def commands_of(page: Path) -> list[str]:
-    """Return the commands of charrnn on a page, in consoles and in running text."""
-    text = page.read_text("utf-8")
-    consoles = [
-        command
-        for block in blocks_of(page)
-        if block.language == "console"
-        for command, _ in block.commands
-    ]
-    inline = re.findall(r"`(charrnn [^`\n]+)`", re.sub(BLOCK, "", text))
-    return [*consoles, *inline]
 
 
 def run_page(page: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,26 +1,32 @@
 """Draw the pictures of the README and the guide: ``python -m tests.pictures [NAME ...]``.
 
-The program runs in a pseudo-terminal of 80 columns. Pictures of web pages need Chromium. It also
-writes the other pictures as PNG files into a folder, to look at them: ``--png FOLDER``.
+The program runs in a pseudo-terminal of 80 columns, whose moved cursors are followed; no picture
+loads a font. Pictures of web pages need Chromium.
 """
 
-import argparse
 import math
 import re
 import shlex
+import sys
 import tempfile
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import cached_property
 from html import escape
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
+
+from rich.console import Console
+from rich.style import Style
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
 
 import charrnn
 from tests.browser import CHROMIUM, Browser
 from tests.child import CHARRNN, NOTHING, PYTHON, finished, on_a_terminal
 from tests.pages import GUIDE, blocks_of
-from tests.screen import EDGE, FAINT, INK, lines_shown, panel, picture_of
 
 FOLDER = GUIDE / "pictures"
 OF_TERMINALS = ("training", "surprise", "temperatures", "alarm", "seconds")
@@ -31,6 +37,18 @@ BLUE, ORANGE = "#6cb2ff", "#ffb454"
 TEMPERATURES = (0.2, 0.5, 0.8, 1.0, 1.3, 1.6)
 WORDS = ("Tyrannosaurus", "Velociraptor", "Charlotte", "Xqzwkjv")
 SECONDS = (1, 10, 60)
+CODE = re.compile(r"\x1b\[\??([\d;]*)([A-Za-z])|([\r\n\b])|([^\x1b\r\n\b])")
+WIDTH, HEIGHT, MARGIN = 8.4, 19, 14  # of a character and around them, in pixels
+FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+GROUND, INK, FAINT, EDGE = "#14181f", "#dfe4ea", "#8d97a5", "#59636e"
+THEME = TerminalTheme(
+    (20, 24, 31),
+    (223, 228, 234),
+    [
+        *((60, 66, 77), (255, 123, 114), (126, 211, 133), (227, 179, 65)),
+        *((121, 176, 255), (210, 150, 255), (86, 200, 214), (223, 228, 234)),
+    ],
+)
 POINT = """(() => {
   const rows = [...document.querySelectorAll("tr")];
   const row = rows.find((one) => one.textContent.startsWith("dL/dh"));
@@ -183,37 +201,91 @@ def words(x: float, y: float, text: str, fill: str = INK, anchor: str = "start")
     return f'<text x="{x:.0f}" y="{y:.0f}" {look}>{escape(text)}</text>'
 
 
-def write_png_files(names: Iterable[str], folder: Path) -> None:
-    """Write pictures as a browser shows them, on a light page."""
-    folder.mkdir(exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home,
-        closing(Browser(Path(home))) as browser,
-    ):
-        for name in names:
-            shown = browser.open((FOLDER / f"{name}.svg").as_uri())
-            taken = shown.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-            (folder / f"{name}.png").write_bytes(b64decode(taken["data"]))
+def lines_shown(output: str) -> list[str]:
+    """Return the lines that a terminal shows at the end, with the codes of their colours."""
+    rows: list[list[tuple[str, str]]] = [[]]
+    row = column = 0
+    style = ""
+    for found in CODE.finditer(output):
+        number, command, control, character = found.groups()
+        count = int(number) if (number or "").isdigit() else 1
+        if character:
+            rows[row] += [(" ", "")] * (column + 1 - len(rows[row]))
+            rows[row][column] = character, style
+            column += 1
+        elif control:
+            row += control == "\n"
+            column = max(0, column - 1) if control == "\b" else 0
+            rows += [[] for _ in range(row + 1 - len(rows))]
+        elif command == "m":
+            style = "" if number in ("", "0") else f"{style}\x1b[{number}m"
+        elif command == "A":
+            row = max(0, row - count)
+        elif command == "K":
+            rows[row] = [] if number == "2" else rows[row][:column]
+    return ["".join(coloured(cells)) for cells in rows]
+
+
+def coloured(cells: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield pieces of a line, each in one style, between the codes of it."""
+    for style, group in groupby(cells, key=itemgetter(1)):
+        text = "".join(character for character, _ in group)
+        yield f"{style}{text}\x1b[0m" if style else text
+
+
+def picture_of(lines: Iterable[str]) -> str:
+    """Return lines of a terminal as an SVG."""
+    console = Console(width=200, color_system="truecolor", force_terminal=True)
+    texts = [Text.from_ansi(line) for line in lines]
+    while texts and not texts[-1].plain.strip():
+        texts.pop()
+    parts: list[str] = []
+    for row, text in enumerate(texts):
+        column = 0
+        for segment in text.render(console):
+            style = segment.style or Style()
+            parts += drawn(segment.text.rstrip("\n"), style, MARGIN + column * WIDTH, row)
+            column += segment.cell_length
+    width = max(48, *(text.cell_len for text in texts)) * WIDTH + 2 * MARGIN
+    return panel(width, len(texts) * HEIGHT + 2 * MARGIN, parts)
+
+
+def drawn(text: str, style: Style, x: float, row: int) -> Iterator[str]:
+    """Yield the elements of a piece of a line: its ground, and its words."""
+    y = MARGIN + row * HEIGHT
+    if style.bgcolor:
+        ground = style.bgcolor.get_truecolor(THEME).hex
+        width = len(text) * WIDTH
+        yield f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{HEIGHT}" fill="{ground}"/>'
+    ink = style.color.get_truecolor(THEME).hex if style.color else INK
+    ink = FAINT if style.dim else ink
+    weight = ' font-weight="700"' if style.bold else ""
+    for found in re.finditer(r"\S+(?: \S+)*", text):  # runs of spaces are not drawn
+        at, length = x + found.start() * WIDTH, len(found[0]) * WIDTH
+        place = f'x="{at:.1f}" y="{y + 14}" textLength="{length:.1f}"'
+        yield f'<text {place} fill="{ink}"{weight}>{escape(found[0])}</text>'
+
+
+def panel(width: float, height: float, parts: Iterable[str]) -> str:
+    """Return an SVG with a dark ground of its own, which light and dark pages can show."""
+    size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    edge = f'width="{width - 1:.0f}" height="{height - 1:.0f}" fill="{GROUND}" stroke="{EDGE}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}" font-size="14">'
+    ground = f'<rect x=".5" y=".5" rx="8" {edge}/>'
+    return "\n".join([head, ground, *parts, "</svg>\n"])
 
 
 def main() -> None:
     """Draw the pictures that the command line names, or all."""
-    made = argparse.ArgumentParser(prog="python -m tests.pictures", description=__doc__)
-    made.add_argument("names", nargs="*", help=", ".join((*OF_TERMINALS, *OF_PAGES)))
-    made.add_argument("--png", type=Path, metavar="FOLDER", help="write PNG files, too")
-    options = made.parse_args()
-    names = options.names or (*OF_TERMINALS, *(OF_PAGES if CHROMIUM else ()))
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         studio = Studio(Path(folder))
-        for name in names:
+        for name in sys.argv[1:] or (*OF_TERMINALS, *(OF_PAGES if CHROMIUM else ())):
             drawn = getattr(studio, name)()
             content = drawn.encode() if isinstance(drawn, str) else drawn
             path = FOLDER / (f"{name}.png" if name in OF_PAGES else f"{name}.svg")
             path.write_bytes(content)
             print(f"{path.name}: {len(content):,} bytes", flush=True)
-    if options.png:
-        write_png_files((name for name in names if name in OF_TERMINALS), options.png)
 
 
 if __name__ == "__main__":

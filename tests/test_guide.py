@@ -1,14 +1,20 @@
-"""``charrnn guide``, and the pages themselves: their commands run, their links lead somewhere."""
+"""The pages of the guide and the README: commands, links, keys, pictures, tables; and the command.
+
+What their commands show is compared with the page.
+"""
 
 import json
 import re
 import shlex
 import subprocess
 import sys
-from contextlib import ExitStack
+import tomllib
+from collections.abc import Iterator
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
+from runpy import run_path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,10 +23,16 @@ import charrnn
 from charrnn.cli.app import COMMANDS
 from charrnn.cli.guide import TOPICS
 from charrnn.cli.options import command_settings
+from tests.benchmarks import __main__ as benchmarks
+from tests.benchmarks import results
+from tests.benchmarks.seconds import split_of
 from tests.child import CHARRNN, HOME, PLAIN, finished
 from tests.make_pages import notebook, options_page, python_page
-from tests.pages import GUIDE, PAGES, Block, blocks_of, matches, run_command, run_page
+from tests.pages import GUIDE, PAGES, blocks_of, matches, run_page
+from tests.pictures import FOLDER, OF_PAGES, OF_TERMINALS, Studio, lines_shown, picture_of
 from tests.program import SMALL, Program
+
+README = (HOME / "README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -38,16 +50,59 @@ def test_only_blocks_that_download_packages_are_not_run() -> None:
         assert block.language in ("console", "python", "") or block.direction("file")
 
 
-def test_the_index_names_every_page() -> None:
+def test_dots_stand_for_any_lines() -> None:
+    assert matches("a\n...\nd", "a\nb\nc\nd")
+    assert matches("a\n...", "a\nb")
+    assert matches("...\nb", "a\nb")
+    assert not matches("a\n...\nd", "a\nb\n")
+    assert not matches("a", "a\nb")
+
+
+# What they name
+
+
+def test_every_page_is_in_the_index_and_linked_in_the_readme() -> None:
     assert sorted(TOPICS) == sorted(page.stem for page in GUIDE.glob("[a-z]*.md"))
+    for topic in TOPICS:
+        assert f"`]({GUIDE.relative_to(HOME)}/{topic}.md)" in README, topic
+    for name in re.findall(r"`((?:charrnn|data|tests)/[\w/.-]+)`", README):
+        assert (HOME / name).exists(), name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_links_lead_to_pages(page: Path) -> None:
+def test_links_lead_to_pages_and_extras_are_named_as_they_are(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     for link in re.findall(r"\]\(([^)]+)\)", text):
         if not link.startswith(("https://", "#")):
             assert (page.parent / link.partition("#")[0]).exists(), link
+    extras = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for named in re.findall(r"pip install (?:-e )?'\.\[([\w,]+)\]'", page.read_text("utf-8")):
+        assert {*named.split(",")} <= {*extras}
+
+
+def test_a_release_shows_no_links_into_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    interface = "hatchling.metadata.plugin.interface"  # only there where a release is built
+    monkeypatch.setitem(sys.modules, interface, SimpleNamespace(MetadataHookInterface=object))
+    metadata: dict[str, Any] = {}
+    hook = run_path(str(HOME / "tests" / "description.py"))["Description"]
+    hook.update(SimpleNamespace(root=str(HOME)), metadata)
+    shown = metadata["readme"]["text"]
+    assert all(link.startswith("https://") for link in re.findall(r"\]\((.*?)\)", shown))
+    assert "![" in README
+    assert "![" not in shown
+
+
+def test_the_life_of_a_text_names_functions_where_they_are() -> None:
+    page = (GUIDE / "contributing.md").read_text("utf-8")
+    life = page.partition("The life of a text")[2].partition("\n## ")[0]
+    steps = re.split(r"(?m)^\d\. ", life)[1:]
+    assert len(steps) == 8
+    for step in steps:
+        names = re.findall(r"`([\w.]+)`(?: of `[\w.]+`)? in\s+`(?:charrnn/)?([\w/]+)\.py`", step)
+        assert names, step
+        for name, file in names:
+            module = import_module("charrnn." + file.replace("/", "."))
+            assert callable(attrgetter(name)(module)), f"{file} has no {name}"
 
 
 def test_pages_from_the_code_are_up_to_date() -> None:
@@ -55,6 +110,71 @@ def test_pages_from_the_code_are_up_to_date() -> None:
         text = (GUIDE / f"{name}.md").read_text("utf-8")
         assert text == made(text), "type python -m tests.make_pages"
 
+
+# Tables and pictures
+
+
+@pytest.mark.parametrize("name", benchmarks.SECTIONS)
+def test_a_section_of_the_benchmarks_is_in_their_help(name: str) -> None:
+    assert name in benchmarks.parser().format_help()
+    assert import_module(f"tests.benchmarks.{name}").report
+
+
+def test_each_table_of_the_results_is_made_by_the_command() -> None:
+    page, source = results.PAGE.read_text("utf-8"), Path(results.__file__).read_text("utf-8")
+    tables = re.findall("<!-- table (.*) -->", page)
+    assert len(tables) >= 4
+    for name in tables:
+        assert f'"{name}": ' in source
+        changed = results.with_table(page, name, "| new |\n")
+        assert f"<!-- table {name} -->\n| new |\n\n" in changed
+        assert abs(len(changed) - len(page)) < 1000
+
+
+def test_both_programs_of_the_table_of_seconds_learn_the_same_examples() -> None:
+    parts = split_of("dinosaurs")
+    assert len(parts["held_out"]) > 100
+    assert not {*parts["held_out"]} & {*parts["learn"]}
+    assert all(text.isalpha() for text in parts["learn"])
+
+
+def test_a_page_shows_each_picture_and_says_what_is_seen() -> None:
+    names = {*(f"{name}.svg" for name in OF_TERMINALS), *(f"{name}.png" for name in OF_PAGES)}
+    texts = "".join(page.read_text("utf-8") for page in PAGES)
+    for picture in FOLDER.iterdir():
+        assert picture.name in names
+        assert hasattr(Studio, picture.stem)
+        shown = re.findall(rf"!\[([^]]*)\]\([\w/]*pictures/{picture.name}\)", texts)
+        assert min(len(text.split()) for text in shown) >= 8, picture
+        if picture.suffix == ".svg":
+            text = picture.read_text("utf-8").replace('xmlns="http://www.w3.org/2000/svg"', "", 1)
+            for harm in ("://", "url(", "@import", "href", "<script", "font-face"):
+                assert harm not in text, (picture.name, harm)
+    assert sum(picture.stat().st_size for picture in FOLDER.iterdir()) <= 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("output", "lines"),
+    [
+        ("one\rtwo\n", ["two", ""]),
+        ("10%\r    \rdone\n", ["done", ""]),
+        ("a\nb\x1b[A\x1b[2Kc", [" c", "b"]),
+        ("abc\b\b\x1b[K\n", ["a", ""]),
+        ("\x1b[1;32mbest\x1b[0m *", ["\x1b[1;32mbest\x1b[0m *"]),
+    ],
+)
+def test_a_picture_follows_moved_cursors(output: str, lines: list[str]) -> None:
+    assert lines_shown(output) == lines
+
+
+def test_words_of_a_terminal_stand_in_their_columns_and_colours() -> None:
+    drawn = picture_of(["a  \x1b[1;38;2;1;2;3;48;2;4;5;6m<b>\x1b[0m", ""])
+    assert '<text x="14.0" y="28" textLength="8.4" fill="#dfe4ea">a</text>' in drawn
+    assert 'fill="#010203" font-weight="700">&lt;b&gt;</text>' in drawn
+    assert 'fill="#040506"' in drawn
+
+
+# JSON
 
 # Small commands that write JSON with every key.
 JSON = """
@@ -82,37 +202,45 @@ export names.html --json
 sweep names.txt --try hidden=2 -o few --dry-run --json
 sweep names.txt --try hidden=2 --counts -o few --json
 """
+KINDS = {bool: "bool", int: "number", float: "number", str: "text", list: "list", dict: "object"}
+SCOPES = ("settings", "by_use", "labels")  # objects whose keys have a meaning of their own
 BY_NAME = (  # objects with names in place of keys
     *("baselines", "cosine", "models", "moments", "sums", "tried"),
     *("values", "equations", "gradient", "gradients", "confusions"),
 )
 
 
-def keys_of(value: Any, schema: str = "") -> set[tuple[str, str]]:
-    """Return the keys of all objects in a JSON value, each with the schema of its object."""
+def keys_of(value: Any, schema: str = "", scope: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield each key of the objects in a JSON value: its schema, its scope with it, its kind."""
     if isinstance(value, list):
-        return set().union(*(keys_of(item, schema) for item in value))
-    if not isinstance(value, dict):
-        return set()
-    schema = value.get("schema", schema)
-    found = {(schema, key) for key in value}
-    for key, item in value.items():
-        is_by_name = key in BY_NAME and isinstance(item, dict)
-        found |= keys_of([*item.values()] if is_by_name else item, schema)
-    return found
+        for item in value:
+            yield from keys_of(item, schema, scope)
+    elif isinstance(value, dict):
+        schema = value.get("schema", schema)
+        for key, item in value.items():
+            yield schema, f"{scope}.{key}", KINDS.get(type(item), "")
+            is_by_name = key in BY_NAME and isinstance(item, dict)
+            items = [*item.values()] if is_by_name else item
+            yield from keys_of(items, schema, key if key in SCOPES else scope)
 
 
-def test_every_key_of_json_is_explained(program: Program) -> None:
-    found: set[tuple[str, str]] = set()
+def test_every_key_of_json_is_explained_and_has_one_type(program: Program) -> None:
+    rows: list[Any] = []
     program.write("kind.txt", "".join(f"{a}{b}\n" for a in "abcde" for b in "xyz"))
     for line in JSON.strip().splitlines():
         name, *rest = line.split()
         small = SMALL if name == "train" else SMALL[2:] if name == "sweep" else ()
         done = program.run(name, *small, *rest)
         assert done.status == (3 if "--above" in rest else 0), line
-        found |= keys_of(done.rows)
+        rows += done.rows
     for file in ("steps.jsonl", "steps2.jsonl", "few/sweep.jsonl"):
-        found |= keys_of([json.loads(row) for row in (program / file).read_text().splitlines()])
+        rows += [json.loads(row) for row in (program / file).read_text().splitlines()]
+    found, kinds = set[tuple[str, str]](), dict[str, set[str]]()
+    for schema, key, kind in (triple for row in rows for triple in keys_of(row)):
+        assert schema.endswith("/3")
+        found.add((schema, key.rpartition(".")[2]))
+        kinds.setdefault(key, set()).update({kind} - {""})
+    assert {key: types for key, types in kinds.items() if len(types) > 1} == {}
 
     parts = re.split("^#+ ", (GUIDE / "json.md").read_text("utf-8"), flags=re.MULTILINE)
     shared = next(part for part in parts if part.startswith("Which objects occur"))
@@ -136,22 +264,12 @@ def explained(part: str) -> set[str]:
     return {key for item in items for key in re.findall("`([^`]+)`", item)}
 
 
-def test_dots_stand_for_any_lines() -> None:
-    assert matches("a\n...\nd", "a\nb\nc\nd")
-    assert matches("a\n...", "a\nb")
-    assert matches("...\nb", "a\nb")
-    assert not matches("a\n...\nd", "a\nb\n")
-    assert not matches("a", "a\nb")
+# The command
 
 
-def test_without_a_topic_the_list_is_shown(program: Program) -> None:
-    done = program.run("guide")
-    assert done.out == (GUIDE / "README.md").read_text("utf-8")
-    for topic in TOPICS:
-        assert f"- [{topic}]" in done.out
-
-
-def test_a_topic_is_a_page(program: Program) -> None:
+def test_a_topic_is_a_page_and_without_one_the_list_is_shown(program: Program) -> None:
+    index = program.run("guide").out
+    assert index == (GUIDE / "README.md").read_text("utf-8")
     page = (GUIDE / "sampling.md").read_text("utf-8")
     assert program.run("guide", "sampling").out == page
     assert program.run("guide", "sampling", "--raw").out == page
@@ -167,6 +285,9 @@ def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(progra
     assert not any(mark in shown for mark in ("```", "<!--", "](", "\x1b", "six temperatures"))
     _, listed = program.terminal("guide", by=CHARRNN, env=pager)
     assert "• first-names: " in listed
+
+
+# A recipe, and the notebook
 
 
 def test_the_recipe_for_cron_runs_with_the_variables_of_cron(program: Program) -> None:
@@ -224,26 +345,6 @@ def test_the_recipe_for_cron_runs_with_the_variables_of_cron(program: Program) -
         (program / "yesterday.log").unlink(missing_ok=True)
 
 
-def test_the_notebook_of_the_book_runs_from_top_to_bottom(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (program / "names.txt").unlink()
-    monkeypatch.chdir(program.folder)
-    names: dict[str, Any] = {}
-    document = json.loads((GUIDE / "book.ipynb").read_text("utf-8"))
-    sources = [cell["source"] for cell in document["cells"] if cell["cell_type"] == "code"]
-    assert "!charrnn unfold Tyrannosaurus --backward -o unfold.html --force" in sources
-    for source in sources:
-        if not source.startswith("!"):
-            exec(compile(source, "cell", "exec"), names)
-            continue
-        for command in source.split("\n"):
-            small = Block("console", "", ("small",))
-            run_command(small, command.removeprefix("!"), "", program, ExitStack())
-    assert len([source for source in sources if source.startswith("!")]) >= 6
-    assert names["before"] > 0
-
-
 def test_the_notebook_is_made_from_the_page() -> None:
     text = (GUIDE / "book.ipynb").read_text("utf-8")
     assert text == notebook((GUIDE / "book.md").read_text("utf-8"), text)
@@ -264,16 +365,3 @@ def test_the_notebook_has_the_outputs_of_a_run_and_a_picture() -> None:
     said = "".join(one.get("text", "") for one in outputs)
     assert "held-out loss 1.770 nats" in said
     assert not {"\x1b", "\r"} & set(said)
-
-
-def test_the_life_of_a_text_names_functions_where_they_are() -> None:
-    page = (GUIDE / "contributing.md").read_text("utf-8")
-    life = page.partition("The life of a text")[2].partition("\n## ")[0]
-    steps = re.split(r"(?m)^\d\. ", life)[1:]
-    assert len(steps) == 8
-    for step in steps:
-        names = re.findall(r"`([\w.]+)`(?: of `[\w.]+`)? in\s+`(?:charrnn/)?([\w/]+)\.py`", step)
-        assert names, step
-        for name, file in names:
-            module = import_module("charrnn." + file.replace("/", "."))
-            assert callable(attrgetter(name)(module)), f"{file} has no {name}"
