@@ -75,9 +75,9 @@ def test_links_lead_to_pages_and_extras_are_named_as_they_are(page: Path) -> Non
     for link in re.findall(r"\]\(([^)]+)\)", text):
         if not link.startswith(("https://", "#")):
             assert (page.parent / link.partition("#")[0]).exists(), link
-    extras = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    project = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
     for named in re.findall(r"pip install (?:-e )?'\.\[([\w,]+)\]'", page.read_text("utf-8")):
-        assert {*named.split(",")} <= {*extras}
+        assert {*named.split(",")} <= {*project["optional-dependencies"]}
 
 
 def test_a_release_shows_no_links_into_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
