@@ -8,7 +8,6 @@ import re
 import subprocess
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.style import Style
@@ -45,11 +44,7 @@ def test_results_go_to_stdout_and_the_rest_to_stderr(capsys: Capture, quiet: boo
     notes = "one\\x1b[2J\\ntwo\na line\n"
     errors = "charrnn: warning: a warning\ncharrnn: error: \\x1b[2J\n\\r\n"
     assert capsys.readouterr() == ("a result\x1b[2J\n", errors if quiet else notes + errors)
-
-
-@pytest.mark.quick
-def test_a_terminal_gets_visible_text_unless_it_is_raw() -> None:
-    with redirect_stdout(stream := Terminal()):
+    with redirect_stdout(stream := Terminal()):  # which gets visible text, unless it is raw
         Console().result("\x1b[2J")
         Console().out.write(Visible("\x1b[2J"))
     assert stream.getvalue() == "\\x1b[2J\x1b[2J"
@@ -127,7 +122,7 @@ def test_errors_are_red_on_a_terminal_that_has_colours(program: Program) -> None
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("columns", ["-1", "1000000000", "9" * 5000], ids=lambda text: text[:10])
+@pytest.mark.parametrize("columns", ["-1", "9" * 5000], ids=lambda text: text[:10])
 def test_columns_may_be_said_to_be_any_number(trained: Program, columns: str) -> None:
     for line in (
         ("train", "names.txt", *SMALL, "--epochs", "20", "--force"),
@@ -170,14 +165,11 @@ def test_fault_21_a_reader_who_leaves_ends_it_at_once_and_quietly(
         assert "rror" not in child.err
 
 
-@pytest.mark.parametrize("line", ["", "-h", "train --help"])
+@pytest.mark.parametrize("line", ["", "train --help"])
 def test_fault_21_help_that_nobody_reads_ends_as_other_output(program: Program, line: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    with (
-        os.fdopen(writer, "wb") as nobody,
-        program.going(*line.split(), stdout=nobody) as child,
-    ):
+    with os.fdopen(writer, "wb") as nobody, program.going(*line.split(), stdout=nobody) as child:
         ended = child.end()
     assert (ended.status, ended.err) == (141, "")
 
@@ -337,28 +329,17 @@ def test_fault_27_nothing_steers_a_terminal(logs: Program, name: str) -> None:
     assert bool(steers(piped.out)) == is_exact
 
 
-def test_fault_27_a_pipe_gets_the_exact_characters_and_json_means_them(logs: Program) -> None:
-    def rows(*line: str) -> list[dict[str, Any]]:
-        ended = logs.run(*line, "--json")
-        ended.says()
-        assert not steers(ended.out)
-        return ended.rows
 
+
+def test_fault_27_a_pipe_gets_the_exact_characters_and_json_means_them(logs: Program) -> None:
     drawn = logs.run(*LINES["sample"]).out
     assert {"\x1b", "\x07", "\x9b", "\u202e"} <= steers(drawn)
-    assert "".join(row["text"] + "\n" for row in rows(*LINES["sample"])) == drawn
-    lines = logs.run(*LINES["per example"]).out.split("\n")
-    assert [line[31:] for line in lines if line] == [text for text in LOG.split("\n") if text]
-    read = rows(*LINES["per character"])
-    assert "".join(row["character"] or "\n" for row in read if "character" in row) == LOG
-    assert set(rows("info")[0]["vocabulary"]) >= steers(LOG)
-
-
-def test_fault_27_bytes_that_are_not_utf_8_are_replaced_or_shown(program: Program) -> None:
-    saved(speller("abc"), program / "model.npz")
-    ran = program.run("sample", "--prime", b"a\xff", "--max-chars", "1", child=True)
-    assert ran.out_bytes.startswith("a\ufffd".encode())
-    assert "\\udcff (U+DCFF)" in ran.err
+    found = {name: logs.run(*LINES[name], "--json") for name in ("sample", "per character", "info")}
+    assert not any(steers(ran.out) for ran in found.values())
+    assert "".join(row["text"] + "\n" for row in found["sample"].rows) == drawn
+    read = [row for row in found["per character"].rows if "character" in row]
+    assert "".join(row["character"] or "\n" for row in read) == LOG
+    assert set(found["info"].json["vocabulary"]) >= steers(LOG)
 
 
 @pytest.mark.quick
@@ -372,11 +353,10 @@ def test_fault_28_markup_comes_out_as_it_is(program: Program) -> None:
         assert (status, seen.count(MARKUP)) == (0, count)
         assert program.run(*line).out.count(MARKUP) == count
     assert program.terminal(*train, columns=200)[0] == 0
-    for name in ("[red]", "[b]bold[-b]:smile:"):
-        program.write(name, "anna\nbob\n" * 9)
-        done = program.run("train", name, *SMALL, "-m", f"{name}.npz")
-        done.says(f"corpus     {name}   16 lines")
-        assert f"{name}.npz" in done.out
-        for missing in (f"{name}.no", f"[/b]{name}"):
-            what = f"there is no model {missing}"
-            program.refuses("info", "-m", missing, what=what, hint="Train one, or")
+    name = "[b]bold[-b]:smile:"
+    program.write(name, "anna\nbob\n" * 9)
+    done = program.run("train", name, *SMALL, "-m", f"{name}.npz")
+    done.says(f"corpus     {name}   16 lines")
+    assert f"{name}.npz" in done.out
+    what = f"there is no model [/b]{name}"
+    program.refuses("info", "-m", f"[/b]{name}", what=what, hint="Train one, or")
