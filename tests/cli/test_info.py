@@ -8,11 +8,6 @@ import pytest
 from tests.networks import babbler, saved
 from tests.program import SIZE, Program
 
-KEYS = {
-    *("schema", "model", "bytes", "parameters", "hidden", "layers", "symbols", "vocabulary"),
-    *("novelty", "settings", "corpus", "holds_corpus", "steps", "epochs", "characters_seen"),
-    *("best", "baselines", "history", "resume"),
-}
 
 
 @pytest.fixture
@@ -28,8 +23,6 @@ def test_json_tells_all(program: Program) -> None:
     ran = program.run("info", "--json")
     assert (ran.status, ran.err) == (0, "")
     found = ran.json
-    assert set(found) == KEYS
-    assert found["schema"] == "charrnn.info/3"
     assert found["bytes"] == Path("model.npz").stat().st_size
     assert (found["hidden"], found["layers"], found["epochs"]) == (6, 1, 4)
     assert found["symbols"] == len(found["vocabulary"]) + 2
@@ -63,31 +56,25 @@ def test_whether_it_can_go_on_depends_on_the_file_alone(program: Program) -> Non
     assert "not possible: the file has no training state" in told.out
 
 
-def test_a_model_without_a_history_is_shown_too(program: Program) -> None:
-    saved(babbler("ab[/b]\x1b\u202e"), Path("odd.npz"))
-    ran = program.run("info", "-m", "odd.npz")
-    assert ran.status == 0
-    assert "texts passed from Python" in ran.out
-    assert program.run("info", "-m", "odd.npz", "--json").json["best"] is None
-
-
-@pytest.mark.parametrize(
-    ("characters", "shown"),
-    [("\t\n !a", r"tab  newline  space  !  a"), ("\x1b\u202e", r"\x1b  \u202e")],
-)
-def test_fault_13_a_vocabulary_is_made_visible(
-    program: Program, characters: str, shown: str
-) -> None:
-    saved(babbler(characters), Path("odd.npz"))
-    assert shown in program.run("info", "-m", "odd.npz").out
-
-
-def test_a_large_vocabulary_is_cut_short(program: Program) -> None:
-    saved(babbler("".join(map(chr, range(0x4E00, 0x6E00, 2)))), Path("large.npz"))
-    assert "and 4,036 more" in " ".join(program.run("info", "-m", "large.npz").out.split())
-
-
 def test_where_nothing_was_held_out_there_is_no_best_loss(program: Program) -> None:
     program.run("train", "names.txt", *SIZE, "--epochs", "1", "--holdout", "0", "--force").says()
     assert "held-out character" not in program.run("info").out
     assert program.run("info", "--json").json["best"] is None
+
+
+@pytest.mark.parametrize(
+    ("characters", "shown"),
+    [
+        ("\t\n !a", r"tab  newline  space  !  a"),
+        ("\x1b\u202e[/b]", r"\x1b  /  [  ]  b  \u202e"),
+        ("".join(map(chr, range(0x4E00, 0x6E00, 2))), "and 4,036 more"),
+    ],
+)
+def test_fault_13_a_vocabulary_is_made_visible_and_cut_short(
+    program: Program, characters: str, shown: str
+) -> None:
+    saved(babbler(characters), Path("odd.npz"))  # without a history
+    told = program.run("info", "-m", "odd.npz").out
+    assert " ".join(shown.split()) in " ".join(told.split())
+    assert "texts passed from Python" in told
+    assert program.run("info", "-m", "odd.npz", "--json").json["best"] is None
