@@ -4,6 +4,7 @@ import copy
 import math
 import os
 import pickle
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
@@ -29,12 +30,18 @@ def model() -> charrnn.Model:
     return charrnn.fit(TEXTS, CONFIG)
 
 
-def test_everything_that_is_announced_is_there() -> None:
+def test_what_is_announced_is_there_and_shows_itself_in_a_line(model: charrnn.Model) -> None:
     for name in charrnn.__all__:
         assert getattr(charrnn, name) is not None
         assert name in dir(charrnn)
     with pytest.raises(AttributeError):
         _ = charrnn.nothing
+    symbols = model.vocabulary.symbols
+    assert re.match(rf"<charrnn.Model: 1 x 16 tanh units, {symbols} symbols, .*\d nats", repr(model))
+    score = model.score(["anna", "bob"])
+    mean = f"{score.nats_per_character:.4f} nats per character, {score.nats:.1f} nats"
+    assert repr(score) == f"<charrnn.Score: {mean} for 7 characters and 2 ends>"
+    assert repr(model.score(["a"])).endswith(" for 1 character and 1 end>")
 
 
 def test_a_run_tells_its_events_and_ends_in_the_model_of_fit(model: charrnn.Model) -> None:
@@ -47,13 +54,6 @@ def test_a_run_tells_its_events_and_ends_in_the_model_of_fit(model: charrnn.Mode
     assert best is not None
     np.testing.assert_array_equal(run.model.parameters.flat, best.flat)
     np.testing.assert_array_equal(run.model.parameters.flat, model.parameters.flat)
-
-
-def test_a_model_shows_itself_in_a_line(model: charrnn.Model) -> None:
-    size = model.parameters.architecture
-    shown = f"<charrnn.Model: {size.layers} x {size.hidden} tanh units, {size.symbols} symbols, "
-    assert repr(model).startswith(shown)
-    assert repr(model).endswith(" nats per character>")
 
 
 def test_samples_repeat_with_their_seed_and_begin_with_the_prime(model: charrnn.Model) -> None:
@@ -161,15 +161,6 @@ def test_a_slim_file_names_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert str(tmp_path).encode() not in (tmp_path / "slim.npz").read_bytes()
 
 
-def test_a_str_is_no_corpus() -> None:
-    for function in (charrnn.fit, charrnn.train):
-        with pytest.raises(SettingError, match="texts cannot be str") as told:
-            function("names.txt", CONFIG)
-        assert "Path(...)" in told.value.hint
-    with pytest.raises(SettingError, match="a text cannot be int"):
-        charrnn.fit(["anna", 1], CONFIG)  # type: ignore[arg-type]
-
-
 def test_a_path_is_read_as_the_command_line_reads_it(program: Program) -> None:
     program.write("verses.txt", "a rose, you say,\nis very red today.\n\n" * 20)
     line = ("--hidden", "16", "--layers", "1", "--epochs", "3", "--cores", "1", "-q")
@@ -186,25 +177,15 @@ def test_fault_47_a_run_that_learned_from_a_list_has_a_file_once_that_is_given(
     program.write("texts.txt", "\n".join(TEXTS) + "\n")
     charrnn.fit(TEXTS, CONFIG).save("model.npz")
     program.refuses("eval", what="trained on texts from Python", hint="name a text")
+    with pytest.raises(ResumeError, match="trained on texts from Python"):
+        charrnn.resume("model.npz")
     program.run("train", "texts.txt", "--resume", "--epochs", "4").says()
     assert program.run("eval", "--json").status == 0
-    program.run("train", "--resume", "--epochs", "5").says()
-
-
-def test_runs_of_python_and_of_the_command_line_resume_each_other(program: Program) -> None:
-    program.write("texts.txt", "\n".join(TEXTS) + "\n")
-    line = ("--hidden", "16", "--layers", "1", "--cores", "1", "-q")
-    assert program.run("train", "texts.txt", *line, "--epochs", "2", "-m", "there.npz").status == 0
     for texts in (None, TEXTS, program / "texts.txt", [program / "texts.txt"]):
-        run = charrnn.resume(program / "there.npz", texts, epochs=3)
+        run = charrnn.resume("model.npz", texts, epochs=5)
         assert sum(isinstance(event, charrnn.Step) for event in run) > 0
-    charrnn.fit(TEXTS, CONFIG).save(program / "here.npz")
-    with pytest.raises(ResumeError, match="trained on texts from Python"):
-        charrnn.resume(program / "here.npz")
-    ran = program.run("train", "texts.txt", "--resume", "--epochs", "4", "-q", "-m", "here.npz")
-    assert ran.status == 0, ran.err
-    other = program.run("train", "names.txt", "--resume", "--epochs", "5", "-m", "here.npz")
-    assert other.status == 1
+    program.run("train", "--resume", "--epochs", "5").says()
+    assert program.run("train", "names.txt", "--resume", "--epochs", "6").status == 1
 
 
 def test_copies_and_pickles_of_a_model_are_whole(model: charrnn.Model) -> None:
@@ -219,21 +200,20 @@ def test_copies_and_pickles_of_a_model_are_whole(model: charrnn.Model) -> None:
     assert model.parameters.flat.any()
 
 
-def test_scores_are_those_of_each_text(model: charrnn.Model) -> None:
+def test_scores_are_those_of_each_text_on_any_cores(model: charrnn.Model) -> None:
     texts = ["anna", "", "Жanna", "a\nb", "hanna" * 40]
     for text, score in zip(texts, model.scores(texts), strict=True):
         assert astuple(score) == pytest.approx(astuple(model.score([text])), rel=1e-9)
-    assert model.scores([]) == []
     assert astuple(model.scores("anna")[0]) == pytest.approx(astuple(model.score("anna")))
-
-
-def test_the_surprisal_of_a_text_is_that_of_its_characters_and_its_end(
-    model: charrnn.Model,
-) -> None:
     found = model.surprisal("hanna")
     assert (found.text, len(found.nats), len(found.ranks)) == ("hanna", 6, 6)
     assert math.fsum(found.nats) == model.score("hanna").nats
-    assert min(found.ranks) >= 1
+    many = [f"{word}{number}" for number in range(6_000) for word in ("an", "bob", "")]
+    assert model.scores(many, cores=2) == model.scores(many)
+    assert model.score(many, cores=2) == model.score(many)
+    assert model.scores([], cores=2) == model.scores([]) == []
+    with pytest.raises(SettingError, match="cores cannot be 0"):
+        model.scores(texts, cores=0)
 
 
 def test_a_model_of_a_run_stays_what_it_was_when_it_was_asked_for(tmp_path: Path) -> None:
@@ -251,16 +231,20 @@ def test_a_model_of_a_run_stays_what_it_was_when_it_was_asked_for(tmp_path: Path
 
 
 @pytest.mark.parametrize("wrong", [None, b"anna", 1])
-def test_what_is_no_text_is_refused_as_one(model: charrnn.Model, wrong: object) -> None:
-    with pytest.raises(SettingError, match="prime"):
-        model.sample(prime=wrong)  # type: ignore[arg-type]
-    for function in (model.surprisal, model.fill):
-        with pytest.raises(SettingError, match="text cannot be"):
-            function(wrong)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="texts"):
-        model.score(wrong)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="texts"):
-        charrnn.train(wrong)  # type: ignore[arg-type]
+def test_what_is_no_text_is_refused_as_one(model: charrnn.Model, wrong: Any) -> None:
+    for act, said in (
+        (partial(model.sample, prime=wrong), "prime"),
+        (partial(model.surprisal, wrong), "text cannot be"),
+        (partial(model.fill, wrong), "text cannot be"),
+        (partial(model.score, wrong), "texts"),
+        (partial(charrnn.train, wrong), "texts"),
+        (partial(charrnn.fit, ["anna", 1]), "a text cannot be int"),
+    ):
+        with pytest.raises(SettingError, match=said):
+            act()
+    with pytest.raises(SettingError, match="texts cannot be str") as told:
+        charrnn.fit("names.txt")
+    assert "Path(...)" in told.value.hint
 
 
 def test_settings_can_be_given_by_name(model: charrnn.Model) -> None:
@@ -361,13 +345,6 @@ def test_fault_53_a_fitted_model_knows_its_texts_while_it_lives(program: Program
         charrnn.load("model.npz").sample(best=True)
 
 
-def test_a_score_shows_its_mean(model: charrnn.Model) -> None:
-    score = model.score(["anna", "bob"])
-    mean = f"{score.nats_per_character:.4f} nats per character, {score.nats:.1f} nats"
-    assert repr(score) == f"<charrnn.Score: {mean} for 7 characters and 2 ends>"
-    assert repr(model.score(["a"])).endswith(" for 1 character and 1 end>")
-
-
 def test_threads_share_a_model(model: charrnn.Model, pytestconfig: pytest.Config) -> None:
     calls = 400 if pytestconfig.getoption("long") else 40
 
@@ -412,19 +389,11 @@ def test_a_mixture_knows_the_texts_of_all_its_models() -> None:
 
 def test_what_cannot_be_mixed_is_refused(model: charrnn.Model) -> None:
     other = charrnn.fit(["xyz"] * 9, hidden=3, layers=1, epochs=1)
-    with pytest.raises(charrnn.CharrnnError, match="different vocabularies"):
-        charrnn.mix(model, other)
-    with pytest.raises(SettingError, match="there is no model to mix"):
-        charrnn.mix("a.npz")  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="there is no model to mix"):
-        charrnn.mix()
-
-
-def test_scores_are_the_same_on_any_cores(program: Program) -> None:
-    model = charrnn.load("dinosaurs")
-    texts = [f"{word}{number}" for number in range(2_000) for word in ("an", "bob", "")] * 3
-    assert model.scores(texts, cores=2) == model.scores(texts)
-    assert model.score(texts, cores=2) == model.score(texts)
-    assert model.scores([], cores=2) == []
-    with pytest.raises(SettingError, match="cores cannot be 0"):
-        model.scores(texts, cores=0)
+    wrong: Any
+    for wrong, what in (
+        ((model, other), "different vocabularies"),
+        (("a.npz",), "there is no model to mix"),
+        ((), "there is no model to mix"),
+    ):
+        with pytest.raises(charrnn.CharrnnError, match=what):
+            charrnn.mix(*wrong)
