@@ -101,11 +101,8 @@ SELDOM = {"charrnn.export.html", "charrnn.export.c_header", "matplotlib", "safet
     [
         ("--version", {"numpy", "tqdm", "rich", "typer", "importlib.metadata"}),
         ("--help", {"numpy", "tqdm", "pydantic"}),
-        ("nonsense", {"numpy", "tqdm"}),
         ("export nowhere.html -m nowhere.npz", {"tqdm", "pydantic", "importlib.resources"}),
-        ("info", {"pydantic"}),
         ("sample", {"pydantic"}),
-        ("sample -m nowhere.npz", {"pydantic", "asyncio"}),
         ("eval names.txt -m nowhere.npz", {"pydantic", "asyncio"}),
         ("sweep --help", {"numpy", "tqdm", "pydantic", "charrnn.sweep"}),
         ("train nowhere.txt --hidden 3 --lr 0.1", {"pydantic"}),

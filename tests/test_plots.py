@@ -27,19 +27,6 @@ def test_a_curve_is_a_file_of_each_kind(model: Model, kind: str, head: bytes) ->
     assert figure(kind, model).startswith(head)
 
 
-@pytest.mark.parametrize(
-    ("line", "what"),
-    [
-        ("--plot bad.svg", "bad.svg already exists"),
-        ("--plot nowhere/a.svg", "nowhere/a.svg cannot be saved"),
-        ("-m verses --plot a.svg", "a model has no learning curve"),
-    ],
-)
-def test_a_plot_that_cannot_be_made_is_refused(trained: Program, line: str, what: str) -> None:
-    trained.write("bad.svg", "mine")
-    trained.refuses("info", *line.split(), what=f"error: {what}", hint="")
-
-
 def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
     ax = axes()
     assert model.plot(ax) is ax

@@ -97,15 +97,16 @@ def test_a_sweep_writes_the_same_models_on_all_executors(program: Program, dask:
     assert models[0] == models[1] == models[2]
 
 
-def test_a_system_without_the_locks_of_a_pool_works_in_one_process(monkeypatch: Any) -> None:
-    monkeypatch.setattr(multiprocessing, "Lock", Mock(side_effect=OSError))
+@pytest.mark.parametrize(
+    ("where", "name", "error"),
+    [(multiprocessing, "Lock", OSError), (workers, "gettempdir", FileNotFoundError)],
+)
+def test_without_locks_or_a_folder_for_files_one_process_works(
+    monkeypatch: Any, where: Any, name: str, error: type[Exception]
+) -> None:
+    monkeypatch.setattr(where, name, Mock(side_effect=error))
     assert results(os.path.join, ["a"], f"{os.getpid()}", cores=2) == [f"{os.getpid()}/a"]
     assert not multiprocessing.active_children()
-
-
-def test_without_a_folder_for_files_one_process_works(monkeypatch: Any) -> None:
-    monkeypatch.setattr(workers, "gettempdir", Mock(side_effect=FileNotFoundError))
-    assert results(os.path.join, ["a"], f"{os.getpid()}", cores=2) == [f"{os.getpid()}/a"]
 
 
 def test_a_full_folder_is_named(monkeypatch: Any) -> None:
@@ -155,18 +156,14 @@ def test_no_group_is_lost_while_there_is_no_worker() -> None:
     assert list(cluster.results_of(submit, lambda: 0, work, GROUPS)) == results(work, GROUPS)
 
 
-def test_an_error_of_the_work_comes_back_whole(dask: str) -> None:
+def test_an_error_of_the_work_comes_back_whole_and_a_bug_with_its_traceback(dask: str) -> None:
     for how in ({}, {"cores": 2}, {"scheduler": dask}):
         with pytest.raises(CorpusError, match="two") as error:
             results(fail_at_two, range(9), **how)
         assert error.value.hint == "Take one."
-
-
-def test_a_bug_in_the_work_keeps_its_traceback(dask: str) -> None:
-    for how in ({}, {"cores": 2}, {"scheduler": dask}):
-        with pytest.raises(IndexError) as error:
+        with pytest.raises(IndexError) as bug:
             results(stumble_at_two, range(9), **how)
-        assert "in stumble_at_two" in "".join(traceback.format_exception(error.value))
+        assert "in stumble_at_two" in "".join(traceback.format_exception(bug.value))
 
 
 @pytest.mark.parametrize("function", [die_at_two, die_while_sending])
