@@ -1,10 +1,12 @@
-"""Runs with any settings, stopped at any step, and what they learn.
+"""Runs with any settings, stopped at any step or killed, and what they learn.
 
 An option that changes what a network is has a row in VARIED, and what contradicts it is REFUSED.
 """
 
 import math
+import signal
 import tempfile
+import time
 from itertools import islice, product
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 
 import charrnn
 from charrnn.errors import SettingError
+from charrnn.files import model_file
 from charrnn.files.model_corpus import rebuild_corpus
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
@@ -28,8 +31,9 @@ from charrnn.settings.corpus import CorpusConfig
 from charrnn.text.corpus import corpus_of, read_files
 from charrnn.training.automatic_settings import fit_settings
 from charrnn.training.loop import Step
+from tests.child import needs_strace, program_with, strace, wait_until
 from tests.networks import model_score, nats_of
-from tests.program import SMALL, WORDS, Program
+from tests.program import NAMES, SMALL, WORDS, Program, assert_no_temporary_files, chance, lines_of
 
 Choice = dict[str, Any]
 VARIED: Final[dict[str, list[Any]]] = {
@@ -206,6 +210,99 @@ def test_patience_needs_text_that_is_held_out(program: Program) -> None:
     program.train("names.txt", "--holdout", "0").says()
     what = "--patience 3 needs held-out text"
     program.refuses("train", "--resume", "--patience", "3", what=what, hint="", status=2)
+
+
+# Killed
+
+METRICS = ("--metrics", "metrics.jsonl")
+OFTEN = program_with(
+    "from charrnn.files import saver; saver.SAVE_INTERVAL = saver.SAVE_COST_FACTOR = 0"
+)
+HALF_A_SECOND = (
+    *("train", "names.txt", "--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8"),
+    *("--cores", "2", "--check-every", "10", "--epochs", "20", "--preview", "0", *METRICS),
+)
+GO_ON = ("train", "--resume", "--preview", "0", *METRICS)
+
+
+def files_of(folder: Path) -> tuple[bytes, bytes]:
+    return (folder / "model.npz").read_bytes(), (folder / "metrics.jsonl").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
+    """The files of a run that is not interrupted."""
+    beside = Program(tmp_path_factory.mktemp("undisturbed"))
+    beside.write("names.txt", NAMES)
+    beside.run(*HALF_A_SECOND).says("next ")
+    return files_of(beside.folder)
+
+
+def steps_saved(program: Program) -> int:
+    """Return how far the model has come, which loads whatever happened."""
+    path = program / "model.npz"
+    return model_file.load(path).state.step if path.exists() else 0
+
+
+def next_line(program: Program) -> tuple[str, ...]:
+    """Return what a user types next: go on, or begin once more if nothing was saved."""
+    if (program / "model.npz").exists():
+        return GO_ON
+    (program / "metrics.jsonl").unlink(missing_ok=True)
+    return HALF_A_SECOND
+
+
+def assert_same_end(program: Program, undisturbed: tuple[bytes, bytes]) -> None:
+    """Assert that the run comes to the end of one that was not disturbed."""
+    program.run(*next_line(program)).says("next ")
+    assert files_of(program.folder) == undisturbed
+    assert_no_temporary_files(program)
+
+
+def test_fault_18_killed_or_interrupted_at_random_it_ends_in_the_same_bytes(
+    program: Program, undisturbed: tuple[bytes, bytes], kills: int
+) -> None:
+    chosen, step = chance(), 0
+    signals = [signal.SIGKILL, signal.SIGTERM] * kills
+    while signals:
+        enough = chosen.randrange(30) + lines_of(program)
+        with program.going(*next_line(program), by=OFTEN) as child:
+            if len(signals) % 3:  # while it works, or while it starts
+                wait_until(lambda: lines_of(program) > enough or child.process.poll() is not None)  # noqa: B023
+            else:
+                time.sleep(chosen.uniform(0, 0.5))
+            child.send(signals[-1])
+            ended = child.end()
+        if ended.status == 0:  # it was quicker: once more from the beginning
+            assert files_of(program.folder) == undisturbed
+            (program / "model.npz").unlink()
+            (program / "metrics.jsonl").unlink()  # whose lines are counted above
+            step = 0
+            continue
+        signals.pop()
+        assert steps_saved(program) >= step
+        step = steps_saved(program)
+    assert_same_end(program, undisturbed)
+
+
+MOMENTS = ["write:2", "fsync:1", "rename:1", "rename:3"]
+MORE = ["write:9", "fsync:2", "write:30"]  # with --long
+
+
+@needs_strace
+def test_fault_18_killed_exactly_there_it_ends_in_the_same_bytes(
+    program: Program, undisturbed: tuple[bytes, bytes], pytestconfig: pytest.Config
+) -> None:
+    step = 0
+    for moment in MOMENTS + MORE * pytestconfig.getoption("long"):
+        call, _, number = moment.partition(":")
+        killed = strace(f"{call}:signal=KILL:when={number}", OFTEN)
+        ended = program.run(*next_line(program), "-q", by=killed)
+        assert ended.status == 137, (moment, ended)
+        assert steps_saved(program) >= step
+        step = steps_saved(program)
+    assert step
+    assert_same_end(program, undisturbed)
 
 
 # What is learned

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from charrnn import __version__
 from charrnn.cli import app, options
-from charrnn.errors import USAGE
 from charrnn.settings.values import Setting
 from tests.child import CHARRNN, HOME, Result
 from tests.networks import saved, speller
@@ -190,27 +189,6 @@ def test_a_signal_while_the_options_are_read_is_none_of_typer(
     assert (ended.status, ended.out, ended.err) == (128 + number, "", "")
 
 
-LINES = (
-    "train names.txt - --hidden 3 --lr 0.1 --clock --valid a --valid b --seed 1 -m x.npz",
-    "train",
-    "sample -n 2 -t 0.5 -t 1 -p an --novel -m a.npz -m b.npz --top-p 0.5 --max-chars 9",
-    "eval a b --above 1.5x --encoding utf-16 --tidy -q",
-    "sweep names.txt --try hidden=1,2 --seeds 3-4 -o there --cores 2",
-    "unfold an --step 2 --json",
-)
-
-
-def test_any_version_of_typer_reads_the_same_with_pydantic(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(line: str) -> Any:
-        name, *words = line.split(" ")
-        return app.load(name).main(words, standalone_mode=False)
-
-    plainly = [read(line) for line in LINES]
-    monkeypatch.setattr(app, "without_pydantic", lambda command: command)
-    assert [read(line) for line in LINES] == plainly
-    with pytest.raises(Exception, match="is not a whole number") as refused:
-        read("train --hidden x")
-    assert (refused.value.exit_code, refused.value.param.name) == (USAGE, "hidden")  # type: ignore[attr-defined]
 
 
 def test_the_shell_completes_commands_options_and_names(program: Program) -> None:

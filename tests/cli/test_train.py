@@ -411,23 +411,6 @@ def test_fault_46_a_full_disk_does_not_end_the_run(
         assert_refusal(ran, what, hint)
 
 
-def test_fault_46_a_full_disk_does_not_hide_that_a_signal_came(
-    program: Program, monkeypatch: pytest.MonkeyPatch, stopped_after: list[int]
-) -> None:
-    usual = LineFile.append
-
-    def append(file: LineFile, row: Any) -> None:
-        if row["step"]:
-            raise OSError(28, "No space left on device")
-        usual(file, row)
-
-    monkeypatch.setattr(LineFile, "append", append)
-    stopped_after += [3]
-    ran = program.run("train", "names.txt", *BRIEF, "--metrics", "m.jsonl")
-    assert_refusal(ran, "m.jsonl cannot be written", "The last lines are missing.", 130)
-    assert "to resume: charrnn train --resume --metrics m.jsonl" in ran.err
-
-
 @pytest.mark.parametrize("row", ["[]", "{}", '{"schema": "charrnn.step/3", "step": 1e999}', "\xff"])
 def test_a_file_with_other_lines_than_metrics_is_refused(program: Program, row: str) -> None:
     program.write("run.jsonl", f"{row}\n")
