@@ -7,15 +7,6 @@ from tests.networks import END, independent, saved
 from tests.program import Program
 
 
-def test_json_has_the_keys_that_scripts_rely_on(well_trained: Program) -> None:
-    found = well_trained.run("fill", "an_a", "--json").json
-    assert list(found) == ["schema", "text", "fillings", "left_out"]
-    assert (found["schema"], found["text"]) == ("charrnn.fill/3", "an_a")
-    assert [list(one) for one in found["fillings"]] == [["text", "probability"]] * 5
-    expected = charrnn.load("model.npz").fill("an_a")
-    assert [one["text"] for one in found["fillings"]] == [one.text for one in expected.fillings]
-
-
 def test_it_says_how_much_was_not_tried_and_where_nothing_is_missing(program: Program) -> None:
     odds = {END: 0.1, "a": 0.85, "b": 0.02, "c": 0.02, "d": 0.01}
     saved(independent(odds), program / "model.npz")
