@@ -13,8 +13,8 @@ import random
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 import charrnn
 from tests.benchmarks.learning import trained
@@ -22,36 +22,34 @@ from tests.benchmarks.learning import trained
 SPLITS = 5
 PEER = Path(__file__).parent / "peers" / "with_sklearn.py"
 Pairs = list[tuple[str, str]]  # of a text and its label
+Told = tuple[list[str], float, float]  # labels, the loss, and the seconds of the training
 
 
 def report(folder: str, against: list[str]) -> None:
     """Print a row for each split and way, and the paired differences from the network."""
-    kinds = {file.stem: sorted(set(lines_of(file))) for file in sorted(Path(folder).glob("*.txt"))}
-    right: dict[str, list[list[bool]]] = {}  # way -> split -> held-out text
+    kinds = {
+        file.stem: sorted({line.strip() for line in file.read_text("utf-8").splitlines()} - {""})
+        for file in sorted(Path(folder).glob("*.txt"))
+    }
+    right: dict[str, list[bool]] = {}  # by way, whether it is, of all held-out texts
     print("| split | way | right | mean over labels | nats | seconds |\n|---|---|---|---|---|---|")
     for seed in range(SPLITS):
         learn, held_out = split(kinds, seed)
-        truth = [label for _, label in held_out]
         told = told_by_charrnn(learn, held_out, seed)
         for python in against:
-            began = time.monotonic()
-            said = told_by_peer(python, learn, held_out)
-            told["logistic regression"] = said, math.nan, time.monotonic() - began
+            told["logistic regression"] = told_by_peer(python, learn, held_out)
         for way, (said, nats, seconds) in told.items():
-            is_right = [a == b for a, b in zip(said, truth, strict=True)]
-            right.setdefault(way, []).append(is_right)
-            by_label = [
-                mean([r for r, of in zip(is_right, truth, strict=True) if of == label])
-                for label in sorted(set(truth))
-            ]
-            shares = f"{100 * mean(is_right):.1f}% | {100 * mean(by_label):.1f}%"
+            is_right = [a == b for a, (_, b) in zip(said, held_out, strict=True)]
+            right.setdefault(way, []).extend(is_right)
+            by_label: dict[str, list[bool]] = {}
+            for hit, (_, label) in zip(is_right, held_out, strict=True):
+                by_label.setdefault(label, []).append(hit)
+            shares = f"{100 * fmean(is_right):.1f}% | {100 * fmean(map(fmean, by_label.values())):.1f}%"
             print(f"| {seed} | {way} | {shares} | {nats:.3f} | {seconds:.0f} |", flush=True)
-    for way in right:
-        print_difference(way, right)
-
-
-def lines_of(file: Path) -> list[str]:
-    return [line.strip() for line in file.read_text("utf-8").splitlines() if line.strip()]
+    for way, hits in right.items():
+        apart = [int(a) - int(b) for a, b in zip(right["network"], hits, strict=True)]
+        error = math.sqrt(fmean([(x - fmean(apart)) ** 2 for x in apart]) / len(apart))
+        print(f"network less {way}: {100 * fmean(apart):+.2f} ± {100 * error:.2f} points")
 
 
 def split(kinds: dict[str, list[str]], seed: int) -> tuple[Pairs, Pairs]:
@@ -65,13 +63,8 @@ def split(kinds: dict[str, list[str]], seed: int) -> tuple[Pairs, Pairs]:
     return learn, held_out
 
 
-def told_by_charrnn(
-    learn: Pairs, held_out: Pairs, seed: int
-) -> dict[str, tuple[list[str], float, float]]:
-    """Return what network and counts say, their held-out loss, and the seconds of the training.
-
-    Print the loss of the same network without labels.
-    """
+def told_by_charrnn(learn: Pairs, held_out: Pairs, seed: int) -> dict[str, Told]:
+    """Return what network and counts say. Print the loss of the same network without labels."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sources, valid = write(folder / "learn", learn), write(folder / "valid", held_out)
@@ -81,21 +74,21 @@ def told_by_charrnn(
         summary, seconds = trained([*sources, "--label-by", "file", *how], seed)
         loaded = charrnn.load(model)
         plain, _ = trained([*sources, *how], seed)
-    texts, found = [text for text, _ in held_out], {}
+    texts, told = [text for text, _ in held_out], {}
     for use, way in (("network", "network"), ("both", "network and counts")):
         said = [label for label, _ in loaded.classify(texts, use=use)]
-        found[way] = said, summary["by_use"][use]["nats_per_character"], seconds
+        told[way] = said, summary["by_use"][use]["nats_per_character"], seconds
         nats = plain["by_use"][use]["nats_per_character"]
         print(f"| {seed} | {way}, without labels | | | {nats:.3f} | |", flush=True)
-    return found
+    return told
 
 
-def told_by_peer(python: str, learn: Pairs, held_out: Pairs) -> list[str]:
+def told_by_peer(python: str, learn: Pairs, held_out: Pairs) -> Told:
     """Return what logistic regression says."""
+    began = time.monotonic()
     texts = json.dumps({"learn": learn, "held_out": [text for text, _ in held_out]})
     said = subprocess.run([python, str(PEER)], input=texts.encode(), stdout=subprocess.PIPE)
-    result: list[str] = json.loads(said.stdout)
-    return result
+    return json.loads(said.stdout), math.nan, time.monotonic() - began
 
 
 def write(folder: Path, pairs: Pairs) -> list[str]:
@@ -105,19 +98,3 @@ def write(folder: Path, pairs: Pairs) -> list[str]:
         texts = [text for text, of in pairs if of == label]
         (folder / f"{label}.txt").write_text("\n".join(texts) + "\n", "utf-8")
     return [str(file) for file in sorted(folder.iterdir())]
-
-
-def print_difference(way: str, right: dict[str, list[list[bool]]]) -> None:
-    """Print how much more often the network is right, with the paired standard error."""
-    apart = [
-        int(a) - int(b)
-        for mine, other in zip(right["network"], right[way], strict=True)
-        for a, b in zip(mine, other, strict=True)
-    ]
-    share = mean(apart)
-    error = math.sqrt(mean([(x - share) ** 2 for x in apart]) / len(apart))
-    print(f"network less {way}: {100 * share:+.2f} ± {100 * error:.2f} points")
-
-
-def mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
