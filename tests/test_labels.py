@@ -1,6 +1,5 @@
 """Labels, from training to telling kinds: all cells and ends; what is exact and what stays."""
 
-import json
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,8 @@ import pytest
 import charrnn
 from charrnn.errors import CharrnnError, CorpusError, SettingError
 from charrnn.model import Model
-from charrnn.network.parameters import Architecture, Parameters, initial
+from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.through_time import Window
-from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import accuracy_of
 from charrnn.runs import add_counts
 from charrnn.settings.corpus import CorpusConfig, Reading
@@ -66,6 +64,11 @@ def test_every_cell_and_end_learns_draws_scores_and_tells(cell: str, ends: str) 
     np.testing.assert_allclose(chances.sum(1), 1)
     given = [made.score([text], [label]).nats for text, label in zip(TEXTS, LABELS, strict=True)]
     assert made.score(TEXTS, LABELS).nats == pytest.approx(sum(given))
+    if ends == "symbol":
+        made.parameters["c"][END] += 9
+        for label in (None, "south"):
+            assert made.sample(2, label=label, seed=1, shortest=0) == ["", ""]
+            assert all(made.sample(2, label=label, seed=1))
 
 
 def test_a_label_is_one_column_of_the_input_matrix_and_nothing_else() -> None:
@@ -146,14 +149,6 @@ def test_a_label_draws_its_kind_and_a_text_is_the_same_alone(model: Model) -> No
     assert share == pytest.approx(len(SOUTH) / len(TEXTS), abs=0.12)
 
 
-def test_a_text_with_a_label_may_be_empty_if_that_is_asked_for() -> None:
-    made = small()
-    made.parameters["c"][END] += 9
-    for label in (None, "south"):
-        assert made.sample(2, label=label, seed=1, shortest=0) == ["", ""]
-        assert all(made.sample(2, label=label, seed=1))
-
-
 def test_counts_read_the_label_first(model: Model) -> None:
     corpus = corpus_of(TEXTS, labels=LABELS)
     ngrams = Ngrams(corpus.train.labelled, corpus.vocabulary.symbols, labels=2)
@@ -207,11 +202,7 @@ def test_labels_are_names_of_files_or_a_column(tmp_path: Path) -> None:
             labels_in(table, **{"column": "1", "label_by": "2", wrong: "0"})
     with pytest.raises(SettingError, match="that of the texts is not known"):
         labels_in(table, label_by="2")
-
-
-def test_tidy_drops_repeats_within_a_label(tmp_path: Path) -> None:
-    names = files(tmp_path)
-    Path(names[1]).write_text("- villa\n- villa\n- aorn\n")
+    Path(names[1]).write_text("- villa\n- villa\n- aorn\n")  # repeats within a label are dropped
     assert labels_in(names, label_by="file", tidy=True) == {"north": 15, "south": 2}
 
 
@@ -241,23 +232,20 @@ def test_a_label_that_is_not_there_is_named_with_those_that_are(model: Model) ->
         charrnn.fit(NORTH, **SMALL).sample(label="north")
 
 
-@pytest.mark.parametrize("cell", ["tanh", "lstm"])
-def test_a_run_with_labels_resumes_to_the_same_bytes(tmp_path: Path, cell: str) -> None:
-    how: dict[str, Any] = {**SMALL, "cell": cell, "counts": True}
-    whole = charrnn.train(TEXTS, labels=LABELS, **how)
-    assert list(whole)
-    whole.save(tmp_path / "whole.npz")
-    run = charrnn.train(TEXTS, labels=LABELS, **how)
+def test_a_run_with_labels_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole.npz", tmp_path / "part.npz"
+    run = charrnn.train(TEXTS, labels=LABELS, **SMALL, counts=True)
     next(run)
-    run.save(tmp_path / "part.npz")
-    again = charrnn.resume(tmp_path / "part.npz", TEXTS, labels=LABELS)
+    run.save(part)
+    assert list(run)
+    run.save(whole)
+    again = charrnn.resume(part, TEXTS, labels=LABELS)
     assert list(again)
-    again.save(tmp_path / "part.npz")
-    assert (tmp_path / "part.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+    again.save(part)
+    assert part.read_bytes() == whole.read_bytes()
     with pytest.raises(CharrnnError, match="was trained on"):
-        charrnn.resume(tmp_path / "part.npz", TEXTS, labels=LABELS[::-1])
-    loaded = charrnn.load(tmp_path / "whole.npz")
-    assert loaded.sample(4, seed=1) == whole.model.sample(4, seed=1)
+        charrnn.resume(part, TEXTS, labels=LABELS[::-1])
+    assert charrnn.load(whole).sample(4, seed=1) == run.model.sample(4, seed=1)
 
 
 def test_counts_that_are_added_to_a_run_have_its_labels() -> None:
@@ -276,14 +264,6 @@ def test_new_labels_start_as_the_end_and_known_ones_keep_their_column() -> None:
     np.testing.assert_array_equal(kept.parameters["U1"][-2:], labelled.parameters["U1"][-2:])
     with pytest.raises(SettingError, match="has labels, and the corpus has none"):
         charrnn.train(TEXTS, start_from=labelled)
-
-
-def test_without_labels_nothing_is_drawn_at_random_for_them() -> None:
-    a, b = Architecture(7, 5, 1), Architecture(7, 5, 1, labels=0)
-    rngs = [np.random.default_rng(0) for _ in "ab"]
-    one, two = (initial(s, np.zeros(7), rng) for s, rng in zip((a, b), rngs, strict=True))
-    np.testing.assert_array_equal(one.flat, two.flat)
-    assert Predictor([charrnn.load("reber").language_model]).vocabulary.labels == {}
 
 
 @pytest.fixture
@@ -330,14 +310,14 @@ def test_the_command_line_trains_draws_scores_and_tells(trained: Program) -> Non
     assert "Did you mean south? There are north, south." in wrong.err
 
 
+
+
 def test_the_plan_counts_labels_and_warns_of_rare_ones(program: Program) -> None:
     files(program.folder)
     program.write("east.txt", "east\n")
-    names = ["north.txt", "south.txt", "east.txt"]
-    shown = program.run("train", *names, "--label-by", "file", "--dry-run")
-    assert "labels     3: south 18, north 13, east 1" in shown.out
-    assert "1 of 3 labels have fewer than ten examples, such as east" in shown.out
-    facts = json.loads(
-        program.run("train", *names, "--label-by", "file", "--dry-run", "--json").out
-    )
-    assert facts["corpus"]["labels"] == {"east": 1, "north": 13, "south": 18}
+    line = ("train", "north.txt", "south.txt", "east.txt", "--label-by", "file", "--dry-run")
+    shown = program.run(*line).out
+    assert "labels     3: south 18, north 13, east 1" in shown
+    assert "1 of 3 labels have fewer than ten examples, such as east" in shown
+    labels = program.run(*line, "--json").json["corpus"]["labels"]
+    assert labels == {"east": 1, "north": 13, "south": 18}

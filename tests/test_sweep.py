@@ -122,20 +122,14 @@ def test_fault_25_resuming_makes_only_what_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        *(
-            {"name": "../m,seed=0"},
-            {"name": "/seed=0"},
-            {"name": "a\\seed=0"},
-            {"name": "counting"},
-        ),
+        *({"name": name} for name in ("../m,seed=0", "/seed=0", "a\\seed=0", "counting")),
         *({"fingerprint": None}, {"settings": []}, {"seed": []}, {"best": {"step": 1.0}}),
         *({"best": {"step": 1, "nats_per_character": "x"}}, {"held_out_blocks": [None]}),
         *({"seconds": None}, {"schema": "charrnn.sweep.run/9"}),
     ],
 )
 def test_a_row_that_no_sweep_has_written_is_refused(tmp_path: Path, odd: Row) -> None:
-    trial = trials_of({"hidden": (2,)}, (0,))[0]
-    good, _ = train_one(material(), trial)
+    good, _ = train_one(material(), trials_of({"hidden": (2,)}, (0,))[0])
     for changed in ({}, odd):
         (tmp_path / "sweep.jsonl").write_text(json.dumps({**good, **changed}) + "\n")
         refusal = pytest.raises(ResumeError, match=r"line 1 of .* is not a row of a sweep")
