@@ -102,9 +102,7 @@ def test_the_library_names_no_option_and_no_command() -> None:
         (SettingError("max_characters is 0", "", "max_characters"), ("--max-chars is 0", "")),
     ],
 )
-def test_a_setting_is_called_what_is_typed_for_it(
-    error: CharrnnError, said: tuple[str, str]
-) -> None:
+def test_a_setting_is_called_what_is_typed(error: CharrnnError, said: tuple[str, str]) -> None:
     what, hint = in_words_of_the_command_line(error)
     assert what == said[0]
     assert said[1] in hint

@@ -37,7 +37,8 @@ def test_what_is_announced_is_there_and_shows_itself_in_a_line(model: charrnn.Mo
     with pytest.raises(AttributeError):
         _ = charrnn.nothing
     symbols = model.vocabulary.symbols
-    assert re.match(rf"<charrnn.Model: 1 x 16 tanh units, {symbols} symbols, .*\d nats", repr(model))
+    shown = rf"<charrnn.Model: 1 x 16 tanh units, {symbols} symbols, .* nats per character>"
+    assert re.fullmatch(shown, repr(model))
     score = model.score(["anna", "bob"])
     mean = f"{score.nats_per_character:.4f} nats per character, {score.nats:.1f} nats"
     assert repr(score) == f"<charrnn.Score: {mean} for 7 characters and 2 ends>"
@@ -91,9 +92,7 @@ def test_what_fit_gives_is_saved_with_its_run(tmp_path: Path, model: charrnn.Mod
         charrnn.resume(tmp_path / "model.npz", TEXTS[1:])
 
 
-def test_a_slim_model_draws_and_scores_the_same_in_a_part_of_the_room(
-    tmp_path: Path, model: charrnn.Model
-) -> None:
+def test_a_slim_model_draws_and_scores_the_same(tmp_path: Path, model: charrnn.Model) -> None:
     model.save(tmp_path / "whole.npz")
     for whole in (model, charrnn.load(tmp_path / "whole.npz")):
         whole.export(tmp_path / "slim.npz", force=True)
@@ -119,9 +118,7 @@ def test_fault_63_a_model_that_was_loaded_is_copied_with_its_run(trained: Progra
     assert Path("c.npz").read_bytes() == Path(model_at("dinosaurs")).read_bytes()
 
 
-def test_fault_63_any_other_model_is_saved_in_full_precision_without_a_run(
-    trained: Program,
-) -> None:
+def test_fault_63_any_other_model_is_saved_without_a_run(trained: Program) -> None:
     loaded = charrnn.load("model.npz")
     other = charrnn.load("model.npz")
     other.parameters.flat[0] += 1e-6
@@ -171,9 +168,7 @@ def test_a_path_is_read_as_the_command_line_reads_it(program: Program) -> None:
     np.testing.assert_array_equal(model.parameters.flat, there.parameters.flat)
 
 
-def test_fault_47_a_run_that_learned_from_a_list_has_a_file_once_that_is_given(
-    program: Program,
-) -> None:
+def test_fault_47_a_run_on_a_list_has_a_file_once_that_is_given(program: Program) -> None:
     program.write("texts.txt", "\n".join(TEXTS) + "\n")
     charrnn.fit(TEXTS, CONFIG).save("model.npz")
     program.refuses("eval", what="trained on texts from Python", hint="name a text")

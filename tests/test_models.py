@@ -50,7 +50,8 @@ def test_they_are_slim_and_small_and_part_of_a_release() -> None:
     assert all(charrnn.load(name).trained.slim for name in MODELS)
     characters = charrnn.load("latin").vocabulary.characters
     assert set("ABCXYZabcxyzáéíñöü0123456789 -_'.") <= set(characters)
-    ignored = subprocess.run(["git", "check-ignore", *map(str, files)], cwd=HOME, capture_output=True)
+    line = ["git", "check-ignore", *map(str, files)]
+    ignored = subprocess.run(line, cwd=HOME, capture_output=True)
     assert ignored.returncode != 0, ignored.stdout
 
 

@@ -109,9 +109,7 @@ SELDOM = {"charrnn.export.html", "charrnn.export.c_header", "matplotlib", "safet
         ("reach names.txt", {"tqdm", "pydantic"}),
     ],
 )
-def test_what_is_not_needed_is_not_imported(
-    trained: Program, line: str, unwanted: set[str]
-) -> None:
+def test_what_is_not_needed_is_not_there(trained: Program, line: str, unwanted: set[str]) -> None:
     timed = trained.run("-X", "importtime", "-m", "charrnn", *line.split(), by=PYTHON).err
     imported = {row.rpartition("|")[2].strip() for row in timed.splitlines()}
     assert "charrnn.cli.console" in imported

@@ -80,9 +80,7 @@ def stepped(run: charrnn.Run, steps: int) -> charrnn.Run:
         if c not in REFUSED
     ],
 )
-def test_a_choice_is_learned_kept_gone_on_with_drawn_from_and_scored(
-    tmp_path: Path, choice: Choice
-) -> None:
+def test_a_choice_is_learned_resumed_drawn_and_scored(tmp_path: Path, choice: Choice) -> None:
     config = charrnn.TrainConfig(**settings_of(choice))
     whole, part = tmp_path / "whole.npz", tmp_path / "part.npz"
     stepped(charrnn.train(FEW, config), 2).save(whole)
@@ -135,9 +133,7 @@ WAYS = st.fixed_dictionaries(
 )
 
 
-def test_fault_18_a_run_that_is_resumed_with_any_settings_ends_in_the_same_bytes(
-    faults: int,
-) -> None:
+def test_fault_18_resumed_with_any_settings_it_ends_in_the_same_bytes(faults: int) -> None:
     holdouts, stops = st.sampled_from([0.0, 0.1, 0.4]), st.lists(st.integers(0, 12), max_size=3)
 
     @settings(max_examples=faults // 2)
@@ -327,9 +323,7 @@ def test_a_network_comes_to_know_a_grammar() -> None:
     assert reber.nats("BTBPVVEPE") == np.inf
 
 
-def test_the_speed_is_that_of_a_step_after_the_first_however_slow_that_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_speed_is_that_of_a_step_after_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first step of a large network alone takes longer than the whole trial should."""
     corpus = corpus_of(["abcde"] * 100)
     config = fit_settings(charrnn.TrainConfig(**SIZE, cores=1), corpus)

@@ -44,7 +44,8 @@ def report(folder: str, against: list[str]) -> None:
             by_label: dict[str, list[bool]] = {}
             for hit, (_, label) in zip(is_right, held_out, strict=True):
                 by_label.setdefault(label, []).append(hit)
-            shares = f"{100 * fmean(is_right):.1f}% | {100 * fmean(map(fmean, by_label.values())):.1f}%"
+            mean = fmean(map(fmean, by_label.values()))
+            shares = f"{100 * fmean(is_right):.1f}% | {100 * mean:.1f}%"
             print(f"| {seed} | {way} | {shares} | {nats:.3f} | {seconds:.0f} |", flush=True)
     for way, hits in right.items():
         apart = [int(a) - int(b) for a, b in zip(right["network"], hits, strict=True)]

@@ -70,9 +70,7 @@ def test_each_command_has_help_and_examples_that_can_be_typed(program: Program, 
 
 
 @pytest.mark.parametrize("name", app.COMMANDS)
-def test_short_help_has_a_row_for_each_usual_option_and_says_how_many_are_hidden(
-    program: Program, name: str
-) -> None:
+def test_short_help_has_a_row_for_each_usual_option(program: Program, name: str) -> None:
     shown = program.run(name, "-h", env={"COLUMNS": "80"}).out
     assert not re.search(r"<[a-z]", shown), "a type of Python"
     assert max(map(len, shown.splitlines())) <= 80
@@ -128,9 +126,7 @@ def test_help_is_coloured_on_a_terminal_only(program: Program) -> None:
         ("unfold a b", "got unexpected extra argument"),
     ],
 )
-def test_wrong_usage_is_an_error_like_others_with_status_2(
-    program: Program, line: str, said: str
-) -> None:
+def test_wrong_usage_is_an_error_with_status_2(program: Program, line: str, said: str) -> None:
     done = program.run(*line.split(" "), env={"COLUMNS": "120"})
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith("charrnn: error: ")
@@ -154,9 +150,7 @@ def test_fault_37_two_dashes_before_a_command_change_nothing(trained: Program) -
     assert (dashed.status, dashed.out) == (0, plain.out)
 
 
-def test_fault_55_a_model_that_is_typed_wins_over_that_of_the_environment(
-    trained: Program,
-) -> None:
+def test_fault_55_a_typed_model_wins_over_the_environment(trained: Program) -> None:
     one, other = trained / "one.npz", trained / "a b:c.npz"  # one path
     for word, path in (("abc", one), ("xyz", other)):
         saved(speller(word), path)

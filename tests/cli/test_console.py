@@ -152,9 +152,7 @@ full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /d
     ],
     ids=" ".join,
 )
-def test_fault_21_a_reader_who_leaves_ends_it_at_once_and_quietly(
-    trained: Program, line: tuple[str, ...]
-) -> None:
+def test_fault_21_a_reader_who_leaves_ends_it(trained: Program, line: tuple[str, ...]) -> None:
     trained.write("long.txt", (trained / "names.txt").read_bytes() * 1000)
     saved(independent({"a": 1.0}), trained / "endless.npz")
     with trained.going(*line, stdout=subprocess.PIPE) as child:
@@ -250,15 +248,11 @@ def results(program: Program, env: dict[str, str | None]) -> list[object]:
 
 @pytest.mark.child(True)
 @pytest.mark.parametrize("name", [name if name in DAILY else seldom(name) for name in SURROUNDINGS])
-def test_fault_24_poor_surroundings_change_no_result(
-    program: Program, name: str, expected: list[object]
-) -> None:
+def test_fault_24_poor_surroundings(program: Program, name: str, expected: list[object]) -> None:
     assert results(program, SURROUNDINGS[name]) == expected
 
 
-def test_fault_24_nor_does_a_dumb_terminal_of_one_column(
-    program: Program, expected: list[object]
-) -> None:
+def test_fault_24_nor_does_a_dumb_terminal(program: Program, expected: list[object]) -> None:
     program.write("text", TEXT)
     line = ("train", "text", *SMALL, "--epochs", "3")
     status, seen = program.terminal(*line, columns=1, env=DUMB)

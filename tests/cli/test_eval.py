@@ -165,9 +165,7 @@ def test_the_oddest_held_out_example_is_a_unit(made: Program) -> None:
 @pytest.mark.parametrize(
     "line", [("-m", "few.npz"), ("--examples", "files"), ("-m", "counts.npz", "-m", "model.npz")]
 )
-def test_a_multiple_is_refused_where_the_oddest_is_not_known(
-    made: Program, line: tuple[str, ...]
-) -> None:
+def test_no_multiple_without_a_known_oddest(made: Program, line: tuple[str, ...]) -> None:
     assert rows(made, "names.txt", "--per-example", *line)[0]["x_oddest"] is None
     made.refuses("eval", "names.txt", *line, "--above", "1.5x", what="--above 1.5x:", hint="bits")
 
@@ -220,9 +218,7 @@ def test_fault_65_nothing_scored_is_an_error(made: Program, line: tuple[str, ...
 
 
 @pytest.mark.parametrize("line", [(), ("--per-example",), ("--above", "2", "--per-example")])
-def test_fault_64_bytes_that_cannot_be_decoded_do_not_blind_the_alarm(
-    made: Program, line: tuple[str, ...]
-) -> None:
+def test_fault_64_odd_bytes_do_not_blind_the_alarm(made: Program, line: tuple[str, ...]) -> None:
     data = f"{WORDS[0]}\n{ODD}".encode() + b"\xff\xfe\n" + b"\xff\n" + ODD.encode() + b"\n"
     made.write("log.txt", data)
     place = f"is not UTF-8: byte {len(WORDS[0]) + 1 + len(ODD)}, in line 2, is 0xff"
@@ -243,9 +239,7 @@ def test_fault_64_bytes_that_cannot_be_decoded_do_not_blind_the_alarm(
 @pytest.mark.parametrize(
     ("command", "kind"), [("eval", "pipe"), ("eval", "file"), ("eval", "socket"), ("embed", "pipe")]
 )
-def test_fault_36_without_a_text_standard_input_is_read(
-    made: Program, command: str, kind: str
-) -> None:
+def test_fault_36_standard_input_is_read(made: Program, command: str, kind: str) -> None:
     made.write("in.txt", "anna\nbo\n")
     ours, theirs = socket.socketpair()
     with ours, theirs, open(made / "in.txt", "rb") as file:

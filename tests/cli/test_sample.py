@@ -70,9 +70,7 @@ def test_a_prime_is_read_as_the_corpus_was(program: Program) -> None:
         (b"anna bob " * 2048, ""),
     ],
 )
-def test_fault_15_characters_of_a_prime_that_were_never_seen_are_named_and_taken(
-    trained: Program, prime: bytes, named: str
-) -> None:
+def test_fault_15_new_characters_are_named(trained: Program, prime: bytes, named: str) -> None:
     ended = trained.run("sample", "--seed", "1", "--max-chars", "20", b"--prime", prime)
     ended.says("not in the vocabulary, read as unknown: " if named else "", named)
     assert ended.out.startswith(prime.decode("utf-8", "replace"))
@@ -173,9 +171,7 @@ class Drawn(str):
     """A text that tells when nobody keeps it."""
 
 
-def test_fault_40_samples_that_were_shown_are_not_kept(
-    trained: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_40_shown_samples_are_gone(trained: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[int] = []
 
     def draw(*_: object, **how: object) -> Iterator[Sample]:

@@ -67,9 +67,7 @@ def test_fault_58_a_dry_run_shows_the_runs(program: Program) -> None:
     assert not (program / "sweep").exists()
 
 
-def test_fault_58_a_resumed_sweep_ranks_its_runs_among_those_that_are_there(
-    program: Program,
-) -> None:
+def test_fault_58_a_resumed_sweep_ranks_all_runs(program: Program) -> None:
     line = ("sweep", "names.txt", *SMALL[2:], "--epochs", "2", "--cores", "1", "--json")
     first = program.run(*line, "--try", "hidden=2,3").json["ranking"]
     more = ("--resume", "--hidden", "2", "--try", "lr=0.01", "--seeds", "1-2")
@@ -154,9 +152,7 @@ def rows_of(program: Program) -> list[str]:
 
 @pytest.mark.child(True)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_fault_26_what_has_ended_is_kept(
-    program: Program, number: signal.Signals, kills: int
-) -> None:
+def test_fault_26_what_ended_is_kept(program: Program, number: signal.Signals, kills: int) -> None:
     for _ in range(kills):
         (program / "sweep/sweep.jsonl").unlink(missing_ok=True)
         with program.going(*ENDLESS, "--cores", "2") as child:

@@ -72,9 +72,7 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         *(("free_running", 2), ("seed", 6), ("clock", True), ("counts", True)),
     ],
 )
-def test_a_setting_has_its_effect_and_is_kept(
-    program: Program, usual: bytes, option: str, value: Any
-) -> None:
+def test_a_setting_has_its_effect(program: Program, usual: bytes, option: str, value: Any) -> None:
     typed = [f"--{option.replace('_', '-')}", *([] if value is True else [str(value)])]
     changed = saved_by(program, *typed)
     assert getattr(changed.config, option) == value
@@ -131,9 +129,7 @@ def test_a_run_of_any_length_takes_at_most_25_lines(program: Program) -> None:
 
 
 @pytest.mark.parametrize("columns", [60, 120])
-def test_on_a_terminal_lines_fit_and_a_bar_shows_time_loss_and_speed(
-    program: Program, columns: int
-) -> None:
+def test_on_a_terminal_lines_fit_and_there_is_a_bar(program: Program, columns: int) -> None:
     program.write("names.txt", "Änne\u202e\nB\x1b[31mob\n[red]Zoë[/red]\n" * 20)
     status, screen = program.terminal(*LONG, columns=columns, env={"TERM": "xterm-256color"})
     assert status == 0
@@ -161,9 +157,7 @@ def test_samples_stand_beside_a_check_up_and_below_it(program: Program) -> None:
     assert "a new line" not in program.run(*RUN, "--force").err
 
 
-def test_the_plan_of_the_book_lists_what_is_off_and_its_end_how_often_it_clipped(
-    program: Program,
-) -> None:
+def test_the_book_has_a_plan_of_what_is_off_and_counts_clipped_steps(program: Program) -> None:
     line = ("train", "names.txt", "--book", "--hidden", "3", "--epochs", "2")
     plan = " ".join(program.run(*line, "--dropout", "0.1", "--dry-run").out.split())
     assert "book without momentum, an average of parameters" in plan
@@ -262,9 +256,7 @@ FILES = (Path("broken.jsonl"), Path("straight.jsonl"))
 @pytest.mark.parametrize(
     "options", ["", "--dropout 0.4 --counts", "--optimizer sgd", "--cell lstm"]
 )
-def test_a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(
-    program: Program, stopped_after: list[int], options: str
-) -> None:
+def test_stops_change_no_byte(program: Program, stopped_after: list[int], options: str) -> None:
     line = (*RUN, *options.split())
     assert program.run(*line, "-m", "straight.npz", "--metrics", "straight.jsonl").status == 0
     metrics = ("--metrics", "broken.jsonl", "-m", "broken.npz")
@@ -310,9 +302,7 @@ def rows_of(path: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
 
-def test_fault_46_each_line_has_its_run_and_only_its_own_are_cut(
-    program: Program, stopped_after: list[int]
-) -> None:
+def test_fault_46_only_lines_of_a_run_are_cut(program: Program, stopped_after: list[int]) -> None:
     line, metrics = ("train", "names.txt", *BRIEF), ("--metrics", "m.jsonl")
     program.run(*line, "-m", "a.npz", *metrics).says()
     before = Path("m.jsonl").read_bytes()
@@ -345,9 +335,7 @@ def test_fault_46_a_run_is_told_by_its_corpus_settings_and_model_file(program: P
     assert len(set(runs)) == 4
 
 
-def test_a_run_on_standard_input_is_resumed_with_its_text(
-    program: Program, stopped_after: list[int]
-) -> None:
+def test_a_run_on_a_pipe_is_resumed_with_it(program: Program, stopped_after: list[int]) -> None:
     stopped_after += [3]
     ran = program.run("train", "-", *BRIEF, stdin=NAMES.encode())
     assert "; to resume, with the same text: charrnn train - --resume\n" in ran.err
@@ -390,9 +378,7 @@ def test_a_file_with_other_lines_than_metrics_is_refused(program: Program, row: 
     assert (program / "run.jsonl").read_text() == f"{row}\n"
 
 
-def test_metrics_are_on_the_disk_before_the_model_that_has_their_steps(
-    program: Program, disk_calls: list[str]
-) -> None:
+def test_metrics_are_on_the_disk_before_the_model(program: Program, disk_calls: list[str]) -> None:
     metrics_of(program)
     assert disk_calls[:3] == ["fsync", "fsync", "replace"]  # metrics, the model, its name
 
@@ -422,9 +408,7 @@ RUINOUS = [
 
 
 @pytest.mark.parametrize("line", RUINOUS)
-def test_fault_22_a_loss_out_of_bounds_stops_and_names_the_step_and_a_smaller_rate(
-    trained: Program, line: str
-) -> None:
+def test_fault_22_a_loss_out_of_bounds_names_a_smaller_rate(trained: Program, line: str) -> None:
     ruinous = ("train", "names.txt", *SMALL, "--epochs", "20", "--lr", "1e6", "--force", "-q")
     hint = "Try a smaller learning rate, such as --lr 0.002. model.npz is unchanged."
     what = "the loss diverged at step "
@@ -450,9 +434,7 @@ def test_fault_22_a_run_that_is_ruined_late_keeps_what_was_good(trained: Program
     assert (ran.status, "the loss diverged at step" in ran.err) == (1, True)
 
 
-def test_fault_19_saves_that_fail_again_and_again_lose_nothing(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_19_failures_lose_nothing(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each call that brings data to the disk fails by chance; the old model or the new is whole."""
     for name in ("SAVE_INTERVAL", "RETRY_INTERVAL", "SAVE_COST_FACTOR"):
         monkeypatch.setattr(f"charrnn.files.saver.{name}", 0)
@@ -502,9 +484,7 @@ def test_what_is_valid_is_no_novel_text(program: Program) -> None:
     assert not {*novel} & {"a", "b", "bb"}
 
 
-def test_the_loss_with_counts_is_told_and_the_command_adds_them_without_training(
-    program: Program,
-) -> None:
+def test_the_loss_with_counts_is_told_and_a_command_adds_them(program: Program) -> None:
     line = ("dinosaurs", "--epochs", "2", "--hidden", "8")
     told = re.search(r"with counting ([\d.]+): charrnn (.*)$", program.train(*line).err, re.M)
     assert told
