@@ -1,7 +1,7 @@
 """Help, usage, version and completion, by Typer; any command line; and those that are refused.
 
-Refused command lines are a table for each command. A row holds the exit status, the command line,
-the start of the error, and a part of the hint. No file changes.
+A refused command line is a line of refusals.txt: its exit status, the start of its error, and a part
+of its hint. No file changes.
 """
 
 import json
@@ -322,167 +322,10 @@ def test_any_prime_is_gone_on_from_or_refused(trained_once: Program, faults: int
     assert_gone_on()
 
 
-Row = tuple[int, str, str, str]
+# What is refused
 
-CHECK = "Check the name, and the folder you are in."
-ONE = "Leave one of them out."
-ANEW = "Leave it out to resume, or train into another file with -m."
-THRESHOLD = "is not a number of bits of at least 0, or a multiple such as 1.5x"
-STARTED = "contradicts the model to start from, which has "
-ON = "train a start with it, on"
-MIXED = "the models have different vocabularies"
-LATIN = "the model was trained on other texts than given-names-latin, dinosaurs, verses alone"
+REFUSALS = (Path(__file__).parent / "refusals.txt").read_text("utf-8").split("\n")
 REPLACE = "Name another file, or add --force to replace it."
-ANOTHER = "Name another file."
-OUTPUT = "-m x --cell output"
-RADIUS = "--init-radius 2"
-LEAST = "a sample would need at least"
-
-TRAIN: list[Row] = [
-    *(
-        (2, f"x --encoding={name} --errors {errors}", f"'{name}' is not an encoding", "utf-8")
-        for name in ("klingon", "hex", "idna", "")
-        for errors in ("strict", "replace")
-    ),
-    # What does not go together
-    (2, "", "CORPUS is missing", "Name a file, - or one of dinosaurs, "),
-    (2, "--lr 3", "CORPUS is missing", "see --help."),
-    (2, "x --resume --force", "--resume and --force exclude each other", ONE),
-    (2, "--resume --from old.npz", "--resume and --from exclude each other", ONE),
-    (2, "x --valid y --holdout 0.5", "--valid and --holdout exclude each other", ONE),
-    # What would be overwritten
-    (2, "names.txt -m ./names.txt", "-m would overwrite names.txt", ANOTHER),
-    (2, "names.txt -m names.txt --dry-run", "-m would overwrite names.txt", ANOTHER),
-    (2, "x --valid names.txt -m names.txt", "-m would overwrite names.txt", ANOTHER),
-    (2, "names.txt -m names.txt --resume", "-m would overwrite names.txt", ANOTHER),
-    (2, "verses -m verses", "-m would overwrite verses", ANOTHER),
-    (2, "verses -m a.npz --metrics a.npz", "--metrics would overwrite a.npz", ANOTHER),
-    # Networks
-    (2, "names.txt --teacher-forcing", "--teacher-forcing replaces outputs", "add --cell output"),
-    (2, f"names.txt {OUTPUT} {RADIUS}", f"{RADIUS} does not apply", "or use another cell"),
-    (2, f"names.txt --from gru.npz {RADIUS}", f"{RADIUS} is for new weights", "Leave it out, or"),
-    (2, f"names.txt {OUTPUT} --layers 2", "--layers 2 is too many for the cell", "Use 1 layer"),
-    *(
-        (2, f"names.txt {OUTPUT} --teacher-forcing {option}", f"{option} contradicts", "Leave")
-        for option in ("--own-inputs 0.5", "--free-running 2")
-    ),
-    (2, "x --bptt 4 --free-running 5", "--free-running 5 is more than the 4 steps", "raise --bptt"),
-    # Files
-    (1, "bad.txt -m no/x.npz", "no/x.npz cannot be saved: No such file", "Make the folder"),
-    (1, "bad.txt -m .", ". cannot be saved: it is not a regular file", "Name another"),
-    (1, "names.txt -m no/x.npz --dry-run", "no/x.npz cannot be saved: ", "or name another"),
-    (1, "names.txt -m x --metrics no/x", "no/x cannot be written: No such", "Make the folder"),
-    (1, "names.txt -m x --metrics .", ". cannot be written: Is a directory", "with --metrics"),
-    # From another model
-    (1, "names.txt -m x --from bad.txt", "bad.txt is not a model of charrnn", ""),
-    *(
-        (2, f"names.txt -m x --from {option}", f"{option.partition(' ')[2]} {STARTED}{has}", ON)
-        for option, has in (
-            ("gru.npz --hidden 7", "6"),
-            ("gru.npz --cell tanh", "gru"),
-            ("gru.npz --clock", "no clock"),
-            ("output.npz --teacher-forcing", "no teacher_forcing"),
-        )
-    ),
-    # Resumed otherwise than begun
-    *(
-        (1, f"--resume {option}", f"{option} contradicts model.npz, which has {has}", ANEW)
-        for option, has in (
-            *(("--hidden 7", "6"), ("--lr 0.5", "0.002"), ("--seed 8", "0"), ("--batch 3", "4")),
-            *(("--cell lstm", "tanh"), ("--clock", "no clock"), ("--optimizer sgd", "adam")),
-            *(("--holdout 0.5", "0.1"), ("--examples files", "lines"), ("--normalize NFC", "none")),
-        )
-    ),
-    *(
-        (1, f"--resume {option} 2", f"{option} 2 contradicts", f"{option} may be raised")
-        for option in ("--epochs", "--minutes", "--patience")
-    ),
-    (1, "--resume --bptt 0", "--bptt 7 contradicts model.npz, which has 6", ANEW),
-]
-
-EVAL: list[Row] = [
-    (2, "--per-example --per-char", "--per-char and --per-example exclude each other", ONE),
-    (2, "--per-char --baselines", "--per-char and --baselines exclude each other", ONE),
-    (2, "--top 3 --per-char", "--per-char and --top exclude each other", ONE),
-    (2, "--above 4 --per-char", "--per-char and --above exclude each other", ONE),
-    (2, "--held-out names.txt", "--held-out and TEXT exclude each other", ONE),
-    (2, "--held-out --encoding utf-8", "--encoding needs TEXT", "as in training"),
-    (2, "--held-out --examples lines", "--examples needs TEXT", "as in training"),
-    *(
-        (2, f"names.txt --above {above}", f"--above: '{above}' {THRESHOLD}", "--help")
-        for above in ("4volts", "-1", "-1x", "x", "inf", "nan")
-    ),
-    *(
-        (1, f"names.txt -m model.npz -m numbers.npz {option}", MIXED, "the same vocabulary")
-        for option in ("--per-example", "--per-char", "--above=1")
-    ),
-    (1, "Rex", "Rex does not exist", "echo Rex | charrnn eval"),
-    (1, "--held-out -m latin", LATIN, "name a text"),
-    (1, "folder", "folder cannot be read: Is a directory", CHECK),
-]
-
-SAMPLE: list[Row] = [
-    (2, "--longest 3 -p aaaa", f"{LEAST} 4 characters", "raise --longest or --max-c"),
-    (2, "-p an --max-chars 3 --shortest 6", f"{LEAST} 6 characters", "raise --longest or --max-c"),
-    (2, "--shortest 9 --longest 5", f"{LEAST} 9 characters, and may have at most 5", "Lower"),
-    (1, "-m model.npz -m numbers.npz", MIXED, "the same vocabulary"),
-]
-
-UNFOLD: list[Row] = [
-    (2, "", "TEXT is missing", "--help"),
-    (2, "anna --step 6", "--step 6 is beyond the text", "It has 5 steps."),
-    (2, "anna -o x.html --step 1", "--step and --output exclude each other", "Leave one"),
-    (2, "anna -o x.html --json", "--output and --json exclude each other", "Leave one"),
-    (2, "anna --step 1 --json", "--step and --json exclude each other", "Leave one"),
-    (2, "a" * 600, "the text has 600 characters, and 599 can be unfolded", "shorter"),
-]
-
-SWEEP: list[Row] = [
-    (2, "names.txt", "--try NAME=VALUE,VALUE is missing", "--try hidden=64,128, or seeds"),
-    (2, "names.txt --try hiden=2,3", "--try hiden: train has no", "mean hidden?"),
-    (2, "names.txt --try hidden", "--try hidden: '' is not a whole number", "--help"),
-    (2, "names.txt --try hidden=2,x", "--try hidden: 'x' is not a whole number", "--help"),
-    (2, "names.txt --try counts=maybe", "--try counts: 'maybe' is not yes or no", "--help"),
-    (2, "names.txt --try hidden=2 --hidden 3", "--hidden and --try hidden=2 exclude", "Leave"),
-    (2, "names.txt --try size=3,4", "--try size: train has no such", "mean hidden?"),
-    (2, "names.txt --try holdout=0.1,0.2", "--try holdout: train has no such", "--help"),
-    (2, "names.txt --seeds 2 --holdout 0", "nothing is held out", "--holdout or --valid"),
-    (2, "x --seeds 2 --cores 2 --scheduler x", "--cores and --scheduler exclude", ONE),
-    (1, "names.txt --seeds 1 --resume", "sweep holds no sweep", "Begin one first"),
-    (2, "names.txt --seeds 1 --same-size", "--same-size needs cells", "Add --try cell=tanh,gru."),
-    *(
-        (2, f"names.txt --try cell=tanh,gru {more} --same-size", f"--same-size and {first}", ONE)
-        for more, first in (
-            *(("--try hidden=2", "--try hidden"), ("--try layers=1,2", "--try layers")),
-            ("--from model.npz", "--from"),
-        )
-    ),
-]
-
-OTHERS: list[Row] = [
-    (1, "fill -", "standard input has no text", "Write one text a line."),
-    (1, "info -m bad.txt", "bad.txt is not a model of charrnn", ""),
-    (1, "info -m folder", "folder is not a model of charrnn", ""),
-    (1, "info -m given-name", "there is no model given-name", "Did you mean given-names? Tr"),
-    (1, "embed -o no/x.npy", "no/x.npy cannot be", "name another file"),
-    (2, "export a.pt", "unknown format: .pt", ".html"),
-    (2, "export a.h --title A", "--title does not apply to .h", "Leave it out"),
-    (2, "guide samplng", "TOPIC: 'samplng' is not one of first-names, prepare-text", "--help"),
-]
-
-WRONG_VALUES = {
-    "train names.txt -m x": [
-        *(f"--epochs={'9' * 5000}", "--epochs=1.5", "--epochs=nan", "--holdout=1", "--cell=rnn"),
-        *("--preview=101", f"--seed={2**64}", "--optimizer=lion", "--init-radius=1001"),
-    ],
-    "eval names.txt": ["--examples=words"],
-    "sample": ["--temp=-1", "--temp=0.5,1", "--temp=", "--top-k=0", "--top-p=0", "--max-chars=0"],
-    "fill a": ["--max-gap=-1"],
-    "unfold anna": ["--step=0", "--output=x.png"],
-    "info": ["--plot=curve.txt"],
-    "embed": ["--output=-", "--output=e.txt"],
-    "sweep names.txt": [f"--seeds={'9' * 20}"],
-}
 NOT_OURS = {
     "export": "html mjs h safetensors npz",
     "embed names.txt -o": "npy",
@@ -498,7 +341,7 @@ SHARED: list[tuple[int, str, str, str, str]] = [
         "fill a -m|embed -m|reach -m|unfold anna -m|info -m|export x.html -m",
     ),
     (
-        *(1, "no.txt", "no.txt does not exist", CHECK),
+        *(1, "no.txt", "no.txt does not exist", "Check the name, and the folder you are in."),
         "train|train names.txt --valid|sweep --seeds 1|sample --not-in|eval|embed|reach",
     ),
     (
@@ -507,21 +350,12 @@ SHARED: list[tuple[int, str, str, str, str]] = [
     ),
     (1, "-", "", "", "train|train names.txt --valid|sweep --seeds 1|eval|embed|reach"),
 ]
-TABLES = {
-    **{"train": TRAIN, "eval": EVAL, "sample": SAMPLE, "unfold": UNFOLD, "sweep": SWEEP},
-    "": OTHERS,
-}
-REFUSED: list[Row] = [
+REFUSED: list[tuple[int, str, str, str]] = [
     *(
-        (status, f"{of} {line}", what, hint)
-        for of, rows in TABLES.items()
-        for status, line, what, hint in rows
-    ),
-    *(
-        (2, f"{line} {typed}", f"{option}: '{value[:40]}", "--help")
-        for line, wrong in WRONG_VALUES.items()
-        for typed in wrong
-        for option, _, value in [typed.partition("=")]
+        (int(status), line, what, hint)
+        for row in REFUSALS
+        if row and row[0] != "#"
+        for status, line, what, hint in [row.split(" | ", 3)]
     ),
     *(
         (1, f"{line} bad.{suffix}", f"bad.{suffix} already exists", REPLACE)
@@ -533,6 +367,8 @@ REFUSED: list[Row] = [
         for status, last, what, hint, lines in SHARED
         for line in lines.split("|")
     ),
+    (2, f"train names.txt --epochs {'9' * 5000}", f"--epochs: '{'9' * 40}", "--help"),
+    (2, f"unfold {'a' * 600}", "the text has 600 characters, and 599 can be unfolded", "shorter"),
 ]
 
 
