@@ -8,16 +8,15 @@ import re
 import subprocess
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
-from rich.style import Style
 
 import charrnn
-from charrnn.cli.console import Console, Output, clock
-from charrnn.cli.scores import coloured
+from charrnn.cli.console import Console, clock
 from charrnn.system.visible import Visible
 from tests.child import CHARRNN, PATIENCE
-from tests.networks import independent, saved, speller
+from tests.networks import END, independent, saved
 from tests.program import SMALL, Program, assert_no_temporary_files, assert_refusal, seldom
 
 Capture = pytest.CaptureFixture[str]
@@ -71,44 +70,22 @@ def test_a_duration_has_two_or_three_digits(seconds: float, shown: str) -> None:
     assert clock(seconds) == shown
 
 
-@pytest.fixture
-def no_style_keeps_its_codes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget the codes that rich made for the terminal of another test."""
-    for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM"):
-        monkeypatch.delenv(name, raising=False)
-    Style.parse.cache_clear()
-    Style._add.cache_clear()
-
-
-def painted(text: str, bits: float) -> str:
-    """Return a text as a terminal gets it, in the colour of its surprisal."""
-    stream = Terminal()
-    costs = [bits * math.log(2)] * len(text)
-    Output(stream).rich.print(coloured(text, costs), end="", soft_wrap=True)
-    return stream.getvalue()
-
-
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("env", "bits", "code"),
+    ("env", "code"),
     [
-        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, 2.5, "48;2;"),
-        ({"TERM": "xterm-256color"}, 4, "48;5;"),
-        ({"TERM": "xterm"}, 6, "97;4"),
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, "48;2;"),
+        ({"TERM": "xterm-256color"}, "48;5;"),
+        ({"TERM": "xterm"}, "97;4"),
     ],
 )
-def test_each_terminal_gets_the_colours_it_has_and_a_text_brings_none(
-    monkeypatch: pytest.MonkeyPatch,
-    no_style_keeps_its_codes: None,
-    env: dict[str, str],
-    bits: float,
-    code: str,
-) -> None:
-    for name, value in env.items():
-        monkeypatch.setenv(name, value)
-    assert painted("x", 0.5) == "x"
-    assert code in painted("x", bits)
-    assert ESCAPES.sub("", painted("\x1b[31mred [b]", bits)) == "\\x1b[31mred [b]"
+def test_each_terminal_gets_the_colours_it_has(program: Program, env: Any, code: str) -> None:
+    saved(independent({"a": 0.9, "b": 2**-6, END: 0.08}), program / "model.npz")
+    program.write("text", "ab\x1b[31m[b]\n")
+    _, seen = program.terminal("eval", "text", "--per-char", by=CHARRNN, env=env)
+    assert code in seen
+    assert seen.startswith("a\x1b[")
+    assert "ab\\x1b[31m[b]" in ESCAPES.sub("", seen)
 
 
 @pytest.mark.quick
