@@ -79,8 +79,6 @@ def blocks_of(page: Path) -> list[Block]:
     ]
 
 
-
-
 def run_page(page: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """Execute the blocks of a page in order, and compare their output."""
     names: dict[str, Any] = {}

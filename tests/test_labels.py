@@ -310,8 +310,6 @@ def test_the_command_line_trains_draws_scores_and_tells(trained: Program) -> Non
     assert "Did you mean south? There are north, south." in wrong.err
 
 
-
-
 def test_the_plan_counts_labels_and_warns_of_rare_ones(program: Program) -> None:
     files(program.folder)
     program.write("east.txt", "east\n")

@@ -233,7 +233,7 @@ def test_what_is_no_text_is_refused_as_one(model: charrnn.Model, wrong: Any) -> 
         (partial(model.fill, wrong), "text cannot be"),
         (partial(model.score, wrong), "texts"),
         (partial(charrnn.train, wrong), "texts"),
-        (partial(charrnn.fit, ["anna", 1]), "a text cannot be int"),
+        (partial(charrnn.fit, ["anna", wrong]), "a text cannot be"),
     ):
         with pytest.raises(SettingError, match=said):
             act()

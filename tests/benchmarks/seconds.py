@@ -22,7 +22,9 @@ def report(corpus: str, against: list[str]) -> None:
     print(
         "| held-out nats per character after | 1 s | 10 s | 60 s |\n|---|---|---|---|", flush=True
     )
-    runs = [trained([corpus, "--minutes", str(seconds / 60)], 0)[0] for seconds in TIMES]
+    minutes = [str(seconds / 60) for seconds in TIMES]
+    runs = [trained([corpus, "--minutes", each], 0)[0] for each in minutes]
+    runs = [run | run["settings"] for run in runs]
     print_row("charrnn", runs)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "examples.json"

@@ -1,7 +1,7 @@
 """Help, usage, version and completion, by Typer; any command line; and those that are refused.
 
-A refused command line is a line of refusals.txt: its exit status, the start of its error, and a part
-of its hint. No file changes.
+A refused command line is a line of refusals.txt: its exit status, the start of its error, and a
+part of its hint. No file changes.
 """
 
 import json
@@ -181,8 +181,6 @@ def test_a_signal_while_the_options_are_read_is_none_of_typer(
     monkeypatch.setattr(app, "load", interrupted)
     ended = program.run("info")
     assert (ended.status, ended.out, ended.err) == (128 + number, "", "")
-
-
 
 
 def test_the_shell_completes_commands_options_and_names(program: Program) -> None:

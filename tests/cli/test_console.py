@@ -300,8 +300,6 @@ def test_fault_27_nothing_steers_a_terminal(logs: Program, name: str) -> None:
     assert bool(steers(piped.out)) == is_exact
 
 
-
-
 def test_fault_27_a_pipe_gets_the_exact_characters_and_json_means_them(logs: Program) -> None:
     drawn = logs.run(*LINES["sample"]).out
     assert {"\x1b", "\x07", "\x9b", "\u202e"} <= steers(drawn)

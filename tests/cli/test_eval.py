@@ -287,5 +287,3 @@ def test_a_model_named_twice_is_one_model(made: Program) -> None:
     once, twice = made.run(*line), made.run(*line, "-m", "dinosaurs")
     assert once.status == twice.status == 3
     assert once.out == twice.out
-
-

@@ -9,7 +9,6 @@ from tests.networks import babbler, saved
 from tests.program import SIZE, Program
 
 
-
 @pytest.fixture
 def program(program: Program) -> Program:
     """The program in a folder with a model of names that are not all ASCII."""
