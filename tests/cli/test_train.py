@@ -448,6 +448,8 @@ def test_fault_19_failures_lose_nothing(program: Program, monkeypatch: pytest.Mo
             for name in ("fsync", "replace", "link"):
                 patch.setattr(os, name, partial(or_full, getattr(os, name), chosen, share))
             ran = program.run(*RUN)
+            if share == 1:
+                assert "Nothing was saved.\n" in program.run(*RUN, "-m", "none.npz").err
         kept = program / "model.1.npz"
         found = [path.read_bytes() for path in (program / "model.npz", kept) if path.exists()]
         assert old in found
