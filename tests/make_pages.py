@@ -16,8 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import charrnn
-from charrnn.cli.app import COMMANDS
-from charrnn.cli.options import command_settings
+from charrnn.cli.app import COMMANDS, command_settings
 from charrnn.settings.values import Flag, OneOf, Setting, settings_of
 from tests.pages import GUIDE
 

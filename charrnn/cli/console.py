@@ -1,11 +1,8 @@
 """All output: results on stdout, everything else on stderr; and how the program ends.
 
-A result reaches a file or a pipe unchanged. On a terminal its control characters are made visible.
-stdout is UTF-8 with plain newlines in every locale.
-
-An error is one red line, with an exit status. A bug keeps its traceback; CHARRNN_DEBUG=1 shows the
-traceback of every error. Where the library names a setting, such as ``max_characters``, the command
-line shows the option, ``--max-chars``.
+A result reaches a file or a pipe unchanged, as UTF-8 with plain newlines. On a terminal its control
+characters are made visible. An error is one red line, with an exit status. A bug keeps its
+traceback; CHARRNN_DEBUG=1 shows the traceback of every error.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shlex
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,34 +18,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from charrnn import __version__, errors
-from charrnn.errors import USAGE, CharrnnError
-from charrnn.system.packaged import MODELS, check_name, model_at
+from charrnn.errors import CharrnnError, SaveError, SettingError
+from charrnn.system.packaged import check_name, model_at
 from charrnn.system.signals import handled
-from charrnn.system.visible import (
-    Visible,
-    did_you_mean,
-    encodable,
-    visible,
-    visible_json,
-    visible_line,
-)
+from charrnn.system.visible import Visible, encodable, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
     from tqdm import tqdm
 
-BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
+STYLES = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "blue": "34", "cyan": "36"}
+STYLES |= {"bold green": "1;32"}
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # json.dumps would make one a line
 INDENT = 11  # columns of the names of entries
 TIME_LEFT = "{remaining} left"  # on a bar; tqdm fills it in
 Entry = tuple[str, str]
-TYPED_AS = {  # settings whose option has another name
-    "temperature": "--temp",
-    "max_characters": "--max-chars",
-    "start_from": "--from",
-    "model": "-m",
-    "path": "-m",
-}
+TYPED_AS = {"temperature": "--temp", "max_characters": "--max-chars", "start_from": "--from"}
+TYPED_AS |= {"model": "-m", "path": "-m"}  # settings whose option has another name
 
 
 class Output:
@@ -82,7 +67,7 @@ class Output:
 
     def paint(self, text: Visible, style: str) -> Visible:
         """Return the text in a style; unchanged where colours are off."""
-        return Visible(f"\x1b[{style}m{text}\x1b[0m") if self.takes_colour else text
+        return Visible(f"\x1b[{STYLES[style]}m{text}\x1b[0m") if self.takes_colour else text
 
     @property
     def window(self) -> int:
@@ -132,18 +117,27 @@ class Console:
 
     def warn(self, text: str) -> None:
         warning = visible_line(f"charrnn: warning: {text}")
-        self.say(self.err.paint(warning, YELLOW), always=True)
+        self.say(self.err.paint(warning, "yellow"), always=True)
 
     def error(self, what: str, hint: str = "") -> None:
-        lines = [self.err.paint(visible_line(f"charrnn: error: {what}"), RED)]
-        self.say(*lines, *([visible_line(hint)] if hint else []), always=True)
+        self.say(self.err.paint(visible_line(f"charrnn: error: {what}"), "red"), always=True)
+        if hint:
+            self.say(visible_line(hint), always=True)
 
     def note_if_waiting(self, sources: Sequence[str]) -> None:
         """Report that the program waits, if it reads from a terminal."""
         if sources.count("-") > 1:
-            raise errors.SettingError("standard input can be read only once", "Name one - at most.")
+            raise SettingError("standard input can be read only once", "Name one - at most.")
         if "-" in sources and sys.stdin.isatty():
             self.note("waiting for text from the keyboard; Ctrl-D ends it")
+
+    def piped(self) -> tuple[str, ...]:
+        """Return "-" if standard input is a pipe, a file or a socket, and note that it is read."""
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+        if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
+            return ()  # a terminal, or /dev/null, which cron gives to its jobs
+        self.note("reading text from standard input")
+        return ("-",)
 
     def bar(self, **how: Any) -> tqdm[NoReturn]:
         """Return a progress bar that disappears when closed; ``how`` goes to tqdm."""
@@ -161,7 +155,7 @@ def entries(rows: Iterable[Entry], output: Output) -> Iterator[Visible]:
 
     rich, columns = output.rich, output.width - INDENT
     for name, text in rows:
-        lead = output.paint(visible_line(f"{name:{INDENT - 1}} "), CYAN)
+        lead = output.paint(visible_line(f"{name:{INDENT - 1}} "), "cyan")
         for line in Text(visible_line(text)).wrap(rich, columns, overflow="fold") or [Text()]:
             yield Visible(lead + line.plain.rstrip())
             lead = Visible(" " * INDENT)
@@ -191,7 +185,7 @@ def check_output(path: Path, option: str, *inputs: Path | str, force: bool) -> N
     check_not_input(path, option, *inputs)
     if not force and os.path.lexists(path):
         hint = "Name another file, or add --force to replace it."
-        raise errors.SaveError(f"{path} already exists", hint)
+        raise SaveError(f"{path} already exists", hint)
     check_writable(path)
 
 
@@ -207,7 +201,7 @@ def save(path: Path, content: bytes, option: str, model: Path, *, force: bool) -
 def check_not_input(path: Path, option: str, *inputs: Path | str) -> None:
     """Raise SettingError if a file to write would replace an input, or one of the package."""
     if os.path.realpath(path) in map(os.path.realpath, [*inputs, *map(model_at, inputs)]):
-        raise errors.SettingError(f"{option} would overwrite {path}", "Name another file.")
+        raise SettingError(f"{option} would overwrite {path}", "Name another file.")
     check_name(path)
 
 
@@ -216,7 +210,7 @@ def only_one(options: dict[str, Any]) -> None:
     typed = [name for name, value in options.items() if value]
     if len(typed) > 1:
         what = f"{typed[0]} and {typed[1]} exclude each other"
-        raise errors.SettingError(what, "Leave one of them out.")
+        raise SettingError(what, "Leave one of them out.")
 
 
 def json_line(name: str, fields: Mapping[str, object]) -> Visible:
@@ -227,16 +221,6 @@ def json_line(name: str, fields: Mapping[str, object]) -> Visible:
     except ValueError:  # NaN or infinity
         finite = json.loads(json.dumps(record), parse_constant=lambda _: None)
         return visible_json(ENCODER.encode(finite))
-
-
-def print_examples(lines: Sequence[str]) -> None:
-    """Print commands, with their comments dim."""
-    from rich.console import Console as Rich
-    from rich.text import Text
-
-    output = Rich(highlight=False, soft_wrap=True)
-    for line in lines:
-        output.print(Text(f"  {line}".rstrip(), "dim" if line.startswith("#") else ""))
 
 
 def prepare() -> None:
@@ -256,15 +240,6 @@ def finish() -> None:
         with suppress(OSError):  # Python would flush it again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
-
-
-def has_text(console: Console) -> bool:
-    """Return True if standard input is a pipe, a file or a socket, and note that it is read."""
-    mode = os.fstat(sys.stdin.fileno()).st_mode
-    if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
-        return False  # a terminal, or /dev/null, which cron gives to its jobs
-    console.note("reading text from standard input")
-    return True
 
 
 @contextmanager
@@ -311,31 +286,7 @@ def explain(error: BaseException) -> tuple[int, str, str] | None:
         case MemoryError():
             what = f"not enough memory: {error}".removesuffix(": ")
             return errors.FAILURE, what, "Try a smaller network or batch, or shorter windows."
-        case _ if getattr(error, "exit_code", 0) == USAGE and hasattr(error, "format_message"):
-            return USAGE, *usage_in_our_words(error)
     return None
-
-
-def usage_in_our_words(error: Any) -> tuple[str, str]:
-    """Return the message and the hint for an error of Typer about wrong usage."""
-    command = [word for word in sys.argv[1:] if word[:1] != "-"][:1]
-    hint = f"Try '{' '.join(['charrnn', *command, '--help'])}'."
-    param, name = getattr(error, "param", None), getattr(error, "param_hint", None)
-    if param is not None:
-        name = param.metavar if param.param_type_name == "argument" else param.opts[-1]
-    if hasattr(error, "possibilities"):
-        typed, options = error.option_name, [o for p in error.ctx.command.params for o in p.opts]
-        if command and error.ctx.parent is None:
-            return f"no option {typed} before the command", "Type it after the command."
-        long = [option[2:] for option in options if option.startswith("--")]
-        return f"no option {typed}", did_you_mean(typed.lstrip("-"), long, "--") or hint
-    if name:
-        return f"{name}: {error.message}" if error.message else f"{name} is missing", hint
-    message = error.format_message().rstrip(".")
-    extra = message.rpartition(" (")[2].removesuffix(")")
-    if "extra argument" in message and (extra.endswith(".npz") or extra in MODELS):
-        hint = f"Did you mean -m {shlex.quote(extra)}?"
-    return message[:1].lower() + message[1:], hint
 
 
 def option_for(name: str) -> str:

@@ -17,14 +17,13 @@ echo Tyrannosaurus | charrnn embed | jq -c .vector
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os.path import abspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import shared_options as shared
-from charrnn.cli.console import Console, check_output, count, has_text
-from charrnn.cli.shared_options import CommandOptions
+from charrnn.cli import options as shared
+from charrnn.cli.console import Console, check_output, count
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.values import File, setting
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
+class Options(shared.CommandOptions):
     sources: tuple[str, ...] = shared.text_option("Read these files")
     examples: str | None = shared.field_of(
         CorpusConfig, "examples", default_in_words="as in training"
@@ -57,16 +56,15 @@ def run(options: Options, console: Console) -> None:
     from charrnn.files.saving import locked, replaced
     from charrnn.model import load
 
-    if not options.sources and has_text(console):
-        options = replace(options, sources=("-",))
+    sources = options.sources or console.piped()
     path, model = options.output, load(options.model)
     if path is not None:
         # of the names in a model, only this one is looked up
         learned = [name for name in model.corpus.names if abspath(name) == abspath(path)]
-        names = (*options.sources, *learned)
+        names = (*sources, *learned)
         check_output(path, "--output", options.model, *names, force=options.force)
-    console.note_if_waiting(options.sources)
-    texts = texts_to_read(model, options.sources, options.examples)
+    console.note_if_waiting(sources)
+    texts = texts_to_read(model, sources, options.examples)
     vectors = model.embed(texts, label=options.label)
     if path is None:
         for text, vector in zip(texts, vectors, strict=True):

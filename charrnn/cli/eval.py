@@ -36,10 +36,10 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import shared_options as shared
-from charrnn.cli.console import CYAN, Console, count, has_text, json_line, only_one
+from charrnn.cli import options as shared
+from charrnn.cli.console import Console, count, json_line, only_one
+from charrnn.cli.options import flag
 from charrnn.cli.scores import excerpt, records_of, show_records, write_characters
-from charrnn.cli.shared_options import CommandOptions, flag, nested
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.values import COUNT, Values, ensure, setting
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from charrnn.prediction.predictor import Predictor, Use
     from charrnn.prediction.scoring import Group, ScoredTexts
     from charrnn.text.corpus import Corpus
-Kind = tuple[str, float]  # a label and its probability
+
 Row = tuple[float, Visible]  # the nats per character of an example, and its line
 MIXTURE = "mixture"  # the name of all models together
 
@@ -67,7 +67,7 @@ class Threshold(Values):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
+class Options(shared.CommandOptions):
     FIRST = "sources held_out per_example top above per_char baselines label use models"
     sources: tuple[str, ...] = shared.text_option("Score these files")
     held_out: bool = flag(
@@ -76,7 +76,7 @@ class Options(CommandOptions):
     examples: str | None = shared.field_of(
         CorpusConfig, "examples", default_in_words="as in training"
     )
-    reading: dict[str, Any] = nested(Reading, default_in_words="as in training")
+    reading: dict[str, Any] = shared.nested(Reading, default_in_words="as in training")
     per_example: bool = flag("Show a row for each example|, as it is scored.")
     top: int | None = setting(COUNT, "Show the N oddest examples|, the most surprising first.")
     above: str | None = setting(
@@ -106,23 +106,24 @@ class Options(CommandOptions):
 
 def run(options: Options, console: Console) -> None:
     """Score the text and show the result. Raise SystemExit if something is above --above."""
-    if not options.held_out and not options.sources and has_text(console):
-        options = replace(options, sources=("-",))
+    if not options.held_out and not options.sources:
+        options = replace(options, sources=console.piped())
     check(options)
     from charrnn.files.model_corpus import NAME_A_TEXT, rebuild_corpus
     from charrnn.model import load, mix
 
     began = time.monotonic()
     models = {shown_name(path): load(path) for path in options.models}
-    model = models[shown_name(options.models[0])]
+    first = shown_name(options.models[0])
+    model, learned = models[first], models[first].vocabulary.labels
     predictors = {name: model.predictor(options.use) for name, model in models.items()}
     if len(models) > 1:
         predictors = {MIXTURE: mix(*models.values()).predictor(options.use), **predictors}
     use = next(iter(predictors.values())).use
     is_comparable = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
-    is_given = not model.labels or options.label is not None or "label_by" in options.reading
+    is_given = not learned or options.label is not None or "label_by" in options.reading
     known = model.trained.oddest if is_given or not options.sources else model.trained.oddest_sums
-    rows = Rows(known.get(use) if is_comparable else None, options, console, model.labels)
+    rows = Rows(known.get(use) if is_comparable else None, learned, options, console)
     needs_corpus = options.baselines or not options.sources
     hint = "Leave out [baselines], which count that corpus." if options.sources else NAME_A_TEXT
     corpus = rebuild_corpus(model.corpus, hint) if needs_corpus else None
@@ -133,13 +134,32 @@ def run(options: Options, console: Console) -> None:
     if scored and (options.as_json or rows.count or not (options.above and console.quiet)):
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
         facts |= {"above": options.above, "above_count": rows.count} if options.above else {}
-        compared = corpus if options.baselines else None
-        learned = model.vocabulary.labels
-        records = records_of(scored, shown_name(options.models[0]), compared, learned)
+        records = records_of(scored, first, corpus if options.baselines else None, learned)
         show_records([record | facts for record in records], console, as_json=options.as_json)
     if options.above and rows.count:
         console.note(f"{count(rows.count, 'example')} above {options.above}")
         raise SystemExit(ABOVE)
+
+
+def check(options: Options) -> None:
+    """Raise an error if options exclude each other, or a word was typed in place of a file."""
+    rows = {"--top": options.top} if options.top else {"--per-example": options.per_example}
+    only_one({"--per-char": options.per_char, "--baselines": options.baselines, **rows})
+    only_one({"--per-char": options.per_char, "--above": options.above})
+    only_one({"--cores": options.cores, "--scheduler": options.scheduler})
+    only_one({"--held-out": options.held_out, "TEXT": options.sources})
+    only_one({"--label": options.label, "--label-by": options.reading.get("label_by")})
+    if not options.sources and (options.examples or options.reading):
+        name = next(iter(options.reading), "examples")
+        raise SettingError(f"--{name} needs TEXT", "Held-out text is read as in training.")
+    for source in options.sources:
+        if source.isalnum() and source not in CORPORA and not os.path.lexists(source):
+            hint = f"To score a word: echo {source} | charrnn eval"
+            raise CorpusError(f"{source} does not exist", hint)
+
+
+def shown_name(path: Path) -> str:
+    return os.path.join(os.curdir, path) if str(path) == MIXTURE else str(path)
 
 
 def groups_to_score(
@@ -181,8 +201,7 @@ def score_groups(
         for examples, scored in zip(groups, work, strict=True):
             rows.add(examples, scored[0])
             total += scored[0].total
-            if not rows.are_shown:
-                results.append(scored)
+            results += [] if rows.are_shown else [scored]
     console.out.write_lines(line for _, line in rows.top_rows)
     if not total.ends:
         what = f"nothing was scored: {', '.join(map(name_of, options.sources))} is empty"
@@ -193,27 +212,6 @@ def score_groups(
         console.note(f"{in_bits(total.nats_per_character)} bits per character, over {size}")
     by_model = map(join_groups, zip(*results, strict=True))
     return dict(zip(predictors, by_model, strict=False))  # none without results
-
-
-def check(options: Options) -> None:
-    """Raise an error if options exclude each other, or a word was typed in place of a file."""
-    rows = {"--top": options.top} if options.top else {"--per-example": options.per_example}
-    only_one({"--per-char": options.per_char, "--baselines": options.baselines, **rows})
-    only_one({"--per-char": options.per_char, "--above": options.above})
-    only_one({"--cores": options.cores, "--scheduler": options.scheduler})
-    only_one({"--held-out": options.held_out, "TEXT": options.sources})
-    only_one({"--label": options.label, "--label-by": options.reading.get("label_by")})
-    if not options.sources and (options.examples or options.reading):
-        name = next(iter(options.reading), "examples")
-        raise SettingError(f"--{name} needs TEXT", "Held-out text is read as in training.")
-    for source in options.sources:
-        if source.isalnum() and source not in CORPORA and not os.path.lexists(source):
-            hint = f"To score a word: echo {source} | charrnn eval"
-            raise CorpusError(f"{source} does not exist", hint)
-
-
-def shown_name(path: Path) -> str:
-    return os.path.join(os.curdir, path) if str(path) == MIXTURE else str(path)
 
 
 def texts_of(
@@ -238,10 +236,9 @@ def limit_of(above: str | None, oddest: float | None) -> float:
     if not above.endswith("x"):
         return number * math.log(2)
     if oddest is None:
-        what = f"--above {above}: the oddest held-out example is not known"
         why = "That needs one model with 20 held-out examples, and texts cut as in training;"
-        why += " with more than 32 labels, --label."
-        raise ModelFileError(what, f"{why} Or name bits: --above 4.")
+        why += " with more than 32 labels, --label. Or name bits: --above 4."
+        raise ModelFileError(f"--above {above}: the oddest held-out example is not known", why)
     return number * oddest
 
 
@@ -249,24 +246,22 @@ class Rows:
     """A row for each character, or for each example above the limit: as it comes, or the oddest."""
 
     def __init__(
-        self, oddest: float | None, options: Options, console: Console, labels: list[str]
+        self, oddest: float | None, labels: Iterable[str], options: Options, console: Console
     ) -> None:
         self.oddest, self.limit = oddest, limit_of(options.above, oddest)
-        shown = [] if options.label else labels
-        self.label_width = min(20, max(map(len, shown), default=0))
         self.options, self.console, self.output = options, console, console.out
+        self.label_width = 0 if options.label else min(20, max(map(len, labels), default=0))
         names = max(map(len, options.sources)) if len(options.sources) > 1 else 0
         self.place_width = 8 + min(16, names)  # columns for a line, and for its file if several
         self.are_of_examples = options.per_example or options.top is not None
         self.are_shown = self.are_of_examples or options.per_char
-        self.count = 0
-        self.top_rows: list[Row] = []
+        self.count, self.top_rows = 0, list[Row]()
 
     def write_head(self) -> None:
         if self.are_of_examples and self.output.is_terminal and not self.options.as_json:
             label = f"{'label':{self.label_width}}  prob.  " if self.label_width else ""
             head = f"{'line':>{self.place_width}}  bits/char  x oddest  {label}text"
-            self.output.write_lines([self.output.paint(Visible(head), CYAN)])
+            self.output.write_lines([self.output.paint(Visible(head), "cyan")])
 
     def add(self, examples: list[Example], scored: ScoredTexts) -> None:
         """Write the characters, or count the examples above the limit and write or keep them."""
@@ -289,34 +284,32 @@ class Rows:
             loss = score.nats_per_character
             if loss <= self.limit:
                 continue
-            x_oddest = loss / self.oddest if self.oddest else None
-            if self.options.as_json:
-                file = {"file": example.file} if len(self.options.sources) > 1 else {}
-                row: dict[str, Any] = {"number": example.number, "text": example.text, **file}
-                row |= {"characters": score.characters, "unknown": score.unknown}
-                row |= {"nats": score.nats, **score.per_character(), "x_oddest": x_oddest}
-                if scored.likeliest:
-                    row["label"], row["label_probability"] = scored.likeliest[i]
-                if len(by_use) > 1:
-                    row["by_use"] = {use: {"nats": nats[i]} for use, nats in by_use.items()}
-                yield loss, json_line("eval.example", row)
-            else:
-                kind = scored.likeliest[i] if scored.likeliest else None
-                nats = scored.nats[scored.of_text(i)]
-                yield loss, self._line(example, loss, x_oddest, nats, kind)
+            if not self.options.as_json:
+                yield loss, self._line(example, loss, scored, i)
+                continue
+            file = {"file": example.file} if len(self.options.sources) > 1 else {}
+            row: dict[str, Any] = {"number": example.number, "text": example.text, **file}
+            row |= {"characters": score.characters, "unknown": score.unknown}
+            row |= {"nats": score.nats, **score.per_character()}
+            row["x_oddest"] = loss / self.oddest if self.oddest else None
+            if scored.likeliest:
+                row["label"], row["label_probability"] = scored.likeliest[i]
+            if len(by_use) > 1:
+                row["by_use"] = {use: {"nats": nats[i]} for use, nats in by_use.items()}
+            yield loss, json_line("eval.example", row)
 
-    def _line(
-        self, example: Example, loss: float, x_oddest: float | None, nats: Any, kind: Kind | None
-    ) -> Visible:
+    def _line(self, example: Example, loss: float, scored: ScoredTexts, i: int) -> Visible:
         from charrnn.prediction.losses import in_bits
 
-        width = self.place_width
+        width, size, label = self.place_width, self.label_width, ""
         place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
-        text, label, size = example.text.replace("\n", "\\n"), "", self.label_width
-        if kind is not None:
-            label = f"{visible_line(kind[0])[:size]:{size}}  {kind[1]:5.2f}  "
+        text = example.text.replace("\n", "\\n")
+        if scored.likeliest:
+            name, chance = scored.likeliest[i]
+            label = f"{visible_line(name)[:size]:{size}}  {chance:5.2f}  "
         if self.output.is_terminal:
-            text = excerpt(example.text, nats, self.output.window - width - 24 - len(label))
-        times = "-" if x_oddest is None else f"{x_oddest:.2f}"
+            room = self.output.window - width - 24 - len(label)
+            text = excerpt(example.text, scored.nats[scored.of_text(i)], room)
+        times = f"{loss / self.oddest:.2f}" if self.oddest else "-"
         shown = f"{in_bits(loss):>9}  {times:>8}  {label}{text}"
         return Visible(f"{visible_line(place)[-width:]:>{width}}  {shown}")

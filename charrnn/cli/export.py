@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli.console import Console, check_output
-from charrnn.cli.shared_options import CommandOptions, force_option, model_option, nested
-from charrnn.export.write import FILE, SUFFIXES, ExportOptions, export_to
+from charrnn.cli.options import CommandOptions, force_option, model_option, nested
+from charrnn.export.write import SUFFIXES, ExportOptions, export_to
 from charrnn.settings.values import File, setting
 from charrnn.system.visible import visible_line
 
@@ -43,7 +43,6 @@ class Options(CommandOptions):
     out: Path = setting(
         File(),
         f"The file to write. The suffix selects the format: {', '.join(SUFFIXES)}.",
-        panel=FILE,
         default=MISSING,
         names=("FILE",),
         short="Write to this file",

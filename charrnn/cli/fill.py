@@ -19,19 +19,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from charrnn.cli.console import BOLD, CYAN, Console, Output
+from charrnn.cli.console import Console
+from charrnn.cli.options import CommandOptions, label_option, model_option, nested
 from charrnn.cli.sample import as_read
-from charrnn.cli.shared_options import CommandOptions, label_option, model_option, nested
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import FillConfig
 from charrnn.settings.values import Text, setting
 from charrnn.system.visible import Visible, visible_line
-
-if TYPE_CHECKING:
-    from charrnn.prediction.filling import Filled
 
 LEAST = 1e-6  # of the probability: less is not worth a note
 
@@ -56,9 +53,8 @@ def run(options: Options, console: Console) -> None:
     from charrnn.prediction.filling import BLANK, GAP, figures_of, fill
 
     console.note_if_waiting(options.texts)
-    model = load(options.model)
+    model, out, number = load(options.model), console.out, 0
     predictor, config = model.predictor(), FillConfig(**options.filling)
-    number = 0
     for number, line in enumerate(lines_of(options.texts), 1):
         text = as_read(line, model, console, but=BLANK + GAP)
         if "-" not in options.texts and not {BLANK, GAP} & set(text):
@@ -67,24 +63,19 @@ def run(options: Options, console: Console) -> None:
         if options.as_json:
             console.json("fill", figures_of(filled))
             continue
-        lines = [Visible("")] if number > 1 else []
-        console.out.write_lines([*lines, *rows_of(filled, console.out)])
+        rows = [Visible("")] if number > 1 else []
+        rows += [out.paint(visible_line(filled.text), "cyan")] if out.is_terminal else []
+        for place, filling in enumerate(filled.fillings):
+            plain = Visible(filling.text.replace("\n", "\\n"))
+            shown = visible_line(filling.text) if out.is_terminal else plain
+            shown = out.paint(shown, "bold") if place == 0 else shown
+            rows.append(Visible(f"{filling.probability:<8.2g}{shown}"))
+        out.write_lines(rows)
         if filled.left_out >= LEAST:
             share = f"{100 * filled.left_out:.3g}%"
             console.note(f"not tried: fillings with at most {share} of the probability (--beam)")
     if not number:
         raise CorpusError("standard input has no text", "Write one text a line.")
-
-
-def rows_of(filled: Filled, output: Output) -> Iterator[Visible]:
-    """Yield a line for each filling; on a terminal, below the text."""
-    if output.is_terminal:
-        yield output.paint(visible_line(filled.text), CYAN)
-    for place, filling in enumerate(filled.fillings):
-        text = Visible(filling.text.replace("\n", "\\n"))
-        text = visible_line(filling.text) if output.is_terminal else text
-        text = output.paint(text, BOLD) if place == 0 else text
-        yield Visible(f"{filling.probability:<8.2g}{text}")
 
 
 def lines_of(texts: Sequence[str]) -> Iterator[str]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from rich.filesize import decimal
 
 from charrnn.cli.console import Console, Output, count, entries, option_for, save
-from charrnn.cli.shared_options import OUTPUT, CommandOptions, force_option, model_option
+from charrnn.cli.options import CommandOptions, force_option, model_option
 from charrnn.errors import in_words
 from charrnn.settings.values import File, setting
 from charrnn.system.packaged import model_at
@@ -45,8 +45,6 @@ class Options(CommandOptions):
     plot: Path | None = setting(
         File("FILE", ".svg", ".png", ".pdf"),
         "Plot the learning curve| into this file; needs matplotlib.",
-        panel=OUTPUT,
-        names=("--plot",),
     )
     force: bool = force_option("the file of --plot")
 
@@ -86,15 +84,14 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
         names.append(f"and {len(characters) - SHOWN_SYMBOLS:,} more")
     yield "", "  ".join(names), {"vocabulary": characters, "novelty": vocabulary.novelty}
     labels = [f"{label} {number:,}" for label, number in vocabulary.labels.items()]
-    yield "labels" if labels else "", ", ".join(labels), {}
+    yield "labels", ", ".join(labels), {}
     facts = asdict(corpus) | {"symbols": symbols, "labels": vocabulary.labels}
     for elsewhere in ("baselines", "known", "files", "reading", "holdout"):
         del facts[elsewhere]
     yield "corpus", ", ".join(corpus.sources) or "texts passed from Python", {"corpus": facts}
     examples = count(corpus.examples, corpus.examples_are.removesuffix("s"))
-    held_out = f"{corpus.held_out_examples:,} more are held out"
-    words = f"{examples}, {corpus.characters:,} characters; {held_out}"
-    yield "", words, {"baselines": losses_of_baselines(corpus.baselines)}
+    words = f"{examples}, {corpus.characters:,} characters; {corpus.held_out_examples:,} more are"
+    yield "", f"{words} held out", {"baselines": losses_of_baselines(corpus.baselines)}
 
 
 def training(model: Model) -> Iterator[Row]:
@@ -102,8 +99,8 @@ def training(model: Model) -> Iterator[Row]:
     from charrnn.prediction.losses import Mean, in_bits
     from charrnn.training.automatic_settings import settings_to_show
 
-    trained, counters, baselines = model.trained, model.trained.counters, model.corpus.baselines
-    holds_corpus, best = trained.counted is not None, trained.best
+    trained, counters, best = model.trained, model.trained.counters, model.trained.best
+    holds_corpus = trained.counted is not None
     words = "the file holds the training text (--counts)" if holds_corpus else ""
     yield "counts", words, {"holds_corpus": holds_corpus}
     settings = settings_to_show(model.config)
@@ -120,24 +117,20 @@ def training(model: Model) -> Iterator[Row]:
     if best is None or not model.corpus.held_out_characters:
         yield "best", "", {"best": None}
     else:
-        words = f"{best[1]:.3f} nats or {in_bits(best[1])} bits per held-out character"
-        words += f" at step {best[0]:,}"
-        yield "best", words, {"best": {"step": best[0], **Mean(best[1], 1).loss()}}
-        if baselines:
-            nats = min(baselines.values())
+        step, nats = best
+        words = f"{nats:.3f} nats or {in_bits(nats)} bits per held-out character at step {step:,}"
+        yield "best", words, {"best": {"step": step, **Mean(nats, 1).loss()}}
+        if model.corpus.baselines:
+            nats = min(model.corpus.baselines.values())
             yield "", f"counting: {nats:.3f} nats or {in_bits(nats)} bits", {}
-    is_possible, why = can_be_resumed(model)
-    words = f"{'possible' if is_possible else 'not possible'}: {why}"
-    facts = {"is_possible": is_possible, "why": why}
+    why = "the file has the training state"
+    if trained.ended not in (None, "interrupted"):
+        why += f"; it ended by --{trained.ended}: give a larger one"
+    if trained.slim:
+        why = "the file has no training state (charrnn export)"
+    words = f"{'not ' if trained.slim else ''}possible: {why}"
+    facts = {"is_possible": not trained.slim, "why": why}
     yield "resume", words, {"history": trained.history, "resume": facts}
-
-
-def can_be_resumed(model: Model) -> tuple[bool, str]:
-    if model.trained.slim:
-        return False, "the file has no training state (charrnn export)"
-    ended = model.trained.ended
-    hint = "" if ended in (None, "interrupted") else f"; it ended by --{ended}: give a larger one"
-    return True, f"the file has the training state{hint}"
 
 
 def learning_curve(history: list[dict[str, float]], output: Output) -> Iterator[Visible]:

@@ -1,133 +1,174 @@
-"""Parameters for Typer, made of the settings that the options of a command are declared by.
+"""How the options of a command are declared, and those that several commands have.
 
-Typer reads the command line by these parameters, and each value by its setting, once.
-``options_from`` makes the options of what was read.
+Options are a dataclass of settings. A field that is not typed keeps its default. A field made by
+``nested`` holds the typed settings of a configuration, by name: TrainConfig(**options.learning).
 """
 
-import glob
-import os
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields, replace
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
 from functools import partial
-from inspect import Parameter
-from types import SimpleNamespace
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import typer
-
-from charrnn.cli.shared_options import CommandOptions
-from charrnn.settings.values import Flag, Setting, Values, settings_of
+from charrnn.settings.corpus import CorpusConfig, Reading, of_corpus
+from charrnn.settings.drawing import DRAWING
+from charrnn.settings.training import LEARNING, TrainConfig
+from charrnn.settings.values import File, Flag, OneOf, Text, Whole, setting, settings_of
 from charrnn.system.packaged import CORPORA, MODELS
+from charrnn.system.visible import either
 
-keyword = partial(Parameter, kind=Parameter.KEYWORD_ONLY)
+if TYPE_CHECKING:
+    from charrnn.cli.console import Console
+    from charrnn.text.corpus import Corpus
 
+OUTPUT, WORKERS = "Output", "Workers"  # panels of help
+MODEL = Path("model.npz")
 
-def settings_in(declared: Field[Any]) -> dict[str, Setting]:
-    """Return the settings that a field of options holds, by name; one without names is none."""
-    metadata = declared.metadata
-    found = metadata["nested"] if "nested" in metadata else {declared.name: metadata["setting"]}
-    return {name: setting for name, setting in found.items() if setting.names != ()}
-
-
-def command_settings(kind: type[CommandOptions]) -> dict[str, Setting]:
-    """Return the settings of the first panel, then the others, then those of every command."""
-    found: dict[str, Setting] = {}
-    for declared in fields(kind):
-        found |= settings_in(declared)
-    common = settings_of(CommandOptions)
-    names = sorted(found, key=lambda name: name in common)
-    first = {name: replace(found[name], panel="") for name in kind.FIRST.split() or names}
-    return first | {name: found[name] for name in names if name not in first}
+Source = partial(Text, names=CORPORA)  # the name of a text: a file, a corpus of the package, or "-"
 
 
-def options_from(kind: type[CommandOptions], read: Mapping[str, Any]) -> CommandOptions:
-    """Return the options of a command, of which Typer has read these values."""
-    values: dict[str, Any] = {}
-    for declared in fields(kind):
-        found = {name: typed_value(one, read[name]) for name, one in settings_in(declared).items()}
-        typed = {name: value for name, value in found.items() if value is not None}
-        values |= {declared.name: typed} if "nested" in declared.metadata else typed
-    return kind(**values)
+def flag(about: str = "", **details: Any) -> Any:
+    return setting(Flag(), about, **{"panel": OUTPUT, **details})
 
 
-def typed_value(setting: Setting, value: Any) -> Any:
-    """Return what was typed, or else is in the environment, where it is one value; or None."""
-    if not value and os.environ.get(setting.variable):
-        found = parser_of(setting.values, setting.variable)(os.environ[setting.variable])
-        value = [found] if setting.repeated else found
-    if setting.repeated:
-        return tuple(value or ()) or None
-    return None if value is False else value
+def nested(config: type, *only: str, **changes: Any) -> Any:
+    """Return a field for the settings of a configuration, or for some, with changes to the help."""
+    found = settings_of(config)
+    settings = {name: replace(found[name], **changes) for name in only or found}
+    return field(default_factory=dict, metadata={"nested": settings})
 
 
-def parameter(name: str, setting: Setting) -> Parameter:
-    """Return a parameter of a function that Typer makes the option from."""
-    values, names, default = setting.values, setting.options(name), setting.default_in_words
-    about = setting.about + (f" (Or {setting.variable}.)" if setting.variable else "")
-    about += rf" [dim]\[default: {default}][/dim]" if default else ""
-    details: dict[str, Any] = {"help": about, "show_default": False}
-    if not isinstance(values, Flag):
-        details |= {"parser": parser_of(values), "autocompletion": completer_of(values)}
-    if names[0].startswith("-"):
-        details |= {"metavar": values.metavar, "rich_help_panel": setting.panel or None}
-        info = typer.Option(*names, **details)
-    else:
-        info = typer.Argument(metavar=names[0], **details)
-    kind: Any = list[values.kind] if setting.repeated else values.kind  # type: ignore[name-defined]
-    if setting.default is MISSING:
-        return keyword(name, annotation=Annotated[kind, info])
-    nothing = False if isinstance(values, Flag) else None
-    return keyword(name, annotation=Annotated[kind | None, info], default=nothing)
+def field_of(config: type, name: str, more: str = "", **changes: Any) -> Any:
+    """Return a field for one setting, whose help gets more words; None if it is not typed."""
+    found = settings_of(config)[name]
+    changes = {"default": None, "about": f"{found.about} {more}".rstrip(), **changes}
+    return field(default=changes["default"], metadata={"setting": replace(found, **changes)})
 
 
-def parser_of(values: Values, variable: str | None = None) -> Callable[[Any], Any]:
-    """Return a parser by the setting: the limits of Typer let ``inf`` through."""
+def sources_option(metavar: str, about: str, **details: Any) -> Any:
+    return setting(Source(), about, names=(metavar,), repeated=True, **details)
 
-    def value(typed: Any) -> Any:  # a name that Typer before 0.29 shows beside an argument
-        try:
-            return values.checked(values.read(typed))
-        except ValueError:
-            what = not_one_of(typed, values.allowed)
-            if "," in str(typed) and sys.argv[1:2] == ["train"]:
-                what += "; 'charrnn sweep --try' compares several"
-            raise typer.BadParameter(what, param_hint=variable) from None
 
-    return value
+def text_option(short: str) -> Any:
+    about = "Files to read, or - for standard input. Default: text that is piped in, else the"
+    about += " held-out part of the corpus."
+    return sources_option("TEXT", about, short=short)
+
+
+def force_option(file: str) -> Any:
+    return flag(f"Replace {file} if it exists.", short="Replace an existing file")
+
+
+def model_option(about: str = "", **details: Any) -> Any:
+    usual = {"values": File(names=MODELS), "short": "Use this model", "default": MODEL}
+    details = {**usual, "panel": OUTPUT, "variable": "CHARRNN_MODEL", **details}
+    about = about or f"The model: a file, or {either(MODELS)}."
+    return setting(about=about, names=("-m", "--model"), **details)
+
+
+def models_option(about: str, **details: Any) -> Any:
+    details = {"default": (MODEL,), "default_in_words": str(MODEL), "repeated": True, **details}
+    return model_option(f"The model: a file, or {either(MODELS)}. {about}", **details)
+
+
+def use_option() -> Any:
+    about, usual = "Use the network, the counts, or both together.", "both, if the model has counts"
+    details = {"short": "Use network, counts or both", "default_in_words": usual}
+    return setting(OneOf(("network", "counts", "both")), about, panel=DRAWING, **details)
+
+
+def label_option(about: str, **details: Any) -> Any:
+    return setting(Text(), about, **{"names": ("--label",), "short": "Take this label", **details})
+
+
+def cores_option(**changes: Any) -> Any:
+    return field_of(TrainConfig, "cores", panel=WORKERS, **changes)
+
+
+def scheduler_option() -> Any:
+    about = "Work on a Dask scheduler: its address, such as tcp://HOST:8786, or its file."
+    return setting(Text("ADDRESS|FILE"), about, short="Work on a Dask scheduler", panel=WORKERS)
 
 
 def not_one_of(typed: Any, allowed: str) -> str:
     return f"{repr(typed)[:50]} is not {allowed}"
 
 
-def completer_of(values: Values) -> Callable[[str], list[str]]:
-    """Return a function for the shell: the names that begin so, with files beside ours."""
+@dataclass(frozen=True, kw_only=True)
+class CommandOptions:
+    """The options of each command, which come last in its help."""
 
-    def complete(incomplete: str) -> list[str]:
-        names = [name for name in values.names if name.startswith(incomplete)]
-        if names and values.names in (CORPORA, MODELS):
-            names += sorted({*glob.glob(glob.escape(incomplete) + "*")}.difference(names))
-        return names  # if there are none, the shell completes files
-
-    return complete
+    FIRST: ClassVar[str] = ""  # the fields of the options that -h shows; none: all
+    as_json: bool = flag(short="Write JSON", names=("--json",))
+    quiet: bool = flag(short="Show only errors on stderr", names=("-q", "--quiet"))
 
 
-def without_pydantic(command: Any) -> Any:
-    """Return a command that parses values without pydantic, which takes 75 ms to import.
+@dataclass(frozen=True, kw_only=True)
+class CorpusOptions(CommandOptions):
+    """The options of a command that trains on a corpus."""
 
-    No other place uses inner names of Typer. A version that has not these is left alone.
-    """
+    sources: tuple[str, ...] = sources_option(
+        "CORPUS",
+        "Files to train on, - for standard input, or a corpus of the package:"
+        f" {', '.join(CORPORA)}.",
+        short="Train on these files",
+    )
+    valid: tuple[str, ...] = of_corpus(
+        Source("FILE"),
+        "Measure the held-out loss on this file. Repeatable.",
+        short="Measure the loss on this file",
+        default_in_words="a part of CORPUS",
+        repeated=True,
+    )
+    cutting: dict[str, Any] = nested(CorpusConfig)
+    reading: dict[str, Any] = nested(Reading)
+    learning: dict[str, Any] = nested(TrainConfig)
+    start_from: Path | None = setting(
+        File("MODEL", names=MODELS),
+        f"Start from the parameters of this model: a file, or {either(MODELS)}.",
+        short="Start from another model",
+        panel=LEARNING,
+        names=("--from",),
+    )
 
-    def coerce(parse: Callable[[Any], Any], value: Any, param: Any, ctx: Any) -> Any:
-        if param.multiple or param.nargs == -1:
-            return [parse(item) for item in value or ()]
-        return None if value is None else parse(value)
+    def read(self, known: str, console: Console) -> tuple[Corpus, CorpusConfig]:
+        """Read the corpus; the vocabulary gets the known characters, too."""
+        from charrnn.text.corpus import read_files
 
-    for param in command.params:
-        param.metavar = param.metavar or ""  # no type
-        if hasattr(param, "get_runtime_param") and hasattr(param, "type_descriptor"):
-            parse = param.type_descriptor.parameter_info.parser or (lambda value: value)
-            param.get_runtime_param = partial(SimpleNamespace, coerce=partial(coerce, parse))
-        if param.param_type_name == "argument" and hasattr(param, "display_type_rich"):
-            param.display_type_rich = lambda ctx: None
-    return command
+        config = CorpusConfig(reading=Reading(**self.reading), known=known, **self.cutting)
+        console.note_if_waiting((*self.sources, *self.valid))
+        return read_files(self.sources, config, self.valid), config
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(CorpusOptions):
+    """The options of charrnn train."""
+
+    FIRST = "sources minutes epochs cell hidden layers counts label_by book start_from seed"
+    FIRST += " resume force"
+    model: Path = model_option(
+        "The model file to write.", values=File(), short="Save the model in this file"
+    )
+    resume: bool = flag(
+        "Continue the run in the model file exactly where it stopped.",
+        short="Continue the saved run",
+    )
+    force: bool = flag("Replace an existing model| file.")
+    metrics: Path | None = setting(
+        File(),
+        "Append a JSON line to this file for each step and each check-up.",
+        panel=OUTPUT,
+        short="Append figures to this file",
+    )
+    preview: int = setting(
+        Whole(0, 100),
+        "Show this many samples beside a check-up.",
+        panel=OUTPUT,
+        default=1,
+        short="Show samples at each check-up",
+    )
+    dry_run: bool = flag(
+        "Show all settings, memory, time and baselines, and exit.",
+        short="Show all settings and exit",
+    )

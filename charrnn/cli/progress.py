@@ -1,42 +1,46 @@
-"""A training and its screen: lines about its corpus, with warnings, then its progress and its end.
+"""A training and its screen: its corpus, with warnings, its plan, its progress and its end.
 
-The screen has a row with a sample at every tenth of a run, and a bar by tqdm.
-A file or a pipe gets the rows and no bar. Losses are in nats per character; the training loss is
-measured like the held-out loss, without dropout.
+The screen has a row with a sample at every tenth of a run, and a bar by tqdm. A file or a pipe gets
+the rows and no bar. Losses are in nats per character; the training loss is measured like the
+held-out loss, without dropout.
 """
 
 import math
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
+from rich.filesize import decimal
 
-from charrnn.cli.console import BOLD, CYAN, DIM, GREEN, TIME_LEFT, Console, Entry, count
-from charrnn.errors import CharrnnError
+from charrnn import runs
+from charrnn.cli.console import INDENT, TIME_LEFT, Console, Entry, clock, count, entries, option_for
+from charrnn.cli.options import TrainOptions
+from charrnn.errors import CharrnnError, in_words
 from charrnn.files.model_contents import Checkpoint
+from charrnn.files.model_corpus import read_again
+from charrnn.files.model_file import load_trained
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction import losses
 from charrnn.prediction.sampling import SampleConfig, Sampler
-from charrnn.runs import Run, nats_with_counts
-from charrnn.settings.training import Ending
+from charrnn.settings.training import AUTOMATIC, Ending, Fitted
+from charrnn.system.cores import available
 from charrnn.system.visible import Visible, visible_line
-from charrnn.text.corpus import Corpus, Warned
+from charrnn.text.corpus import Corpus, Warned, find_warnings
 from charrnn.text.counts import Baseline
+from charrnn.text.reading import Mark
 from charrnn.text.tidy import mess_in_words
-from charrnn.training.automatic_settings import settings_to_show
+from charrnn.training.automatic_settings import FOREVER, fit_settings, settings_to_show
 from charrnn.training.loop import Checkup, Event, Step
+from charrnn.training.plan import check_memory, header_bytes, left_out, memory_bytes, plan
 from charrnn.training.state import share_done
 
 ROWS_IN_A_RUN = 10  # in a run, and one more for its end
 SAMPLE_COLUMNS = 60  # columns of a sample: a Chinese character takes two
 WIDE_WINDOW = 72  # columns of a bar with the speed
-
-Files = Mapping[str, tuple[int, str]]  # by name, size and hash of each
 
 WARNING_TEXTS = {  # why a list may be messy, or its loss misleading
     "few examples": "only {count:,} to train on: see --examples",
@@ -48,13 +52,14 @@ WARNING_TEXTS = {  # why a list may be messy, or its loss misleading
 TABLE = "{count:,} of {of:,} lines look like rows of a table: add --column {column}"
 COMMON_LABELS = 3  # that are named
 MOST_WARNINGS = 2  # on the screen; a dry run shows all
+Files = Mapping[str, Mark]
 
 
 @dataclass
 class Training:
     """A run on its corpus, and what came of it."""
 
-    run: Run
+    run: runs.Run
     warnings: list[Warned]  # about the corpus
     speed: float  # characters a second, in a short trial; 0 if that was not made
     baselines: list[Baseline] = field(default_factory=list)  # none if nothing is held out
@@ -111,7 +116,7 @@ class Training:
 
     def loss_with_counts(self) -> float | None:
         """Return the held-out loss with counts, which the run has not, if it is clearly lower."""
-        ids, nats = self.corpus.held_out.ids, nats_with_counts(self.run)
+        ids, nats = self.corpus.held_out.ids, runs.nats_with_counts(self.run)
         if nats is None:
             return None
         apart = losses.difference_of(ids, nats, self.run._nats["network"])
@@ -147,6 +152,132 @@ class Training:
             "by_use": {name: score.loss() | apart[name].figures() for name, score in scores},
             "stopped": self.stopped,
         }
+
+
+def new_training(options: TrainOptions, console: Console) -> Training:
+    """Begin a run, whose corpus is shown."""
+    start = None if options.start_from is None else load_trained(options.start_from)
+    model = None if start is None else start.model
+    wanted = runs.configure(options.learning, model)
+    corpus, cutting = options.read("" if model is None else model.vocabulary.characters, console)
+    old_files = {} if start is None else start.corpus.files
+    config = fit_settings(wanted, corpus, model)  # to measure the speed that ``begin_run`` needs
+    warnings, speed = show_corpus(corpus, config, old_files, options, console)
+    run = runs.Run(corpus, runs.begin_run(corpus, cutting, wanted, model, speed))
+    return Training(run, warnings, speed)
+
+
+def resume_run(options: TrainOptions, console: Console) -> Training:
+    """Read the run in the model file and its corpus, which is shown."""
+
+    def read(checkpoint: Checkpoint) -> Corpus:  # whose texts may have other names now
+        console.note_if_waiting((*options.sources, *options.valid))
+        hint = "Type the texts: charrnn train CORPUS --resume."
+        return read_again(checkpoint.corpus, options.sources, options.valid, hint)
+
+    typed = {**options.learning, **options.cutting, **options.reading}
+    wants_counts = typed.pop("counts", False)
+    corpus, checkpoint = runs.reopen(options.model, read, typed)
+    adds_counts = wants_counts and runs.add_counts(checkpoint, corpus)
+    warnings, speed = show_corpus(corpus, checkpoint.config, {}, options, console)
+    training = Training(runs.Run(corpus, checkpoint), warnings, speed, adds_counts=adds_counts)
+    training.stopped = checkpoint.ended or training.stopped
+    return training
+
+
+def say(rows: Iterable[Entry], options: TrainOptions, console: Console) -> None:
+    """Write lines of the plan to stderr; for a dry run they are the result."""
+    output = console.out if options.dry_run and not options.as_json else console.err
+    if not console.quiet:
+        output.write_lines(entries(rows, output))
+
+
+def show_corpus(
+    corpus: Corpus, config: Fitted, old_files: Files, options: TrainOptions, console: Console
+) -> tuple[list[Warned], float]:
+    """Show the corpus, check the memory, and return warnings and characters a second.
+
+    ``old_files`` are those of --from. The speed is 0 if nobody asks for it.
+    """
+    warned = find_warnings(corpus)
+    lines = []
+    for warning in warned:
+        words = WARNING_TEXTS.get(warning.kind, TABLE)
+        lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))
+    if not corpus.valid and set(corpus.files.values()) & set(old_files.values()):
+        lines.append(f"{options.start_from} may know what is held out: add --valid FILE")
+    shown = lines if options.dry_run else lines[:MOST_WARNINGS]
+    say([*corpus_entries(corpus), *(("  !", line) for line in shown)], options, console)
+    check_memory(memory_bytes(config, corpus), available())
+    if console.quiet and config.minutes is None and not options.dry_run:
+        return warned, 0.0  # the trial takes a quarter of a second
+    return warned, runs.characters_per_second(config, corpus)
+
+
+def corpus_entries(corpus: Corpus) -> Iterator[Entry]:
+    """Yield lines about the corpus: its size, its labels, and what --tidy changed."""
+    train, held_out, example = corpus.train, corpus.held_out, corpus.examples_are.removesuffix("s")
+    names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
+    size = f"{count(len(train), example)}, {count(train.characters, 'character')}"
+    part = f"{len(held_out):,} held out" if len(held_out) else "nothing held out"
+    files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
+    yield "corpus", f"{names}   {size}; {part}{files}"
+    labels = sorted(corpus.vocabulary.labels.items(), key=itemgetter(1), reverse=True)
+    some = [f"{label} {number:,}" for label, number in labels]
+    if len(some) > COMMON_LABELS + 2:
+        some[COMMON_LABELS:-1] = ["..."]  # between the commonest and the rarest
+    if labels:
+        yield "labels", f"{len(labels):,}: {', '.join(some)}"
+    for number, (rule, words) in enumerate(mess_in_words(corpus.tidied.lines)):
+        yield "" if number else "tidy", f"{words}: {'; '.join(corpus.tidied.examples[rule])}"
+
+
+def show_plan(training: Training, options: TrainOptions, console: Console) -> None:
+    """Show the network, and the loss of counting, which takes a moment."""
+    state, c, seconds = training.checkpoint.state, training.checkpoint.config, training.seconds_left
+    words = f"{c.layers} x {c.hidden:,} {c.cell}, {len(state.parameters.flat):,} parameters, "
+    words += "at most " if c.patience == AUTOMATIC else ""
+    words += count(c.minutes or 0, "minute") if c.epochs == FOREVER else count(c.epochs, "epoch")
+    words += f", resumed at step {state.step:,}" if options.resume else ""
+    words += f", about {clock(seconds)}" if seconds else ""
+    say([("network", words)], options, console)
+    if options.start_from is not None:
+        sizes = map(decimal, header_bytes(c, training.corpus, options.learning))
+        say([("", "as a C header about {}; without --from {}".format(*sizes))], options, console)
+    if c.book:
+        say([("book", f"without {', '.join(left_out(c))}")], options, console)
+    training.baselines = runs.compute_baselines(training.corpus, training.checkpoint.corpus)
+    if training.baselines:
+        least = min(baseline.nats_per_character for baseline in training.baselines)
+        hint = "" if options.dry_run else "   (--dry-run: all choices)"
+        say([("to beat", f"{least:.3f} nats per character, by counting{hint}")], options, console)
+
+
+def show_dry_run(training: Training, options: TrainOptions, console: Console) -> None:
+    """Show all settings, memory, steps, time and baselines."""
+    from tqdm.std import tqdm
+
+    show_plan(training, options, console)
+    checkpoint, c, seconds = training.checkpoint, training.checkpoint.config, training.seconds_left
+    planned, settings = plan(c, training.corpus), settings_to_show(c)
+    if options.as_json:
+        facts = {"model": str(options.model), **training.facts(), "settings": settings}
+        facts |= asdict(planned) | {"seconds": seconds, "characters_per_second": training.speed}
+        console.json("plan", facts)
+        return
+    del settings["shards"]
+    speed = tqdm.format_sizeof(training.speed)
+    shown = [item for item in settings.items() if item[1] is not None and item[1] is not False]
+    baselines = sorted(checkpoint.corpus.baselines.items(), key=itemgetter(1), reverse=True)
+    rows = [
+        ("settings", " ".join(in_words(option_for(name), value) for name, value in shown)),
+        ("symbols", f"{checkpoint.vocabulary.symbols:,}, with the end and the unknown character"),
+        ("memory", f"about {decimal(planned.memory_bytes)}"),
+        ("steps", f"{planned.steps_per_epoch:,} an epoch, of {c.batch} x {c.bptt} characters"),
+        ("time", f"about {clock(seconds)}, at {speed} characters a second"),
+        ("counting", ", ".join(f"{name} {nats:.3f}" for name, nats in baselines)),
+    ]
+    say(rows, options, console)
 
 
 class Progress:
@@ -197,17 +328,17 @@ class Progress:
         if score is not None:
             head += "  held-out  "
             cell = Visible(f"{score.nats_per_character:10.3f}{' *' if event.is_best else '  '}")
-            row += err.paint(cell, f"{BOLD};{GREEN}") if event.is_best else cell
+            row += err.paint(cell, "bold green") if event.is_best else cell
         indent = len(head) + 3
         if not self._has_head:
             kind = checkpoint.corpus.examples_are.removesuffix("s")
             head += f"   a new {kind}" if self.samples else ""
-            self.console.say(Visible(""), err.paint(visible_line(head), CYAN))
+            self.console.say(Visible(""), err.paint(visible_line(head), "cyan"))
             self._has_head = True
         seed = (checkpoint.config.seed + event.step) % (1 << 64)
         samples = list(preview(checkpoint.latest, self.samples, seed, err.width - indent))
         for text in samples or [Visible("")]:
-            self.console.say(Visible(f"{row}   {err.paint(text, DIM) if text else ''}".rstrip()))
+            self.console.say(Visible(f"{row}   {err.paint(text, 'dim') if text else ''}".rstrip()))
             row = " " * (indent - 3)
 
 
@@ -219,6 +350,16 @@ def preview(model: LanguageModel, samples: int, seed: int, columns: int) -> Iter
         text = visible_line(sample.text)
         fits = cell_len(text) <= longest
         yield text if fits else Visible(set_cell_size(text, longest - 3).rstrip() + "...")
+
+
+def show_summary(training: Training, options: TrainOptions, console: Console) -> None:
+    """Show the loss of the best network, or of its mixture with counts, beside that of counting."""
+    lines, name = summary(training), str(options.model)
+    if len(name) >= INDENT:
+        lines, name = [name, *lines], "model"
+    console.say(Visible(""))
+    rows = [(name, lines[0]), *(("", line) for line in lines[1:])]
+    console.out.write_lines(entries(rows, console.out))
 
 
 def summary(training: Training) -> list[str]:
@@ -249,36 +390,3 @@ def apart_in_words(nats: float, difference: losses.Difference | None) -> str:
     words = "no clear difference" if difference.may_be_chance else words
     error = difference.standard_error
     return f"{words} (standard error {error:.3f})" if math.isfinite(error) else words
-
-
-def corpus_entries(
-    corpus: Corpus, warned: list[Warned], old_files: Files, start_from: Path | None, *, all_of: bool
-) -> Iterator[Entry]:
-    """Yield lines about the corpus, and some warnings or all; ``old_files`` are those of --from."""
-    train, held_out, example = corpus.train, corpus.held_out, corpus.examples_are.removesuffix("s")
-    names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
-    size = f"{count(len(train), example)}, {count(train.characters, 'character')}"
-    part = f"{len(held_out):,} held out" if len(held_out) else "nothing held out"
-    files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
-    yield "corpus", f"{names}   {size}; {part}{files}"
-    if corpus.vocabulary.labels:
-        yield "labels", labels_in_words(corpus.vocabulary.labels)
-    for number, (rule, words) in enumerate(mess_in_words(corpus.tidied.lines)):
-        yield "" if number else "tidy", f"{words}: {'; '.join(corpus.tidied.examples[rule])}"
-    lines = []
-    for warning in warned:
-        words = WARNING_TEXTS.get(warning.kind, TABLE)
-        lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))
-    if not corpus.valid and set(corpus.files.values()) & set(old_files.values()):
-        lines.append(f"{start_from} may know what is held out: add --valid FILE")
-    shown = lines if all_of else lines[:MOST_WARNINGS]
-    yield from (("  !", line) for line in shown)
-
-
-def labels_in_words(labels: Mapping[str, int]) -> str:
-    """Return the number of labels, and the commonest and the rarest with their examples."""
-    ordered = sorted(labels.items(), key=itemgetter(1), reverse=True)
-    some = [f"{label} {number:,}" for label, number in ordered]
-    if len(some) > COMMON_LABELS + 2:
-        some[COMMON_LABELS:-1] = ["..."]
-    return f"{len(labels):,}: {', '.join(some)}"

@@ -18,9 +18,9 @@ charrnn reach --json | jq -r '.norms[]'
 from dataclasses import dataclass
 from pathlib import Path
 
-from charrnn.cli.console import CYAN, Console
+from charrnn.cli.console import Console
 from charrnn.cli.embed import texts_to_read
-from charrnn.cli.shared_options import CommandOptions, model_option, sources_option
+from charrnn.cli.options import CommandOptions, model_option, sources_option
 from charrnn.settings.values import COUNT, setting
 from charrnn.system.visible import Visible
 
@@ -49,13 +49,12 @@ def run(options: Options, console: Console) -> None:
     from charrnn.model import load
     from charrnn.prediction.reach import reach_of
     from charrnn.prediction.scoring import label_ids, likeliest_of
-    from charrnn.text.vocabulary import END
+    from charrnn.text.examples import join_examples
 
     model = load(options.model)
     console.note_if_waiting(options.sources)
     texts = texts_to_read(model, options.sources)
-    ids = np.concatenate([np.append(model.vocabulary.encode(text), END) for text in texts])
-    labels = None
+    ids, labels = model.vocabulary.encode_codes(join_examples(texts)), None
     if model.labels:
         sizes = np.array([len(text) + 1 for text in texts])
         labels = label_ids(model.vocabulary, likeliest_of(model.predictor(), texts), sizes)
@@ -73,7 +72,7 @@ def run(options: Options, console: Console) -> None:
         "cut off by --bptt": f"{share:.1%}",
     }
     rows = [Visible(f"{label:{LABELS}} {text:>8}") for label, text in figures.items()]
-    rows += [Visible(""), console.out.paint(Visible("steps back, and the mean norm"), CYAN)]
+    rows += [Visible(""), console.out.paint(Visible("steps back, and the mean norm"), "cyan")]
     last = len(reach.norms) - 1
     for steps in sorted({0, last, *(1 << k for k in range(last.bit_length()))}):
         rows.append(Visible(f"{steps:>{LABELS}} {three_digits(reach.norms[steps]):>8}"))

@@ -34,9 +34,9 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import shared_options as shared
+from charrnn.cli import options as shared
 from charrnn.cli.console import Console, only_one
-from charrnn.cli.shared_options import MODEL, CommandOptions, Source, flag, nested
+from charrnn.cli.options import MODEL, flag, nested
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.settings.drawing import SampleConfig
 from charrnn.settings.values import COUNT, SIZE, Text, Whole, setting
@@ -55,7 +55,7 @@ SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
+class Options(shared.CommandOptions):
     FIRST = "count temperatures primes labels seed novel unique without known_words distance"
     FIRST += " shortest longest best models"
     count: int = setting(COUNT, default=1, names=("-n", "--count"), short="Draw this many samples")
@@ -72,15 +72,14 @@ class Options(CommandOptions):
     labels: tuple[str, ...] = shared.label_option(
         "Draw texts with this label (train --label-by). Repeatable.",
         default_in_words="drawn by frequency",
+        names=("--label",),
         repeated=True,
         short="Draw texts with this label",
     )
     sampling: dict[str, Any] = nested(SampleConfig, "top_k", "top_p", "max_characters", "seed")
-    novel: bool = flag(
-        "Skip texts of the corpus|; case and outer spaces do not count.",
-    )
+    novel: bool = flag("Skip texts of the corpus|; case and outer spaces do not count.")
     not_in: tuple[str, ...] = setting(
-        Source("FILE"),
+        shared.Source("FILE"),
         "Skip texts of this file|. Repeatable.",
         panel="Choosing samples",
         repeated=True,
@@ -89,12 +88,9 @@ class Options(CommandOptions):
     without: tuple[str, ...] = setting(
         Text("WORD|@FILE"),
         "Skip samples with this word|, in capitals or not; @FILE has one a line. Repeatable.",
-        panel="Choosing samples",
         repeated=True,
     )
-    known_words: bool = flag(
-        "Skip samples with other words| than those of the corpus.",
-    )
+    known_words: bool = flag("Skip samples with other words| than those of the corpus.")
     distance: int | None = setting(
         SIZE,
         "Skip near copies|: fewer edits (insert, delete, replace or swap letters) lead to a"
@@ -157,14 +153,13 @@ def run(options: Options, console: Console) -> None:
 
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
     models = load_models(options, console)
-    predictor = mix(*models).predictor(options.use)
-    shortest, longest = options.shortest, options.longest
-    config = SampleConfig(**options.sampling)
+    predictor, config = mix(*models).predictor(options.use), SampleConfig(**options.sampling)
     typed = list(lines_of_files(options.primes or [""]))
     if not typed:
         raise CorpusError(f"{options.primes[0][1:]} is empty", "It needs a beginning a line.")
     primes = [as_read(text, models[0], console) for text in typed]
-    limits = {prime: limit_length(config, prime, shortest, longest) for prime in primes}
+    lengths = options.shortest, options.longest
+    limits = {prime: limit_length(config, prime, *lengths) for prime in primes}
     kinds: Sequence[str | None] = options.labels or (None,)
     combinations = list(product(kinds, limits, options.temperatures or (1.0,)))
     console.note_if_waiting(options.not_in)
@@ -174,21 +169,21 @@ def run(options: Options, console: Console) -> None:
     trained = [model.trained for model in models]
     conditions = conditions_on(trained, taken, console.note, **wishes)
     is_free = not taken and not any(wishes.values())
+    streams = is_free and options.count == 1 and not options.as_json
     # For few samples, processes would take longer to start than to draw.
     are_few = options.cores is None and options.count < WORTH_PROCESSES
     cores = 1 if are_few else cores_for(options.cores)
     has_newlines = "\n" in "".join([predictor.vocabulary.characters, *primes])
-    between = "\n" if has_newlines else ""
     has_note = not (conditions.known or conditions.others or console.quiet)
     words = {*map(folded, taken)} if all(len(text.split()) == 1 for text in taken) else set()
     shown = Shown(texts_for_note(models) if has_note else None, words)
     for label, prime, temperature in combinations:
-        shown_prime = prime if len(limits) > 1 else ""
-        note_heading(label, shown_prime, temperature, options, console)
+        if heading := heading_of(label, prime if len(limits) > 1 else "", temperature, options):
+            console.note(heading)
         how = replace(limits[prime], temperature=temperature)
-        sampler = Sampler(predictor, how, prime, label, may_be_empty=shortest == 0)
-        if is_free and options.count == 1 and not options.as_json:
-            console.result(between if shown.samples else "")
+        sampler = Sampler(predictor, how, prime, label, may_be_empty=options.shortest == 0)
+        if streams:
+            console.result("\n" if has_newlines and shown.samples else "")
             shown.add(write_as_drawn(sampler, console))
             continue
         with open_executor(sampler, cores, options.scheduler) as executor:
@@ -198,13 +193,10 @@ def run(options: Options, console: Console) -> None:
                 if options.as_json:
                     console.json("sample", sample.figures() | {"temperature": temperature})
                 else:
-                    console.result((between if shown.samples else "") + sample.text + "\n")
+                    between = "\n" if has_newlines and shown.samples else ""
+                    console.result(f"{between}{sample.text}\n")
                 shown.add(sample)
-    note_figures(shown, conditions, config.max_characters, console)
-    if shown.with_words:
-        lists = " ".join(f"--without @{name}" for name in options.not_in)
-        several = f"{shown.with_words:,} of {shown.samples:,} samples"
-        console.note(f"words of --not-in stand in {several}: did you mean {lists}?")
+    note_figures(shown, conditions, options, console)
     wanted = options.count * len(combinations)
     if shown.samples < wanted:
         hint = "Lower -n, raise -t, or ask for less."
@@ -227,15 +219,12 @@ def lines_of_files(typed: Sequence[str]) -> Iterator[str]:
         yield from filter(str.strip, lines)
 
 
-def note_heading(
-    label: str | None, prime: str, temperature: float, options: Options, console: Console
-) -> None:
-    """Note which of several combinations comes next."""
+def heading_of(label: str | None, prime: str, temperature: float, options: Options) -> str:
+    """Return which of several combinations comes next, or nothing for a single one."""
     words = [f"label {label}"] if label and len(options.labels) > 1 else []
     words += [f"prime {prime}"] if prime else []
     words += [f"temperature {temperature:g}"] if len(options.temperatures) > 1 else []
-    if words:
-        console.note(", ".join(words))
+    return ", ".join(words)
 
 
 def load_models(options: Options, console: Console) -> list[Model]:
@@ -262,19 +251,24 @@ def write_as_drawn(sampler: Sampler, console: Console) -> Sample:
     return Sample(0, text, math.nan, "limit" if piece else "end")
 
 
-def note_figures(shown: Shown, conditions: Conditions, limit: int, console: Console) -> None:
+def note_figures(shown: Shown, conditions: Conditions, options: Options, console: Console) -> None:
     """Note how many samples have no end, were drawn and left out, and are copies."""
+    of_all = f"of {shown.samples:,} samples"
     if shown.limited:
-        several = f"{shown.limited:,} of {shown.samples:,} samples"
-        which = "the sample" if shown.samples == 1 else several
+        which = "the sample" if shown.samples == 1 else f"{shown.limited:,} {of_all}"
+        limit = SampleConfig(**options.sampling).max_characters
         console.note(f"{which} reached --max-chars {limit} before the end")
     if conditions.rejected:
         reasons = [f"{count:,} {reason}" for reason, count in conditions.rejected.items()]
         console.note(f"drew {conditions.drawn:,} samples, of which left out: {', '.join(reasons)}")
     if shown.texts is not None and shown.samples > 1:
-        console.note(f"copies of training texts: {shown.copies:,} of {shown.samples:,} samples")
+        console.note(f"copies of training texts: {shown.copies:,} {of_all}")
     elif shown.copies:
         console.note("the sample is a copy of a training text")
+    if shown.with_words:
+        lists = " ".join(f"--without @{name}" for name in options.not_in)
+        words = f"words of --not-in stand in {shown.with_words:,} {of_all}"
+        console.note(f"{words}: did you mean {lists}?")
 
 
 def texts_for_note(models: Sequence[Model]) -> Set[str] | None:

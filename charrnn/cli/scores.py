@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli.console import BOLD, CYAN, Console, Output, count, json_line
+from charrnn.cli.console import Console, Output, count, json_line
 from charrnn.system.visible import Visible, visible, visible_line
 
 if TYPE_CHECKING:
@@ -22,49 +22,49 @@ if TYPE_CHECKING:
 MOST_CONFUSIONS = 10  # on the screen
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
 BAND_STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
+Record = dict[str, Any]  # the figures of a model, as JSON has them
 
 
 def records_of(
     whole: dict[str, ScoredTexts], first: str, corpus: Corpus | None, learned: Mapping[str, int]
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Return the figures of each predictor, and how it differs from the first model, and from
     counting if there is a corpus. ``learned`` are the examples of each label in training.
     """
-    from charrnn.prediction.losses import Mean, difference_from, difference_of, tally
+    from charrnn.prediction import losses
     from charrnn.prediction.scoring import accuracy_of
     from charrnn.text.counts import baselines
 
-    reference = whole[first]
-    ids, counting, records = reference.ids, [], list[dict[str, Any]]()
+    reference, records = whole[first], list[Record]()
+    ids, labels, counting = reference.ids, reference.labels, []
     if corpus is not None:
-        labelled = ids
-        if reference.labels is not None:
-            labelled = corpus.vocabulary.labelled(ids, reference.labels)
+        labelled = ids if labels is None else corpus.vocabulary.labelled(ids, labels)
         counting = baselines(corpus.train.labelled, labelled, corpus.vocabulary)
     for name, scored in whole.items():
         nats = scored.nats
         record = {"model": name, "examples": len(scored.texts), **scored.total.figures()}
         if scored.labels is not None and scored.likeliest:
-            said = [label for label, _ in scored.likeliest]
-            record["labels"] = accuracy_of(scored.labels, said, learned)
+            answers = [label for label, _ in scored.likeliest]
+            record["labels"] = accuracy_of(scored.labels, answers, learned)
         if scored is not reference:
-            record |= difference_of(ids, nats, reference.nats).figures()
+            record |= losses.difference_of(ids, nats, reference.nats).figures()
         if len(scored.nats_by_use) > 1:
             record["by_use"] = {
-                use: tally(ids, costs).loss() | difference_of(ids, nats, costs).figures()
+                use: losses.tally(ids, costs).loss()
+                | losses.difference_of(ids, nats, costs).figures()
                 for use, costs in scored.nats_by_use.items()
             }
         if counting:
             record["baselines"] = {
-                baseline.name: Mean(baseline.nats_per_character, 1).per_character()
-                | difference_from(baseline, ids, nats).figures()
+                baseline.name: losses.Mean(baseline.nats_per_character, 1).per_character()
+                | losses.difference_from(baseline, ids, nats).figures()
                 for baseline in counting
             }
         records.append(record)
     return records
 
 
-def rows_of(records: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+def rows_of(records: list[Record]) -> list[tuple[str, Record]]:
     """Return the names and figures of the rows of a table."""
     first, rows = records[0], [(record["model"], record) for record in records]
     if len(records) == 1:
@@ -77,23 +77,20 @@ def rows_of(records: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
     return rows
 
 
-def label_lines(record: dict[str, Any], name: str) -> Iterator[Visible]:
+def label_lines(record: Record, name: str) -> Iterator[Visible]:
     """Yield how often the likeliest label is right, and the commonest confusions."""
     facts = record["labels"]
     share, error = 100 * facts["accuracy"], 100 * facts["standard_error"]
     always = f"always {facts['commonest']}: {100 * facts['accuracy_of_commonest']:.1f}%"
-    yield Visible(visible_line(f"{name}right label {share:.1f}% ± {error:.1f} ({always})"))
-    pairs = [
-        (n, label, said)
-        for label, row in facts["confusions"].items()
-        for said, n in row.items()
-        if said != label
-    ]
-    for n, label, said in nlargest(MOST_CONFUSIONS, pairs, key=itemgetter(0)):
-        yield visible_line(f"{n:9,} {label} taken for {said}")
+    yield visible_line(f"{name}right label {share:.1f}% ± {error:.1f} ({always})")
+    rows = facts["confusions"].items()
+    pairs = [(n, label, answer) for label, row in rows for answer, n in row.items()]
+    wrong = [pair for pair in pairs if pair[1] != pair[2]]
+    for n, label, answer in nlargest(MOST_CONFUSIONS, wrong, key=itemgetter(0)):
+        yield visible_line(f"{n:9,} {label} taken for {answer}")
 
 
-def show_records(records: list[dict[str, Any]], console: Console, *, as_json: bool) -> None:
+def show_records(records: list[Record], console: Console, *, as_json: bool) -> None:
     """Show the bits per character of each model, or of one model by use; or JSON."""
     from charrnn.prediction.losses import BITS, Difference
 
@@ -101,13 +98,13 @@ def show_records(records: list[dict[str, Any]], console: Console, *, as_json: bo
         for record in records:
             console.json("eval", record)
         return
-    first, rows = records[0], rows_of(records)
+    first, rows, out = records[0], rows_of(records), console.out
     is_compared = any("difference" in figures for _, figures in rows)
     width = max(len(visible_line(name)) for name, _ in rows)
     unknown = f", {first['unknown']:,} of them not in the vocabulary" if first["unknown"] else ""
     size = f"{count(first['examples'], 'example')}, {count(first['characters'], 'character')}"
     head = f"{'':{width}} bits/char perplexity{' difference std error' if is_compared else ''}"
-    lines = [Visible(f"{size}{unknown}\n"), console.out.paint(Visible(head), CYAN)]
+    lines = [Visible(f"{size}{unknown}\n"), out.paint(Visible(head), "cyan")]
     for name, figures in rows:
         bits, difference = figures["bits_per_character"], figures.get("difference")
         line = f"{visible_line(name):{width}} {bits:9.3f} {2 ** min(bits, 1000):#10,.4g}"
@@ -115,12 +112,11 @@ def show_records(records: list[dict[str, Any]], console: Console, *, as_json: bo
             apart = Difference(difference, figures["standard_error"])
             line += f" {BITS * difference:+10.3f} {BITS * apart.standard_error:9.3f}"
             line += " (=)" if apart.may_be_chance else ""
-        shown = Visible(line)
-        lines.append(shown if name.startswith(" ") else console.out.paint(shown, BOLD))
+        lines.append(Visible(line) if name.startswith(" ") else out.paint(Visible(line), "bold"))
     for record in records:
         name = f"{record['model']}: " if len(records) > 1 else ""
         lines += label_lines(record, name) if "labels" in record else []
-    console.out.write_lines(lines)
+    out.write_lines(lines)
     if is_compared:
         names = ("the row", records[1]["model"]) if len(records) > 1 else ("the model", "the row")
         what = "difference: bits per character of {} less those of {}".format(*names)

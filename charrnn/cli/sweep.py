@@ -17,15 +17,14 @@ from __future__ import annotations
 
 import shlex
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import shared_options as shared
-from charrnn.cli.console import BOLD, CYAN, TIME_LEFT, Console, clock, count, only_one
-from charrnn.cli.options import not_one_of
-from charrnn.cli.shared_options import CorpusOptions, flag, nested
+from charrnn.cli import options as shared
+from charrnn.cli.console import TIME_LEFT, Console, clock, count, only_one
+from charrnn.cli.options import flag, not_one_of
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.values import SEED, File, Flag, Text, Values, ensure, setting, settings_of
@@ -44,15 +43,10 @@ CHOSEN = ("seed", "cores", "shards")  # by the sweep itself
 TRIED = {  # settings that can be tried, by the words that are typed for them
     KNOWN[name].options(name)[-1].lstrip("-"): name for name in KNOWN if name not in CHOSEN
 }
-PANEL = "Sweep"
 
 
 class Seeds(Values):
     """A number of seeds from 0, a range, or a list."""
-
-    def __init__(self) -> None:
-        examples = "a number of seeds such as 3, a range such as 0-4, or a list such as 1,5,7"
-        super().__init__("N|N-N", examples)
 
     def checked(self, value: Any) -> tuple[int, ...]:
         ensure(0 < len(set(value)) == len(value) <= MOST_SEEDS)
@@ -67,13 +61,13 @@ class Seeds(Values):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CorpusOptions):
+class Options(shared.CorpusOptions):
     FIRST = "sources tried seeds same_size output resume cores scheduler dry_run"
 
     sources: tuple[str, ...] = shared.sources_option(
         "CORPUS",
         "Files to train on, as for charrnn train.",
-        is_required=True,
+        default=MISSING,
         short="Train on these files",
     )
     tried: tuple[str, ...] = setting(
@@ -81,35 +75,29 @@ class Options(CorpusOptions):
         "Try these values of an option| of train, such as hidden=64,128. Repeatable: every"
         " combination is run.",
         names=("--try",),
-        panel=PANEL,
         repeated=True,
     )
     seeds: tuple[int, ...] | None = setting(
-        Seeds(),
+        Seeds("N|N-N", "a number of seeds such as 3, a range such as 0-4, or a list such as 1,5,7"),
         "Run each combination once per seed.",
-        panel=PANEL,
         default_in_words="0",
         short="Run each with these seeds",
     )
     same_size: bool = flag(
         "Give each cell the units that bring it nearest to the size of the first.",
-        panel=PANEL,
         short="Give all cells the same size",
     )
     output: Path | None = setting(
         File("FOLDER"),
         "Write the models and sweep.jsonl to this folder.",
-        panel=PANEL,
         names=("-o", "--output"),
         default_in_words="sweep, or sweep-2 and so on if that exists",
         short="Write to this folder",
     )
     resume: bool = flag(
-        "Make only the runs that are missing in the folder.",
-        panel=PANEL,
-        short="Make only the missing runs",
+        "Make only the runs that are missing in the folder.", short="Make only the missing runs"
     )
-    learning: dict[str, Any] = nested(TrainConfig, *TRIED.values())
+    learning: dict[str, Any] = shared.nested(TrainConfig, *TRIED.values())
     cores: int | None = shared.cores_option(
         about="Make this many runs at once.", short="Make this many runs at once"
     )
@@ -235,48 +223,39 @@ def make_runs(
 
 def show_ranking(ranking: list[Row], path: Path, options: Options, console: Console) -> None:
     """Show a row for each combination, with marks and samples, and a command to copy the best."""
-    from charrnn.sweep import add_marks
+    from charrnn.sweep import COLUMNS, add_marks, differing
 
     add_marks(ranking)
-    trained = [row for row in ranking if row["model"]]
+    best = next((row for row in ranking if row["model"]), None)
     if options.as_json:
-        best = trained[0] if trained else None
         console.json("sweep", {"folder": str(path), "best": best, "ranking": ranking})
         return
-    show_table(ranking, console)
-    if trained:
-        console.note(f"keep the best: cp {shlex.quote(trained[0]['model'])} model.npz")
-
-
-def show_table(ranking: list[Row], console: Console) -> None:
-    """Show a row for each combination, cut to the width of a terminal."""
-    from charrnn.sweep import COLUMNS, differing
-
     out, names = console.out, differing(ranking)
-    heads = ["held-out", "difference", "std error", "time", "size", *(COLUMNS[n] for n in names)]
-    rows = [[*figures(row), *(in_short(row["chosen"].get(n)) for n in names)] for row in ranking]
+    heads = ["held-out", "difference", "std error", "time", "size"]
+    heads += [COLUMNS[name] for name in names]
+    rows = [figures(row, names) for row in ranking]
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     settings = [" ".join([r["name"], *(f"({mark})" for mark in r["marks"])]) for r in ranking]
     wide, room = max(map(len, settings)), out.window if out.is_terminal else None
 
-    def line(cells: list[str], name: str, *rest: str) -> Visible:
+    def line(cells: list[str], name: str, *samples: str) -> Visible:
         cells = [f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)]
-        return Visible(visible_line("  ".join([*cells, f"{name:{wide}}", *rest]))[:room].rstrip())
+        whole = "  ".join([*cells, f"{name:{wide}}", *samples])
+        return Visible(visible_line(whole)[:room].rstrip())  # cut to the width of a terminal
 
-    lines = [out.paint(line(heads, "settings", "samples"), CYAN)]
+    lines = [out.paint(line(heads, "settings", "samples"), "cyan")]
     for row, cells, name in zip(ranking, rows, settings, strict=True):
         shown = line(cells, name, *row["samples"])
-        lines.append(out.paint(shown, BOLD) if "best" in row["marks"] else shown)
+        lines.append(out.paint(shown, "bold") if row is best else shown)
     out.write_lines(lines)
+    if best is not None:
+        console.note(f"keep the best: cp {shlex.quote(best['model'])} model.npz")
 
 
-def in_short(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
-
-
-def figures(row: Row) -> list[str]:
-    """Return the loss of a row, its difference from the best, the error, time and parameters."""
+def figures(row: Row, names: list[str]) -> list[str]:
+    """Return loss, difference from the best, error, time and parameters, and these settings."""
     difference = f"{row['difference']:+.3f}" if abs(row["difference"]) > 0 else ""  # not NaN
     error = f"{row['standard_error']:.3f}" if row["standard_error"] > 0 else ""
     time, size = (clock(row["seconds"]), f"{row['parameters']:,}") if row["model"] else ("", "")
-    return [f"{row['nats_per_character']:.3f}", difference, error, time, size]
+    chosen = [f"{row['chosen'][name]:.4g}" if row["chosen"] else "" for name in names]
+    return [f"{row['nats_per_character']:.3f}", difference, error, time, size, *chosen]

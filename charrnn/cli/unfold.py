@@ -31,28 +31,10 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from charrnn.cli.console import (
-    BLUE,
-    BOLD,
-    CYAN,
-    DIM,
-    YELLOW,
-    Console,
-    Output,
-    count,
-    entries,
-    only_one,
-    save,
-)
+from charrnn.cli.console import Console, Output, count, entries, only_one, save
+from charrnn.cli.options import CommandOptions, flag, force_option, label_option, model_option
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
-from charrnn.cli.shared_options import (
-    CommandOptions,
-    flag,
-    force_option,
-    label_option,
-    model_option,
-)
 from charrnn.errors import SettingError
 from charrnn.settings.values import COUNT, File, Text, setting
 from charrnn.system.visible import Visible, encodable, visible_line
@@ -61,9 +43,9 @@ if TYPE_CHECKING:
     from charrnn.prediction.unfold import Unfolding
 
 LEVELS, PLAIN = "▁▂▃▄▅▆▇", "_.-~+*#"  # cells, from the lowest to the highest
-UNIT_STYLES = (*[BLUE] * 3, DIM, *[YELLOW] * 3)
-COLUMNS_BEFORE_UNITS = 55  # columns before the units
-FEWEST_UNITS = 6  # units that are worth a column
+UNIT_STYLES = (*["blue"] * 3, "dim", *["yellow"] * 3)
+COLUMNS_BEFORE_UNITS = 58
+FEWEST_UNITS = 6  # that are worth a column
 UNITS = 4  # with equations
 ENTRIES = 3  # of a gradient
 SUMS = {  # what is summed over t, and the number of the equation
@@ -107,7 +89,7 @@ def run(options: Options, console: Console) -> None:
 
     only_one({"--step": options.step, "--output": options.output, "--json": options.as_json})
     only_one({"--step": options.step, "--output": options.output, "--gradients": options.gradients})
-    model = load(options.model)
+    model, out = load(options.model), console.out
     text = as_read(options.text, model, console)
     backward = options.backward or options.gradients
     unfolding = unfold(model.language_model, text, options.label, backward=backward)
@@ -125,18 +107,18 @@ def run(options: Options, console: Console) -> None:
             facts["gradients"] = {name: g.tolist() for name, g in unfolding.gradient.items()}
         console.json("unfold", {"model": str(options.model), **facts})
     elif options.gradients:
-        console.out.write_lines(largest_gradients(unfolding, console.out))
-    elif options.step is None:
-        console.out.write_lines(table(unfolding, "dL/dh" if options.backward else "h", console.out))
+        out.write_lines(largest_gradients(unfolding, out))
+    elif options.step is not None:
+        out.write_lines(equations(unfolding, step - 1, out))
     else:
-        console.out.write_lines(equations(unfolding, step - 1, console.out))
+        out.write_lines(table(unfolding, "dL/dh" if options.backward else "h", out))
 
 
 def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]:
     """Yield a row for each step, with the units of its top layer where they fit, and the sum."""
-    bands, room = unfolding.layers[-1].bands(value), output.width - COLUMNS_BEFORE_UNITS - 3
+    bands, room = unfolding.layers[-1].bands(value), output.width - COLUMNS_BEFORE_UNITS
     head = f"step  reads   likeliest target    loss{'     |h|  |dL/dh|' if room >= 0 else ''}"
-    yield output.paint(Visible(f"{head}  {value}" if room >= FEWEST_UNITS else head), CYAN)
+    yield output.paint(Visible(f"{head}  {value}" if room >= FEWEST_UNITS else head), "cyan")
     for t, step in enumerate(unfolding.time_steps):
         best, chance = next(iter(unfolding.chances(t).items()))
         likeliest = f"{named(unfolding.symbols[best])} {chance:.2f}"
@@ -168,7 +150,7 @@ def equations(unfolding: Unfolding, t: int, output: Output) -> Iterator[Visible]
     parts += [("output", unfolding.output, symbols), ("loss", unfolding.loss, {0: target})]
     yield Visible(f"step t = {t + 1} reads {reads} and predicts {target}")
     for name, part, shown in parts:
-        yield from [Visible(""), output.paint(Visible(name), BOLD)]
+        yield from [Visible(""), output.paint(Visible(name), "bold")]
         for value, template in part.equations.items():
             letters, _, number = template.partition("  ")
             if number == "(10.21)" and "V'" in letters and t + 1 == len(unfolding.time_steps):
@@ -188,7 +170,7 @@ def largest_gradients(unfolding: Unfolding, output: Output) -> Iterator[Visible]
     for name in sorted(unfolding.factors, key=lambda name: "cbVWU".index(name[0])):
         (sum_of, number), letter = SUMS[name[0]], name[0] if is_single else name
         title = f"dL/d{letter} = sum over t of {sum_of.format(*terms)}  {number}"
-        yield from [Visible(""), output.paint(Visible(title), BOLD)]
+        yield from [Visible(""), output.paint(Visible(title), "bold")]
         for row, column, value, found in unfolding.largest(name, ENTRIES):
             written = [f"({term:.4g})" if term < 0 else f"{term:.4g}" for term in found]
             text = f"{value:.4g} = {' + '.join(written)}"

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn.cli import app
 from charrnn.cli.console import Console
-from charrnn.cli.shared_options import CommandOptions, nested
+from charrnn.cli.options import CommandOptions, nested
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.files import model_file
 from charrnn.settings.corpus import CorpusConfig, Reading
