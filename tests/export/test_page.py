@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import charrnn
 from charrnn.export.html import BAND_CLASSES, band_of, unfolded
 from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
 from charrnn.prediction.unfold import unfold
 from charrnn.text.vocabulary import END, UNKNOWN
 from tests.browser import CHROMIUM, Browser, Page, Stub, assert_quiet
+from tests.export.test_write import slim
 from tests.networks import LABELS, model_of
 
 PLACES = [
@@ -93,11 +93,6 @@ def settle(page: Page | Stub, act: str = "0") -> list[str]:
     until(page, "get('samples').getAttribute('aria-busy') === null")
     texts: list[str] = page.ask("rows('samples')")
     return texts
-
-
-def slim(model: Model, folder: Path) -> Model:
-    model.export(folder / "small.npz")
-    return charrnn.load(folder / "small.npz")
 
 
 def page_of(model: Model, kind: str = "texts") -> str:
@@ -234,7 +229,8 @@ def test_the_likeliest_letters_follow_and_a_click_appends_one(opened: Open, tmp_
     small, page = slim(model, tmp_path), opened(page_of(model))
     settle(page)
     page.ask("type('typed', 'ab'), 0")
-    chances = charrnn_chances(small, "ab")
+    o = small.logits([END, *small.vocabulary.encode("ab")])[-1]
+    chances = (1 - small.vocabulary.novelty) * np.exp(o - np.logaddexp.reduce(o))
     names = {0: "end", **{2 + i: c for i, c in enumerate(small.vocabulary.characters)}}
     names[2 + small.vocabulary.characters.index(" ")] = "space"
     best = sorted((k for k in names), key=lambda k: -chances[k])[:10]
@@ -245,13 +241,6 @@ def test_the_likeliest_letters_follow_and_a_click_appends_one(opened: Open, tmp_
     page.ask(f"get('next').children[{place}].children[0].click(), 0")
     letter = small.vocabulary.characters[best[place] - 2]
     assert page.ask("get('typed').value") == "ab" + letter
-
-
-def charrnn_chances(model: Model, text: str) -> list[float]:
-    """Return the probability of each symbol after a text; the unknown ones share one."""
-    others = {c: model.surprisal(text + c).nats[len(text)] for c in model.vocabulary.characters}
-    end = model.surprisal(text).nats[-1]
-    return [math.exp(-end), 0.0, *(math.exp(-nats) for nats in others.values())]
 
 
 HOSTILE = "\x00\n<>&\"'/!-\\\u2028\u202e\ufeff\U0010ffffscript"

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,8 @@ from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
 from charrnn.prediction.predictor import EVEN
 from charrnn.prediction.sampling import SampleConfig, Sampler
-from charrnn.prediction.scoring import score_texts
 from tests.browser import ask, engine
-from tests.networks import CHARACTERS, IDS, LABELS, MODELS, model_of
+from tests.networks import CHARACTERS, LABELS, MODELS, model_of
 from tests.program import Program
 
 PROGRAM = """
@@ -41,6 +41,11 @@ int main(int argc, char **argv) {
     return 0;
 }
 """
+OF_LABELS = (
+    PROGRAM.replace("(uint64_t)i, 0)", "(uint64_t)i, 0, atoi(argv[4]))")
+    .replace("k = 4", "k = 5")
+    .replace("puts(text)", 'printf("%s|%s\\n", names_labels[s.label], text)')
+)
 # A seed, a temperature, how many texts, a prime; at 0 all are alike, and long
 DRAWN = [
     (0, 1.0, 40, ""),
@@ -70,39 +75,29 @@ def refusal(model: Model, call: str) -> str:
     return str(in_javascript(model, script))
 
 
-@pytest.mark.parametrize("size", MODELS, ids=IDS)
-def test_a_module_draws_and_scores_as_the_slim_file(size: dict[str, Any], tmp_path: Path) -> None:
-    model = model_of(**size, seed=SEED)
+@pytest.mark.parametrize(("number", "labels"), [*enumerate([None, LABELS] * 3)])
+def test_a_module_draws_and_scores_as_the_slim_file(
+    number: int, labels: list[str] | None, tmp_path: Path
+) -> None:
+    model = model_of(**MODELS[number], seed=SEED, labels=labels)
     small = slim(model, tmp_path)
-    for seed, temperature, count, prime in DRAWN:
-        how = json.dumps({"temperature": temperature, "prime": prime})
-        options = f"{{ ...{how}, seed: '{seed}', number }}"
-        each = f"Array.from({{ length: {count} }}, (_, number) => model.sample({options}))"
-        drawn = small.sample(count, seed=seed, temperature=temperature, prime=prime)
-        assert in_javascript(model, each) == drawn
-    scored = score_texts(small.predictor(), ["abé?Ж"])
-    np.testing.assert_allclose(in_javascript(model, "model.score('abé?Ж')"), scored.nats)
-
-
-@pytest.mark.parametrize("size", MODELS, ids=IDS)
-def test_a_module_draws_and_scores_texts_of_a_label(size: dict[str, Any], tmp_path: Path) -> None:
-    model = model_of(**size, seed=SEED, labels=LABELS)
-    small = slim(model, tmp_path)
-    assert in_javascript(model, "model.labels") == small.labels
+    ways: list[Any] = [(s, n, {"temperature": t, "prime": prime}) for s, t, n, prime in DRAWN]
+    ways.append((7, 30, {"unique": True, "shortest": 2}))
     for label in (None, *small.labels):
         given = {} if label is None else {"label": label}
-        for how in ({"prime": "ab", "temperature": 0.7}, {"unique": True, "shortest": 2}):
-            options = f"{{ seed: 7, number, ...{json.dumps(given | how)} }}"
-            each = f"Array.from({{ length: 30 }}, (_, number) => model.sample({options}))"
-            drawn = small.sample(30, seed=7, label=label, **how)
-            assert in_javascript(model, each) == drawn
+        for seed, count, how in ways:
+            options = f"{{ seed: '{seed}', number, ...{json.dumps(given | how)} }}"
+            each = f"Array.from({{ length: {count} }}, (_, number) => model.sample({options}))"
+            assert in_javascript(model, each) == small.sample(count, seed=seed, label=label, **how)
         script = f"model.score('abé?Ж', {json.dumps(given)}.label)"
         nats = small.surprisal("abé?Ж", label=label).nats
         np.testing.assert_allclose(in_javascript(model, script), nats)
-    expected = Sampler(small.predictor(), SampleConfig(seed=7)).labels_of(range(60))
-    script = "Array.from({ length: 60 }, (_, number) => model.labelOf(7, number))"
-    assert in_javascript(model, script) == expected
-    assert {*expected} == {*small.labels}
+    if labels:
+        assert in_javascript(model, "model.labels") == small.labels
+        script = "Array.from({ length: 60 }, (_, number) => model.labelOf(7, number))"
+        expected = Sampler(small.predictor(), SampleConfig(seed=7)).labels_of(range(60))
+        assert in_javascript(model, script) == expected
+        assert {*expected} == {*small.labels}
 
 
 def test_a_module_refuses_a_label_that_it_does_not_know() -> None:
@@ -154,51 +149,44 @@ def test_fault_69_unique_in_a_module_draws_what_python_draws(tmp_path: Path) -> 
         assert refusal(model, f"sample({{ {wrong} }})") == said
 
 
-def compiled(model: Model, program: str, folder: Path) -> str:
-    """Return the path of a program around the header of a model."""
-    header = export(model.trained, ".h", ExportOptions(prefix="names")).decode()
-    assert header.isascii()
-    (folder / "names.h").write_text(header)
+needs_cc = pytest.mark.skipif(not shutil.which("c++"), reason="there is no compiler of C and C++")
+STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+
+
+def compiled(folder: Path, program: str, *compiler: str, **models: Model) -> Path:
+    """Return the path of a program around the headers of models, by their prefixes."""
+    for prefix, model in models.items():
+        header = export(model.trained, ".h", ExportOptions(prefix=prefix))
+        assert header.isascii()
+        (folder / f"{prefix}.h").write_bytes(header)
     (folder / "main.c").write_text(program)
-    flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    subprocess.run(["cc", *flags, "main.c", "-o", "main", "-lm"], cwd=folder, check=True)
-    return str(folder / "main")
+    subprocess.run([*compiler, "main.c", "-o", "main", "-lm"], cwd=folder, check=True)
+    return folder / "main"
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-@pytest.mark.parametrize("size", MODELS, ids=IDS)
-def test_a_header_draws_as_the_slim_file(size: dict[str, Any], tmp_path: Path) -> None:
-    model = model_of(**size, seed=SEED)
-    main = compiled(model, PROGRAM, tmp_path)
+def printed(*line: str | Path) -> list[str]:
+    """Return the lines that a program prints, which must succeed."""
+    return subprocess.run(line, capture_output=True, check=True).stdout.decode().split("\n")[:-1]
+
+
+@needs_cc
+@pytest.mark.parametrize(("number", "labels"), [*enumerate([LABELS, None, None] * 2)])
+def test_a_header_draws_as_the_slim_file(
+    number: int, labels: list[str] | None, tmp_path: Path
+) -> None:
+    model = model_of(**MODELS[number], seed=SEED, labels=labels)
+    code = OF_LABELS if labels else PROGRAM
+    main = compiled(tmp_path, code, "cc", "-std=c99", "-O2", *STRICT, names=model)
     small = slim(model, tmp_path)
-    for seed, temperature, count, prime in DRAWN:
-        codes = [str(ord(character)) for character in prime]
-        line = [main, str(seed), str(temperature), str(count), *codes]
-        out = subprocess.run(line, capture_output=True, check=True).stdout.decode()
-        sampled = small.sample(count, seed=seed, temperature=temperature, prime=prime)
-        assert out.split("\n")[:-1] == [text.removeprefix(prime) for text in sampled]
-
-
-OF_LABELS = (
-    PROGRAM.replace("(uint64_t)i, 0)", "(uint64_t)i, 0, atoi(argv[4]))")
-    .replace("k = 4", "k = 5")
-    .replace("puts(text)", 'printf("%s|%s\\n", names_labels[s.label], text)')
-)
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-@pytest.mark.parametrize("size", [MODELS[0], MODELS[3], MODELS[4]])
-def test_a_header_draws_texts_of_a_label(size: dict[str, Any], tmp_path: Path) -> None:
-    model = model_of(**size, seed=SEED, labels=LABELS)
-    main = compiled(model, OF_LABELS, tmp_path)
-    small = slim(model, tmp_path)
-    for place, label in [(-1, None), (4, None), *enumerate(small.labels)]:
-        line = [main, "5", "0.8", "60", str(place), str(ord("a"))]
-        out = subprocess.run(line, capture_output=True, check=True).stdout.decode()
-        sampler = Sampler(small.predictor(), SampleConfig(seed=5, temperature=0.8), "a", label)
-        drawn = list(sampler.samples(range(60)))
-        assert out.split("\n")[:-1] == [f"{one.label}|{one.text[1:]}" for one in drawn]
-        assert label or {one.label for one in drawn} == {*small.labels}
+    places = [("-1", None), ("4", None), *((str(i), s) for i, s in enumerate(small.labels))]
+    for (place, label), drawing in product(places if labels else [("", None)], DRAWN):
+        seed, temperature, count, prime = drawing
+        config = SampleConfig(seed=seed, temperature=temperature)
+        drawn = list(Sampler(small.predictor(), config, prime, label).samples(range(count)))
+        shown = [f"{one.label}|" * bool(labels) + one.text.removeprefix(prime) for one in drawn]
+        line = [str(seed), str(temperature), str(count), *filter(None, [place])]
+        assert printed(main, *line, *(str(ord(character)) for character in prime)) == shown
+        assert label or not labels or count < 40 or {one.label for one in drawn} == {*labels}
 
 
 SEVERAL = """
@@ -233,27 +221,18 @@ int main(void) {
 """
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@needs_cc
 @pytest.mark.parametrize("compiler", [["cc", "-std=c99"], ["c++", "-x", "c++", "-std=c++11"]])
 def test_headers_of_several_models_share_a_type(tmp_path: Path, compiler: list[str]) -> None:
-    models = {
-        "names": model_of("ab", **MODELS[0]),
-        "towns": model_of("abc", labels=LABELS, **MODELS[-1]),
-    }
+    names, towns = model_of("ab", **MODELS[0]), model_of("abc", labels=LABELS, **MODELS[-1])
     expected = []
-    for name, model in models.items():
-        header = export(model.trained, ".h", ExportOptions(prefix=name))
-        (tmp_path / f"{name}.h").write_bytes(header)
+    for model in (names, towns):
         (tmp_path / "small.npz").unlink(missing_ok=True)
         for text in slim(model, tmp_path).sample(9, seed=1, prime="a"):
             rest = text[1:]
             expected.append(f"{ord(rest[0])} {rest[1:]}" if rest else "-1 ")
-    (tmp_path / "main.c").write_text(SEVERAL)
-    flags = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    line = [*compiler, *flags, "main.c", "-o", "main", "-lm"]
-    subprocess.run(line, cwd=tmp_path, check=True)
-    out = subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout.decode()
-    assert out.split("\n")[:-1] == expected
+    main = compiled(tmp_path, SEVERAL, *compiler, *STRICT, names=names, towns=towns)
+    assert printed(main) == expected
 
 
 SMALL_BUFFERS = """
@@ -283,7 +262,7 @@ int main(void) {
 """
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@needs_cc
 @pytest.mark.parametrize(
     ("text", "size"), [(CHARACTERS, MODELS[0]), ("😀🦕𝒳", MODELS[5])], ids=["mixed", "four bytes"]
 )
@@ -291,54 +270,43 @@ def test_fault_61_a_header_writes_at_most_the_bytes_it_was_given(
     tmp_path: Path, text: str, size: dict[str, Any]
 ) -> None:
     model = model_of(text, **size, seed=SEED)
-    (tmp_path / "names.h").write_bytes(export(model.trained, ".h", ExportOptions(prefix="names")))
-    (tmp_path / "main.c").write_text(SMALL_BUFFERS)
-    flags = ["-std=c99", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    subprocess.run(["cc", *flags, "main.c", "-o", "main", "-lm"], cwd=tmp_path, check=True)
-    ran = subprocess.run([tmp_path / "main"], capture_output=True, check=False)
-    assert (ran.returncode, ran.stderr.decode()) == (0, "")
+    careful = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    main = compiled(tmp_path, SMALL_BUFFERS, "cc", "-std=c99", "-O1", *careful, names=model)
     drawn = slim(model, tmp_path).sample(40, seed=1)
     assert any(text.endswith("😀") for text in drawn)
     assert {len(text.encode()) for text in drawn} & {4, 8, 12, 16}  # as long as a buffer
     # A character and the 0 after it may need five bytes: smaller buffers stay empty.
-    assert ran.stdout.decode().split("\n")[:-1] == [""] * 4 * 40 + drawn * 16
+    assert printed(main) == [""] * 4 * 40 + drawn * 16
 
 
-@pytest.mark.skipif(shutil.which("c++") is None, reason="there is no C++ compiler")
+@needs_cc
 @pytest.mark.parametrize(("standard", "labels"), [("c++11", LABELS), ("c++20", None)])
 def test_fault_69_the_example_in_a_header_draws_what_python_draws_without_repeats(
     tmp_path: Path, standard: str, labels: list[str] | None
 ) -> None:
     model = model_of(cell="lstm", ends="halt", layers=2, hidden=3, labels=labels)
-    header = export(model.trained, ".h", ExportOptions(name="names")).decode()
-    (tmp_path / "names.h").write_text(header)
+    header = export(model.trained, ".h", ExportOptions(prefix="names")).decode()
     example = re.search(r"       #define NAMES_IMPL.*?\n       }\n", header, re.DOTALL)
     assert example is not None
-    (tmp_path / "main.cc").write_text(example[0].replace("< 10;", "< 60;"))
-    line = ["c++", f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "main.cc"]
-    line += ["-o", "main"]
-    subprocess.run(line, cwd=tmp_path, check=True)
-    out = subprocess.run([tmp_path / "main"], capture_output=True, check=True).stdout.decode()
-    small = slim(model, tmp_path)
+    program = example[0].replace("< 10;", "< 60;")
+    compiler = ("c++", "-x", "c++", f"-std={standard}", *STRICT)
+    main, small = compiled(tmp_path, program, *compiler, names=model), slim(model, tmp_path)
     assert len({*small.sample(60, seed=1, temperature=0.8)}) < 60
-    drawn = small.sample(60, seed=1, temperature=0.8, unique=True)
-    assert out.split("\n")[:-1] == drawn
+    assert printed(main) == small.sample(60, seed=1, temperature=0.8, unique=True)
 
 
 @pytest.mark.parametrize("ends", ["symbol", "halt", "length"])
 def test_a_slim_file_keeps_labels_and_what_they_change(ends: str, tmp_path: Path) -> None:
-    words = {"north": ["anna", "nora", "hanna"], "south": ["luigi", "gigi", "ilio"]}
-    labels = [label for label, texts in words.items() for _ in texts] * 9
-    texts = [text for some in words.values() for text in some] * 9
-    model = charrnn.fit(texts, labels=labels, hidden=8, epochs=60, ends=ends)
-    small = slim(model, tmp_path)
+    model = model_of(cell="gru", ends=ends, layers=1, hidden=8, labels=LABELS)
+    small, texts = slim(model, tmp_path), ["a", "abé", "€€", "cab"]
+    with np.load(tmp_path / "small.npz") as arrays:
+        assert "U1" in arrays
     assert small.vocabulary == model.vocabulary
     chances = model.label_probabilities(texts)
     np.testing.assert_allclose(small.label_probabilities(texts), chances, atol=0.01)
-    assert [label for label, _ in small.classify(texts)] == labels
-    for given in (None, labels):
+    for given in (None, small.labels):
         assert small.score(texts, given).nats == pytest.approx(model.score(texts, given).nats, 0.01)
-    for label in words:
+    for label in small.labels:
         drawn = small.sample(30, label=label, seed=1)
         pairs = zip(drawn, model.sample(30, label=label, seed=1), strict=True)
         assert sum(one == other for one, other in pairs) > 20

@@ -4,12 +4,13 @@ Whatever a stranger writes into charrnn.json, each command ends with a result or
 touches no file that it does not touch for a good model, and takes no memory to speak of.
 """
 
-import copy
 import json
 import os
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import chdir, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,20 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (made / "model.npz").read_bytes()
 
 
+@pytest.fixture(scope="module")
+def facts(whole: bytes) -> Facts:
+    with zipfile.ZipFile(BytesIO(whole)) as archive:
+        found: Facts = json.loads(archive.read("charrnn.json"))["facts"]
+    return found
+
+
+@pytest.fixture
+def program(program: Program, whole: bytes) -> Program:
+    program.write("names.txt", NAMES * 6)
+    program.write("model.npz", whole)
+    return program
+
+
 def memory(name: str) -> int:
     """Return the bytes of this process: VmRSS now, VmHWM at most."""
     status = Path("/proc/self/status")
@@ -104,9 +119,11 @@ def usual(whole: bytes, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str
 
 def assert_refused_or_harmless(
     program: Program, whole: bytes, usual: Mapping[str, Any], path: Place, value: Any
-) -> None:
-    """Load a forged model, and run all commands on it; a bug raises its exception."""
-    program.write("names.txt", NAMES * 6)
+) -> bool:
+    """Load a forged model, and run all commands on it; a bug raises its exception.
+
+    Return whether it is refused.
+    """
     program.write("model.npz", whole)
     forge(program / "model.npz", lambda document, _: put(document, path, value))
     forged = (program / "model.npz").read_bytes()
@@ -117,82 +134,61 @@ def assert_refused_or_harmless(
         except ModelFileError as error:
             refused = error.what
     assert paths == {str(program / "model.npz")}
-    assert len(refused.splitlines()) <= 1
+    assert re.fullmatch("|model.npz is not a model of charrnn, or is damaged: .*", refused)
     for line in () if refused else COMMANDS:
         paths, size = run(program, forged, line, (path, value))
         assert paths <= usual[line][0], (path, value, line)
         assert size < usual[line][1] + ROOM, (path, value, line)
+    return bool(refused)
 
 
 @pytest.mark.parametrize(
-    ("path", "value"),
+    ("path", "value", "is_refused"),
     [
-        (("corpus", "known"), "\ud800"),
-        (("corpus", "sources"), ["\ud800"]),
-        (("corpus", "valid"), ["/dev/zero"]),
-        (("corpus", "files"), {"names.txt": [1, 2]}),
-        (("corpus", "examples_are"), "\ud800"),
-        (("corpus", "holdout"), 1),
-        (("corpus", "reading"), {"column": ""}),
-        (("settings", "bptt"), 1 << 20),
-        (("settings", "minutes"), 1e-3),
-        (("history",), [{}]),
-        (("mixture",), [1e308] * 6),
-        (("oddest",), {"both": 0}),
+        (("corpus", "known"), "\ud800", True),
+        (("corpus", "sources"), ["\ud800"], True),
+        (("corpus", "valid"), ["/dev/zero"], False),
+        (("corpus", "files"), {"names.txt": [1, 2]}, True),
+        (("corpus", "examples_are"), "auto", True),
+        (("corpus", "holdout"), 1, True),
+        (("corpus", "reading"), {"column": ""}, False),
+        (("settings", "bptt"), 0, True),
+        (("settings", "bptt"), 1 << 20, False),
+        (("settings", "minutes"), 1e-3, False),
+        (("counters", "step"), 0, True),
+        (("history",), [{}], True),
+        (("mixture",), [1e308] * 6, True),
+        (("mixture",), [0.5] * 7, True),
+        (("oddest",), {"both": 0}, False),
     ],
 )
 def test_fault_30_an_odd_fact_is_refused_or_harmless(
-    program: Program, whole: bytes, usual: Mapping[str, Any], path: Place, value: Any
+    program: Program,
+    whole: bytes,
+    usual: Mapping[str, Any],
+    path: Place,
+    value: Any,
+    is_refused: bool,
 ) -> None:
-    assert_refused_or_harmless(program, whole, usual, path, value)
+    assert assert_refused_or_harmless(program, whole, usual, path, value) is is_refused
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        (("corpus", "known"), "\ud800"),
-        (("corpus", "sources"), ["\ud800"]),
-        (("corpus", "examples_are"), "x"),
-        (("corpus", "examples_are"), "auto"),
-        (("settings", "bptt"), 0),
-        (("history",), [{}]),
-        (("counters", "step"), 0),
-        (("mixture",), [0.5] * 7),
-    ],
-)
-def test_fault_30_facts_that_make_no_sense_are_refused(
-    program: Program, whole: bytes, path: Place, value: Any
-) -> None:
-    program.write("model.npz", whole)
-    forge(program / "model.npz", lambda document, _: put(document, path, value))
-    with pytest.raises(ModelFileError, match="is not a model of charrnn, or is damaged: "):
-        charrnn.load("model.npz")
-
-
-def test_fault_30_a_counted_symbol_that_no_vocabulary_has_is_refused(
-    program: Program, whole: bytes
-) -> None:
-    program.write("model.npz", whole)
+def test_fault_30_a_counted_symbol_that_no_vocabulary_has_is_refused(program: Program) -> None:
     symbols = charrnn.load("model.npz").vocabulary.symbols
     forge(program / "model.npz", lambda _, arrays: arrays["counted.npy"].put([40, 41], symbols))
     with pytest.raises(ModelFileError, match="the text for counts has unknown symbols"):
         charrnn.load("model.npz")
 
 
-def test_fault_30_a_run_that_is_over_without_a_check_up_makes_one(
-    program: Program, whole: bytes
-) -> None:
-    program.write("names.txt", NAMES * 6)
-    program.write("model.npz", whole)
+def test_fault_30_a_run_that_is_over_without_a_check_up_makes_one(program: Program) -> None:
     forge(program / "model.npz", lambda document, _: put(document, ("history",), []))
     program.run("train", "--resume").says("already finished")
 
 
 @pytest.mark.parametrize("part", [[], {}])
 def test_fault_30_facts_that_take_far_more_memory_than_their_file_are_refused(
-    program: Program, whole: bytes, part: Any
+    program: Program, part: Any
 ) -> None:
-    program.write("model.npz", whole)
     row = {"step": 1, "characters": 2, "train": 1.0, "train_with_noise": 1.0}
     forge(program / "model.npz", lambda document, _: put(document, ("history",), [row] * 10_000))
     assert len(charrnn.load("model.npz").trained.history) == 10_000
@@ -208,18 +204,6 @@ def test_fault_30_names_that_are_not_utf8_are_names_of_files(program: Program) -
     assert program.run("eval").status == 0
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("value", ODD)
-def test_fault_30_no_fact_with_an_odd_value_leads_to_a_bug(
-    program: Program, whole: bytes, usual: Mapping[str, Any], value: Any
-) -> None:
-    program.write("model.npz", whole)
-    with zipfile.ZipFile("model.npz") as archive:
-        facts = json.loads(archive.read("charrnn.json"))["facts"]
-    for path in (*places_in(facts), *ABSENT):
-        assert_refused_or_harmless(program, whole, usual, path, copy.deepcopy(value))
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
@@ -229,11 +213,8 @@ JSON = st.recursive(
 
 @pytest.mark.long
 def test_fault_30_random_changes_lead_to_no_bug(
-    program: Program, whole: bytes, usual: Mapping[str, Any]
+    program: Program, whole: bytes, usual: Mapping[str, Any], facts: Facts
 ) -> None:
-    program.write("model.npz", whole)
-    with zipfile.ZipFile("model.npz") as archive:
-        facts = json.loads(archive.read("charrnn.json"))["facts"]
     places = st.sampled_from([*places_in(facts), *ABSENT])
 
     @settings(max_examples=1000)

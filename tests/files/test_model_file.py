@@ -8,38 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import charrnn
 from charrnn import errors
 from charrnn.errors import SaveError
-from charrnn.export import write as export
 from charrnn.files import model_file
 from charrnn.prediction.predictor import EVEN
 from tests.networks import Facts, forge
 from tests.program import chance
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
-SIZES: dict[str, Any] = {
-    "hidden": 5,
-    "layers": 2,
-    "batch": 3,
-    "bptt": 4,
-    "epochs": 3,
-    "check_every": 7,
-}
-CELLS = [
-    ("tanh", {"counts": True}),
-    ("gru", {"ends": "halt", "optimizer": "rmsprop", "dropout": 0.3}),
-    ("lstm", {"clock": True, "ends": "length", "optimizer": "sgd", "dropconnect": 0.2}),
-]
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     """A model with counts, saved in the middle of an epoch."""
-    run = charrnn.train(TEXTS, cell="gru", counts=True, **SIZES)
+    sizes: dict[str, Any] = {"hidden": 5, "batch": 3, "bptt": 4, "epochs": 3, "check_every": 7}
+    run = charrnn.train(TEXTS, cell="gru", counts=True, **sizes)
     for _ in range(20):
         next(run)
     run.save(tmp_path / "m.npz")
@@ -49,19 +34,6 @@ def saved(tmp_path: Path) -> Path:
 def same(a: charrnn.Model, b: charrnn.Model) -> bool:
     p, q = a.parameters, b.parameters
     return np.array_equal(p.flat, q.flat) and a.vocabulary == b.vocabulary
-
-
-@pytest.mark.parametrize(("cell", "more"), CELLS)
-def test_a_slim_file_has_the_same_numbers_but_for_their_rounding(
-    tmp_path: Path, cell: str, more: dict[str, Any]
-) -> None:
-    loaded = charrnn.fit(TEXTS, cell=cell, **SIZES, **more)
-    loaded.export(tmp_path / "slim.npz")
-    slim = charrnn.load(tmp_path / "slim.npz")
-    assert same(slim, charrnn.Model(export.slim(loaded.trained)))
-    np.testing.assert_allclose(slim.parameters.flat, loaded.parameters.flat, rtol=1e-3, atol=1e-6)
-    with np.load(tmp_path / "slim.npz") as arrays:
-        assert "U1" in arrays
 
 
 def test_fault_10_damage_is_refused_or_means_nothing(saved: Path) -> None:
@@ -151,19 +123,6 @@ def test_fault_10_other_files_are_no_models(tmp_path: Path, content: bytes | Non
         charrnn.load(path)
 
 
-def test_files_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("names.txt").write_text("\n".join(TEXTS))
-    Path("models").mkdir()
-    run = charrnn.train(Path("names.txt"), **SIZES)
-    next(run)
-    run.save("models/m.npz")
-    assert str(tmp_path) not in Path("models/m.npz").read_bytes().decode("latin-1")
-    monkeypatch.chdir("models")
-    assert charrnn.load("m.npz").corpus.sources == (os.path.join("..", "names.txt"),)
-    next(charrnn.resume("m.npz"))
-
-
 def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")  # to open it would wait for ever
     for path in (tmp_path / "pipe", tmp_path):
@@ -189,41 +148,3 @@ def test_no_save_from_python_replaces_the_corpus_unless_forced(tmp_path: Path) -
         run.save(tmp_path / "link.npz")
     model.save(corpus, force=True)
     assert charrnn.load(corpus).sample(2, seed=1) == model.sample(2, seed=1)
-
-
-KINDS = st.fixed_dictionaries(
-    {
-        "cell": st.sampled_from(["tanh", "gru", "lstm"]),
-        "ends": st.sampled_from(["symbol", "halt", "length"]),
-        "clock": st.booleans(),
-        "layers": st.integers(1, 2),
-        "optimizer": st.sampled_from(["adam", "rmsprop", "adagrad", "sgd"]),
-        "counts": st.booleans(),
-        "dropout": st.sampled_from([0.0, 0.4]),
-        "own_inputs": st.sampled_from([0.0, 0.5]),
-    }
-)
-ANY_TEXTS = st.lists(st.text(min_size=1, max_size=9).filter(str.strip), min_size=1, max_size=50)
-
-
-def test_any_run_is_saved_and_loaded_as_it_is(tmp_path: Path) -> None:
-    first, again = tmp_path / "m.npz", tmp_path / "again.npz"
-
-    @settings(max_examples=settings().max_examples * 3)
-    @given(KINDS, ANY_TEXTS, st.integers(0, 9))
-    def assert_saved(kind: dict[str, Any], texts: list[str], steps: int) -> None:
-        kind = kind | {"counts": kind["counts"] and kind["ends"] != "length"}
-        run = charrnn.train(texts, hidden=3, batch=2, bptt=4, epochs=3, **kind)
-        for _ in zip(range(steps), run, strict=False):
-            pass
-        run.save(first)
-        loaded, resumed = charrnn.load(first), charrnn.resume(first, texts)
-        assert same(loaded, run.model)
-        assert loaded.trained.model.vocabulary == run.checkpoint.vocabulary
-        how: dict[str, Any] = {"seed": 1, "max_characters": 9}
-        assert loaded.sample(3, **how) == run.model.sample(3, **how)
-        assert loaded.score(texts).nats == run.model.score(texts).nats
-        resumed.save(again)
-        assert again.read_bytes() == first.read_bytes()
-
-    assert_saved()

@@ -1,5 +1,6 @@
-"""Windows one after the other, and the fast ways of slopes, products and sums."""
+"""Windows one after the other, the fast ways of slopes, large outputs, and single steps."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -7,10 +8,12 @@ import pytest
 
 from charrnn.network.heads import HEADS
 from charrnn.network.parameters import Architecture
-from charrnn.network.through_time import Unfolded
-from charrnn.text.vocabulary import END as END_ID
+from charrnn.network.step import Network
+from charrnn.network.through_time import Unfolded, Window
+from charrnn.text.vocabulary import END
 from tests.networks import (
     LANES,
+    SHAPES,
     STEPS,
     SYMBOLS,
     begun,
@@ -70,7 +73,7 @@ def test_fault_60_idle_lanes_have_no_loss_and_no_gradient(head: str) -> None:
     """ENDs after the last symbol of a lane count as little as characters do."""
     p = parameters_of(Architecture(SYMBOLS, 5, 1, head_name=head))
     w, h0 = window(), state_of(p)
-    w.y[-1] = END_ID, 3, END_ID
+    w.y[-1] = END, 3, END
     idle = np.zeros(w.y.shape, np.bool_)
     idle[-1] = True
     found, expected = p.like(), p.like()
@@ -78,3 +81,29 @@ def test_fault_60_idle_lanes_have_no_loss_and_no_gradient(head: str) -> None:
     before = begun(p, h0).nats_and_gradient(p, steps_of(w, slice(STEPS - 1)), expected, 1.0)
     assert nats == pytest.approx(before)
     np.testing.assert_allclose(found.flat, expected.flat, atol=1e-12)
+
+
+def test_outputs_too_large_for_exp_do_not_overflow() -> None:
+    p = parameters_of(PLAIN)
+    p["c"][...] = np.linspace(-5000, 5000, SYMBOLS)
+    gradient = p.like()
+    assert 5000 < loss_of(p, window(), state_of(p), None, gradient) < math.inf
+    assert np.isfinite(gradient.flat).all()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_single_steps_are_those_of_the_unfolded_network(shape: Architecture) -> None:
+    p, lanes, steps = parameters_of(shape), 4, 9
+    x = np.random.default_rng(1).integers(1, SYMBOLS, (steps + 1, lanes))
+    x[0], y = END, x[1:]
+    clock = np.repeat(np.arange(steps)[:, None], lanes, 1)
+    to_come = np.array([9, 12, 40, 5000]) - clock
+    whole = Window(x[:-1], y, clock=clock, to_come=to_come)
+    expected = nats_through_time(Unfolded(shape, steps, lanes, np.float64), p, whole)
+    network = Network(p)
+    state = network.zeros(lanes, to_come=to_come[0])
+    for t in range(steps):
+        o = network.step(x[t], state)
+        nats = np.logaddexp.reduce(o, 1) - o[np.arange(lanes), y[t]]
+        np.testing.assert_allclose(nats, expected[t], rtol=1e-10)

@@ -1,6 +1,5 @@
 """Conditions on samples, and the best of many."""
 
-import random
 from itertools import product
 from typing import Any
 from unittest import mock
@@ -9,22 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.prediction.conditions import (
-    Conditions,
-    Neighbours,
-    choose,
-    folded,
-    words_in,
-)
+from charrnn.prediction.conditions import Conditions, Neighbours, choose, folded, words_in
 from charrnn.prediction.sampling import Sample, Sampler
 from charrnn.settings.drawing import SampleConfig
-from tests.networks import (
-    COIN,
-    babbler,
-    independent,
-    speller,
-)
-from tests.program import Program
+from tests.networks import COIN, babbler, independent, speller
 
 # Conditions
 
@@ -43,37 +30,34 @@ def chosen(count: int, **conditions: Any) -> list[str]:
     ],
 )
 def test_a_sample_that_fails_is_drawn_again(conditions: dict[str, Any], holds: Any) -> None:
-    found, plain = chosen(300, **conditions), chosen(300)
-    assert len(found) == 300
+    found, plain = chosen(90, **conditions), chosen(90)
+    assert len(found) == 90
     assert all(map(holds, found))
     assert all(text == first for text, first in zip(found, plain, strict=True) if holds(first))
     assert chosen(17, **conditions) == found[:17]
 
 
 def test_unique_texts_differ_and_do_not_depend_on_how_many_there_are() -> None:
-    found = chosen(200, unique=True)
-    assert len(set(found)) == len(found) > 150
+    found = chosen(60, unique=True)
+    assert len(set(found)) == len(found) > 45
     assert chosen(30, unique=True) == found[:30]
-
-
-def test_known_texts_are_compared_without_case_and_outer_spaces() -> None:
-    conditions = Conditions(taken={"abc"})
-    passed = [conditions.accept(Sample(0, text, 0.0, "end")) for text in ("ABC ", "Abd")]
-    assert (passed, conditions.rejected) == ([False, True], {"copies": 1})
 
 
 @pytest.mark.parametrize(
     ("text", "other"),
     [
+        (" abc", "ABC "),
         ("Zoe\u0308", "zo\u00eb"),
         ("\u00c9", "e\u0301 "),
         ("\u01f0", "J\u030c"),
         ("Straße", "STRASSE"),
     ],
 )
-def test_fault_51_known_texts_are_compared_in_one_unicode_form(text: str, other: str) -> None:
+def test_fault_51_known_texts_are_compared_in_one_form_without_case(text: str, other: str) -> None:
     conditions = Conditions(taken={folded(text)})
     assert not conditions.accept(Sample(0, other, 0.0, "end"))
+    assert conditions.accept(Sample(0, f"{other}x", 0.0, "end"))
+    assert conditions.rejected == {"copies": 1}
     assert not Conditions(taken={folded(other)}).accept(Sample(0, text, 0.0, "end"))
 
 
@@ -121,36 +105,6 @@ def test_the_fewest_edits_are_found(texts: list[str], text: str) -> None:
         known.add(other)
     fewest = min(edits_by_hand(text, other) for other in texts)
     assert [known.are_near(text, n) for n in range(1, 9)] == [fewest < n for n in range(1, 9)]
-
-
-KINDS = "Red Black Golden Old Merry Weary Broken Rusty Gilded Laughing Howling Tipsy"
-SIGNS = "Lion Swan Horse Stag Goose Raven Wolf Otter Crown Anchor Bell Lantern Rose"
-MESS = ("{0}. {1}", "- {1}", '"{1}",', "“{1}” (old)", "[new] {1}", "({0}) {1};", "{1}", "* '{1}'")
-
-
-def inns() -> list[str]:
-    """Return the names of 150 inns."""
-    kinds, signs = KINDS.split(" "), SIGNS.split(" ")
-    every = [f"The {kind} {sign}" for kind, sign in product(kinds, signs)]
-    every += [f"{first} and {second} Inn" for first, second in product(signs, repeat=2)]
-    return random.Random(1).sample(every, 150)
-
-
-def test_thirty_names_worth_keeping_are_found_in_a_messy_list(program: Program) -> None:
-    names = inns()
-    lines = [MESS[i % len(MESS)].format(i + 1, name) for i, name in enumerate(names)]
-    lines[70:70] = ["INNS ON THE COAST", names[3].lower(), "// to be continued"]
-    program.write("inns.txt", "\n".join(["Inns:", *lines]))
-    trained = program.train("inns.txt", "--tidy", "--counts", "--hidden", "16", "--epochs", "20")
-    trained.says("135 lines")
-    line = ("-n", "30", "--best", "--known-words", "--distance", "3", "-t", "0.8", "--seed", "1")
-    found = program.run("sample", *line).lines
-    words = set(" ".join(names).lower().split())
-    assert len(found) == 30
-    assert set(" ".join(found).lower().split()) <= words
-    for i, name in enumerate(found):
-        of_like_length = [o for o in [*names, *found[:i]] if abs(len(o) - len(name)) < 3]
-        assert all(edits_by_hand(name.lower(), other.lower()) >= 3 for other in of_like_length)
 
 
 def test_what_has_no_end_may_be_longer_than_the_longest() -> None:

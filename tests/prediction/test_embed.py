@@ -54,30 +54,19 @@ def test_python_gives_an_empty_array_for_no_text_and_a_row_for_the_empty_one() -
     assert model.embed("anna").shape == (1, 3)
 
 
-def test_what_it_reads_is_never_replaced(trained: Program) -> None:
-    (trained / "model.npz").rename(trained / "model.npy")
-    trained.write("text.npy", "anna\n")
-    for name in ("model.npy", "text.npy"):
-        trained.refuses(
-            *("embed", "text.npy", "-m", "model.npy", "-o", name, "--force"),
+def test_what_it_reads_or_was_learned_from_is_never_replaced(program: Program) -> None:
+    program.write("names.npy", (program / "names.txt").read_bytes())
+    program.train("names.npy", "-m", "model.npy").says()
+    (program / "below").mkdir()
+    program.write("below/text.npy", "anna\n")
+    for name in ("../model.npy", "../names.npy", "text.npy"):
+        program.refuses(
+            *("embed", "text.npy", "-m", "../model.npy", "-o", name, "--force"),
             what=f"--output would overwrite {name}",
             hint="Name another file.",
             status=2,
+            cwd=program / "below",
         )
-
-
-def test_nor_is_what_was_learned_from_in_another_folder(program: Program) -> None:
-    program.write("names.npy", (program / "names.txt").read_bytes())
-    program.train("names.npy").says()
-    (program / "below").mkdir()
-    program.write("below/text", "anna\n")
-    program.refuses(
-        *("embed", "text", "-m", "../model.npz", "-o", "../names.npy", "--force"),
-        what="--output would overwrite ../names.npy",
-        hint="Name another file.",
-        status=2,
-        cwd=program / "below",
-    )
 
 
 # Vectors of texts

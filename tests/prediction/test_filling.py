@@ -9,7 +9,7 @@ from charrnn.model import load
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction.filling import FillConfig, Filled, fill
 from charrnn.prediction.predictor import Predictor
-from tests.networks import END, babbler, drawing_lengths, independent, markov
+from tests.networks import END, babbler, drawing_lengths, independent
 
 
 def filled(model: LanguageModel, text: str, **how: Any) -> Filled:
@@ -23,13 +23,6 @@ def test_what_is_dropped_is_all_but_the_likeliest() -> None:
     tried = (0.7 - dropped) * 0.3 * (1 - model.vocabulary.novelty)
     expected = dropped / (tried + dropped)
     assert filled(model, "_", beam=64).left_out == pytest.approx(expected, rel=1e-4)
-
-
-def test_the_text_after_a_blank_and_its_end_count() -> None:
-    after = {END: {"x": 1.0}, "x": {"a": 0.3, "b": 0.7}, "a": {"c": 0.9, END: 0.1}}
-    model = markov({**after, "b": {"c": 0.01, END: 0.99}, "c": {END: 1.0}})
-    best = [filled(model, text).fillings[0].text for text in ("x_", "x_c")]
-    assert best == ["xb", "xac"]
 
 
 @pytest.mark.parametrize("beam", [64, 128])

@@ -14,7 +14,6 @@ from charrnn.prediction import scoring
 from charrnn.prediction.losses import oddest
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import score_by_label, score_texts
-from charrnn.text.vocabulary import Ids
 from tests.program import Program
 
 TEXTS = ["ab", "abab", "ba", "cd", "cdcd", "dcd"] * 4
@@ -43,22 +42,6 @@ def test_the_oddest_sum_is_that_of_all_held_out_examples(
     sums = score_by_label(predictor, held_out.ids, split=len(held_out.ids) // 2).sums
     assert trained.oddest_sums == pytest.approx(oddest(held_out.ids, sums), rel=1e-9)
     assert set(trained.oddest_sums) == set(predictor.uses)
-
-
-def test_the_end_of_a_training_does_not_score_by_each_label(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    summed: list[int] = []
-
-    def score(predictor: Predictor, ids: Ids, *given: Any, **how: Any) -> scoring.ByLabel:
-        summed.append(len(ids))
-        return score_by_label(predictor, ids, *given, **how)
-
-    monkeypatch.setattr(scoring, "score_by_label", score)
-    texts = [f"{n:04b}".translate({48: "a", 49: "b"}) for n in range(2000)]
-    run = charrnn.train(texts, labels=["x", "y"] * 1000, holdout=0.5, **SMALL)
-    assert list(run)
-    assert 0 < sum(summed) < len(run._corpus.held_out.ids)
 
 
 @pytest.mark.parametrize("label", [5, ("x",), b"x"])

@@ -37,7 +37,7 @@ def models(draw: st.DrawFn, ends: tuple[str, ...] = ("symbol", "halt", "length")
 
 
 TEXTS = st.one_of(st.text("abcde", max_size=20), st.text("ab", max_size=9), st.text(max_size=9))
-LISTS = st.lists(TEXTS, min_size=1, max_size=50)
+LISTS = st.lists(TEXTS, min_size=1, max_size=20)
 
 
 @settings(max_examples=settings().max_examples * 5)

@@ -1,8 +1,6 @@
 """What is drawn is distributed as the model says, and is the same however it is drawn."""
 
 import math
-from collections import Counter
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -17,19 +15,7 @@ from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.sampling import LengthChoice, Sample, Sampler, keys, uniform
 from charrnn.prediction.scoring import score_texts
 from charrnn.settings.drawing import SampleConfig
-from tests.networks import (
-    COIN,
-    END,
-    MANY,
-    UNKNOWN,
-    babbler,
-    drawing_lengths,
-    independent,
-    model_of,
-    peak_bytes,
-)
-
-DRAWS = 20_000
+from tests.networks import END, MANY, babbler, drawing_lengths, independent, model_of, peak_bytes
 
 
 def drawn(
@@ -44,46 +30,8 @@ def texts(*args: Any, **how: Any) -> list[str]:
     return [sample.text.removeprefix(prime) for sample in drawn(*args, **how)]
 
 
-def surprise_at(counts: Counter[str], chances: dict[str, float]) -> float:
-    """Chi-square of the counts, in standard deviations; texts without a chance are a rest."""
-    draws = counts.total()
-    pairs = [(counts[text], chance) for text, chance in chances.items()]
-    pairs.append((draws - sum(counts[text] for text in chances), 1 - sum(chances.values())))
-    pairs = [(count, chance) for count, chance in pairs if chance > 1e-9 or count]
-    off = sum((count - draws * chance) ** 2 / (draws * chance) for count, chance in pairs)
-    return (off - len(pairs) + 1) / math.sqrt(2 * len(pairs) - 2)
-
-
-def chances_of(odds: dict[str, float], power: float = 1.0) -> dict[str, float]:
-    """The chance of each text of at most three characters, drawn symbol by symbol."""
-    powers = {key: chance**power for key, chance in odds.items() if key != UNKNOWN}
-    p = {key: chance / sum(powers.values()) for key, chance in powers.items()}
-    letters = [key for key in p if key != END]
-    every = ["".join(text) for size in range(4) for text in product(letters, repeat=size)]
-    return {text: math.prod(p[letter] for letter in text) * p[END] for text in every}
-
-
-@pytest.mark.parametrize(
-    ("how", "chances"),
-    [
-        ({}, chances_of(COIN)),
-        ({"temperature": 2.0}, chances_of(COIN, 0.5)),
-        ({"top_k": 2}, chances_of({"a": 0.3, END: 0.4})),
-        ({"top_p": 0.6}, chances_of({"a": 0.3, END: 0.4})),
-        ({"empty": False}, {t: p / 0.6 for t, p in chances_of(COIN).items() if t}),
-    ],
-)
-def test_texts_are_as_frequent_as_they_are_likely(
-    how: dict[str, Any], chances: dict[str, float]
-) -> None:
-    model = independent({**{key: chance * 0.9 for key, chance in COIN.items()}, UNKNOWN: 0.1})
-    assert abs(surprise_at(Counter(texts(model, DRAWS, **how)), chances)) < 3.5
-
-
 @pytest.mark.parametrize("kind", ["babble", "halt", "length", "counts", "two"])
-def test_a_sample_is_the_same_alone_among_ten_and_among_hundreds(
-    kind: str, well_trained_bytes: bytes, tmp_path: Any
-) -> None:
+def test_a_sample_is_the_same_alone_among_ten_and_among_hundreds(kind: str) -> None:
     model: Any = babbler(hidden=70)
     if kind == "halt":
         model = model_of(cell="gru", ends="halt", layers=2, hidden=24).language_model
@@ -116,11 +64,8 @@ def test_what_has_no_weight_is_not_drawn_by_the_least_number(
 
 
 def test_a_sample_without_an_end_is_cut_at_the_limit() -> None:
-    for limit in (1, 2, 65):
-        for sample in drawn(independent({"a": 1.0}), 3, max_characters=limit):
-            assert (sample.text, sample.ended) == ("a" * limit, "limit")
-    whole = texts(babbler(), 5, max_characters=300)
-    assert texts(babbler(), 5, max_characters=5) == [text[:5] for text in whole]
+    for sample in drawn(independent({"a": 1.0}), 3, max_characters=65):
+        assert (sample.text, sample.ended) == ("a" * 65, "limit")
 
 
 def test_no_sample_is_empty_unless_it_may_be() -> None:
@@ -128,15 +73,6 @@ def test_no_sample_is_empty_unless_it_may_be() -> None:
         assert "" not in texts(model, 300, empty=False)
         assert "" in texts(model, 300)
         assert "" in texts(model, 300, "a", empty=False)
-
-
-def test_another_seed_or_attempt_draws_another_text() -> None:
-    seeds = {
-        tuple(texts(babbler(), 3, seed=seed, max_characters=50)) for seed in (*range(20), None)
-    }
-    sampler = Sampler(babbler(), SampleConfig(seed=1, max_characters=50))
-    attempts = {sample.text for sample in sampler.samples([3] * 5, range(5))}
-    assert (len(seeds), len(attempts)) == (21, 5)
 
 
 @pytest.mark.parametrize("temperature", [0, 1e-300, 0.01, 1e6])
@@ -197,61 +133,21 @@ def table(seed: int = 0, attempt: int = 0) -> Numbers:
     return uniform(keys(seed, range(SAMPLES), [attempt]), 0, STEPS)
 
 
-def chi_square(counts: NDArray[Any]) -> float:
-    """How far off they are if all should be alike, in standard deviations of what chance gives."""
-    expected = counts.sum() / counts.size
-    freedom = counts.size - 1
-    off = float(((counts - expected) ** 2 / expected).sum())
-    return (off - freedom) / math.sqrt(2 * freedom)
+def test_numbers_look_as_if_they_were_drawn() -> None:
+    numbers = table()
+    others = [np.roll(numbers, 1, axis=0), np.roll(numbers, 1, axis=1), numbers.T]
+    for other in (*others, table(attempt=1), table(seed=1), table(seed=2**63)):
+        pairs = np.histogram2d(numbers.ravel(), other.ravel(), bins=16, range=[[0, 1], [0, 1]])[0]
+        expected = numbers.size / pairs.size
+        off = float(((pairs - expected) ** 2 / expected).sum())  # chi-square
+        assert abs(off - pairs.size + 1) < 3.5 * math.sqrt(2 * pairs.size - 2)
 
 
-@pytest.mark.parametrize(
-    "numbers",
-    [
-        table,
-        lambda: uniform(keys(0, range(100_000)), 0, 1),
-        lambda: uniform(keys(0, [0]), 0, 100_000),
-        lambda: np.stack([table(seed)[0] for seed in range(200)]),
-    ],
-    ids=["all", "first step", "first sample", "samples of every seed"],
-)
-def test_every_stretch_from_zero_to_one_is_hit_as_often(numbers: Callable[[], Numbers]) -> None:
-    counts, _ = np.histogram(numbers(), bins=256, range=(0, 1))
-    assert abs(chi_square(counts)) < 3.5
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        lambda: table()[:, np.arange(1, SAMPLES + 1) % SAMPLES],
-        lambda: np.roll(table(), 1, axis=0),
-        lambda: table(attempt=1),
-        lambda: table(seed=1),
-        lambda: table(seed=2**63),
-        lambda: table().T.reshape(STEPS, SAMPLES),
-    ],
-    ids=["next sample", "next step", "next attempt", "next seed", "far seed", "transposed"],
-)
-def test_two_streams_know_nothing_of_each_other(other: Callable[[], Numbers]) -> None:
-    pairs, _, _ = np.histogram2d(table().ravel(), other().ravel(), bins=16, range=[[0, 1], [0, 1]])
-    assert abs(chi_square(pairs)) < 3.5
-
-
-def test_a_stream_is_the_same_however_it_is_looked_up() -> None:
+def test_a_stream_is_the_same_however_it_is_looked_up_and_for_ever() -> None:
     numbers = table()
     np.testing.assert_array_equal(uniform(keys(0, [7, 3]), 100, 5), numbers[100:105, [7, 3]])
-
-
-def test_numbers_lie_between_zero_and_one() -> None:
-    numbers = table()
-    assert numbers.min() >= 0
-    assert numbers.max() < 1
-    assert len(np.unique(numbers)) == numbers.size
-
-
-def test_every_seed_will_do() -> None:
-    firsts = [float(uniform(keys(seed, [2**62]), 2**40, 1)[0, 0]) for seed in (0, 1, 2**64 - 1)]
-    assert len(set(firsts)) == 3
+    assert 0 <= numbers.min() < numbers.max() < 1
+    assert uniform(keys(1, [2], [3]), 4, 1).item() == 0.6011138578855397
 
 
 def test_fault_40_the_likeliest_of_many_characters_needs_no_matrix_of_them() -> None:

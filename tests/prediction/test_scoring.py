@@ -11,14 +11,8 @@ import pytest
 
 import charrnn
 from charrnn.network.parameters import Architecture, LanguageModel, initial
-from charrnn.prediction.losses import Score
-from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor, combine
-from charrnn.prediction.scoring import (
-    groups_of,
-    join_groups,
-    score_ids,
-    score_texts,
-)
+from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor
+from charrnn.prediction.scoring import groups_of, score_ids, score_texts
 from charrnn.system.packaged import path_of
 from charrnn.text.counts import Ngrams
 from charrnn.text.vocabulary import END, Vocabulary
@@ -29,12 +23,12 @@ ONE_PASS = 1 << 30  # symbols of a stretch, so that no text is cut
 FEWER = [a for a in SHAPES if a.layers == 2 or a.cell_name == "output"]
 MIXED = [a for a in FEWER if a.head_name in MIXABLE_HEADS and not a.requested]
 MODELS = [(a, False) for a in FEWER] + [(a, True) for a in MIXED]
-LOSSES = {  # model -> nats per character of its corpus
-    "dinosaurs": ("dinosaurs", "\n", 1.444851),
-    "given-names": ("given-names", "\n", 4.438497),
-    "latin": ("given-names", "\n", 4.938695),
-    "reber": ("reber", "\n", 0.372244),
-    "verses": ("verses", "\n\n", 1.290439),
+LOSSES = {  # model -> nats per character of some 200 texts of a corpus
+    "dinosaurs": ("dinosaurs", "\n", 1.475878),
+    "given-names": ("given-names", "\n", 4.39134),
+    "latin": ("given-names", "\n", 4.885185),
+    "reber": ("reber", "\n", 0.359226),
+    "verses": ("verses", "\n\n", 1.264941),
 }
 
 
@@ -83,35 +77,19 @@ def test_all_short_texts_have_a_probability_of_1(shape: Architecture, with_count
         assert total == pytest.approx(1, abs=1e-9)
 
 
-CUT = [(*model, 1000, 300) for model in MODELS]
-CUT += [(Architecture(7, 8, 2, cell), False, 10_000, 4096) for cell in ("tanh", "lstm")]
-
-
-@pytest.mark.parametrize(("shape", "with_counts", "size", "stretch"), CUT, ids=str)
-def test_stretches_are_one_pass(
-    shape: Architecture, with_counts: bool, size: int, stretch: int
-) -> None:
-    predictor = predictor_of(shape, with_counts)
+@pytest.mark.parametrize(("shape", "with_counts"), MODELS, ids=str)
+def test_stretches_are_one_pass(shape: Architecture, with_counts: bool) -> None:
+    predictor, size = predictor_of(shape, with_counts), 1000
     ids = np.random.default_rng(3).integers(1, 7, size).astype(np.uint8)
     ids[[40, 41, size // 2, size - 1]] = END
-    cut, ranks = score_ids(predictor, ids, ranking=True, stretch=stretch)
+    cut, ranks = score_ids(predictor, ids, ranking=True, stretch=300)
     whole, same_ranks = score_ids(predictor, ids, ranking=True, stretch=ONE_PASS)
     assert ranks is not None
     assert same_ranks is not None
-    assert np.count_nonzero(ranks != same_ranks) < 1e-4 * size
+    assert (ranks == same_ranks).all()
     for use, nats in whole.items():
         assert cut[use].mean() == pytest.approx(nats.mean(), abs=1e-6)
         np.testing.assert_allclose(cut[use], nats, rtol=0, atol=1e-3)
-
-
-def test_groups_that_are_joined_are_one_group() -> None:
-    predictor, names = predictor_of(SHAPES[0], with_counts=True), texts()[:30]
-    whole = score_texts(predictor, names)
-    both = join_groups([score_texts(predictor, names[:12]), score_texts(predictor, names[12:])])
-    assert both.texts == names
-    np.testing.assert_allclose(both.nats, whole.nats, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(both.totals(both.nats), whole.totals(whole.nats), atol=1e-9)
-    assert [both.of_text(i) for i in range(30)] == [whole.of_text(i) for i in range(30)]
 
 
 def test_groups_depend_on_the_texts_alone() -> None:
@@ -126,18 +104,9 @@ def test_groups_depend_on_the_texts_alone() -> None:
 def test_losses_of_the_models_of_the_package(name: str) -> None:
     corpus, gap, expected = LOSSES[name]
     model = charrnn.load(name)
-    blocks = Path(path_of(corpus)).read_text(encoding="utf-8").split(gap)
-    predictor = Predictor([model.language_model])
-    groups = groups_of(block for block in blocks if block.strip())
-    score = sum((score_texts(predictor, group).total for group in groups), Score())
+    blocks = list(filter(str.strip, Path(path_of(corpus)).read_text("utf-8").split(gap)))
+    score = model.score(blocks[:: 1 + len(blocks) // 200])
     assert score.nats_per_character == pytest.approx(expected, abs=1e-4)
-
-
-def test_a_model_with_itself_is_itself() -> None:
-    model = predictor_of(SHAPES[0])
-    twice = combine([model, model])
-    alone, both = score_texts(model, texts()), score_texts(twice, texts())
-    np.testing.assert_allclose(both.nats, alone.nats, rtol=0, atol=1e-9)
 
 
 def test_fault_40_a_large_vocabulary_is_scored_in_fewer_lanes(

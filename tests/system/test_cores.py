@@ -1,16 +1,14 @@
 """Faults 34 and 38: threads, memory and cores are those of this process."""
 
 import os
-from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from charrnn.system.cores import ONE_THREAD, available, cores, cores_for
-from tests.child import HOME, PYTHON, UNLIMITED, Changes, Result, finished, program_with
-from tests.program import SMALL, Program
+from tests.child import HOME, PYTHON, UNLIMITED, Changes, finished, program_with
+from tests.program import Program, assert_refusal
 
 MB = 10**6
 MEMINFO = "MemTotal: 9000000 kB\nMemAvailable: 4000000 kB\n"
@@ -42,6 +40,7 @@ V1 = {
     "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
     "sys/fs/cgroup/memory/memory.usage_in_bytes": "2549272576\n",
 }
+CPU = "sys/fs/cgroup/cpu/box/cpu.cfs_"
 
 
 def test_fault_38_a_control_group_whose_name_is_not_utf8_is_left_out(tmp_path: Path) -> None:
@@ -76,73 +75,23 @@ def test_fault_38_the_memory_of_control_groups(
         ({"sys/fs/cgroup/outer/cpu.max": "max 100000\n"}, None),
         ({"sys/fs/cgroup/outer/inner/cpu.max": "100000 100000\n"}, 1),
         ({"sys/fs/cgroup/outer/inner/cpu.max": "9900000 100000\n"}, None),
+        (V1 | {f"{CPU}quota_us": "50000\n", f"{CPU}period_us": "100000\n"}, 1),
+        (V1 | {f"{CPU}quota_us": "-1\n", f"{CPU}period_us": "100000\n"}, None),
     ],
 )
 def test_fault_38_the_cores_of_control_groups(
-    tmp_path: Path, files: dict[str, str], most: int | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], most: int | None
 ) -> None:
-    all_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    assert cores(system(tmp_path, V2 | files)) == (most or all_cores)
-
-
-@pytest.mark.parametrize(("quota", "most"), [("50000", 1), ("-1", None)])
-def test_fault_38_half_a_core_means_one_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str, most: int | None
-) -> None:
-    place = "sys/fs/cgroup/cpu/box/cpu.cfs_"
-    files = V1 | {f"{place}quota_us": f"{quota}\n", f"{place}period_us": "100000\n"}
-    root = system(tmp_path, files)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
-    monkeypatch.setattr("charrnn.system.cores.cores", partial(cores, root))
-    assert cores_for(None) == (most or 3)
-    assert cores_for(2) == 2  # as asked for
+    assert cores(system(tmp_path, V2 | files)) == (most or 3)
+    assert (cores_for(None), cores_for(2)) == (min(cores(), 8), 2)
 
 
 def test_fault_38_a_limit_on_addresses_is_seen(program: Program) -> None:
     resource = pytest.importorskip("resource")
     limit = partial(resource.setrlimit, resource.RLIMIT_AS, (600 * MB, 600 * MB))
-    assert_too_large(program.run("train", "names.txt", "--hidden", "2000", preexec_fn=limit))
-
-
-@pytest.fixture
-def small_group() -> Iterator[Path]:
-    """A control group of 400 MB inside that of this process, where that is possible."""
-    mine = Path("/proc/self/cgroup")
-    lines = mine.read_text().splitlines() if mine.exists() else []
-    for line in lines:
-        _, controllers, name = line.split(":", 2)
-        top = Path("/sys/fs/cgroup", "memory" if controllers == "memory" else "")
-        group = Path(f"{top}{name}", f"charrnn-test-{os.getpid()}")
-        file = group / ("memory.limit_in_bytes" if controllers else "memory.max")
-        if controllers not in ("memory", ""):
-            continue
-        with suppress(OSError):
-            group.mkdir()
-            try:
-                file.write_text(str(400 * MB))
-                yield group
-            finally:
-                group.rmdir()
-            return
-    pytest.skip("no control group can be made")
-
-
-def test_fault_38_a_plan_too_large_for_a_real_group_is_refused(
-    program: Program, small_group: Path
-) -> None:
-    def enter() -> None:
-        (small_group / "cgroup.procs").write_text(str(os.getpid()))
-
-    assert_too_large(program.run("train", "names.txt", "--hidden", "2000", preexec_fn=enter))
-    program.run("train", "names.txt", *SMALL, preexec_fn=enter).says()
-
-
-def assert_too_large(ran: Result) -> None:
-    """Assert that a plan is refused in one line, and a hint."""
-    assert (ran.status, "Traceback" in ran.err) == (1, False), ran.err
-    what, hint = ran.err.splitlines()[-2:]
-    assert "charrnn: error: this run needs about" in what
-    assert "Try a smaller --hidden" in hint
+    ran = program.run("train", "names.txt", "--hidden", "2000", preexec_fn=limit)
+    assert_refusal(ran, "this run needs about", "Try a smaller --hidden")
 
 
 def test_fault_34_importing_changes_nothing_in_the_environment() -> None:

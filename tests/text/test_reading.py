@@ -44,35 +44,32 @@ def file_of(folder: Path, data: bytes, name: str = "a.txt") -> str:
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("data", "reading"),
+    ("data", "reading", "text"),
     [
-        (TEXT.encode(), {}),
-        (TEXT.encode("utf-8-sig"), {}),
-        (TEXT.replace("\n", "\r\n").encode(), {}),
-        (TEXT.replace("\n", "\r").encode(), {}),
-        (TEXT.encode("utf-16"), {"encoding": "utf-16"}),
-        (TEXT.encode("utf-16-be"), {"encoding": "utf-16-be"}),
-        (TEXT.replace("ë", "e\u0308").encode(), {"normalize": "NFC"}),
-        ("﻿Ｚoë\n\nBo\n日本\n".encode(), {"normalize": "NFKC"}),
+        (TEXT.encode(), {}, TEXT),
+        (TEXT.encode("utf-8-sig"), {}, TEXT),
+        (TEXT.replace("\n", "\r\n").encode(), {}, TEXT),
+        (TEXT.encode("utf-16"), {"encoding": "utf-16"}, TEXT),
+        (TEXT.encode("utf-16-be"), {"encoding": "utf-16-be"}, TEXT),
+        (TEXT.replace("ë", "e\u0308").encode(), {"normalize": "NFC"}, TEXT),
+        ("﻿Ｚoë\n\nBo\n日本\n".encode(), {"normalize": "NFKC"}, TEXT),
+        (b"a\r\nb\r\rc\r", {}, "a\nb\n\nc\n"),
+        ("\ufeff\ufeffa\n\ufeffb".encode(), {}, "\ufeffa\n\ufeffb"),
+        ("ë\u2028b\x0bc\n\x85".encode(), {}, "ë\u2028b\x0bc\n\x85"),
+        (b"ab\xe2\x82\ncd\xff\n\xe2", {"errors": "replace"}, "ab\ufffd\ncd\ufffd\n\ufffd"),
+        (b"B\nBZh\n", {}, "B\nBZh\n"),
+        (b"", {}, ""),
     ],
 )
-def test_fault_4_bytes_become_the_same_text(
-    tmp_path: Path, data: bytes, reading: dict[str, str]
+def test_faults_4_and_49_bytes_become_the_same_text_in_a_file_and_a_pipe(
+    tmp_path: Path, pipe: Callable[..., None], data: bytes, reading: dict[str, Any], text: str
 ) -> None:
-    assert text_of(file_of(tmp_path, data), Reading(**reading)) == TEXT  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("suffix", PACKERS)
-def test_fault_7_packed_files_of_several_streams(tmp_path: Path, suffix: str) -> None:
-    pack = PACKERS[suffix]
-    halves = pack(TEXT[:4].encode()) + pack(TEXT[4:].encode())
-    for data in (pack(TEXT.encode()), halves, halves + b"\0" * 8):
-        assert text_of(file_of(tmp_path, data, f"a{suffix}"), Reading()) == TEXT
-    damaged = bytearray(halves)
-    damaged[-len(halves) // 4] ^= 0x55
-    for data in (halves[:-3], bytes(damaged), halves + b"rest", TEXT.encode()):
-        with pytest.raises(CorpusError, match=f"cannot be read: its {suffix} data is "):
-            text_of(file_of(tmp_path, data, f"a{suffix}"), Reading())
+    pipe(data)
+    for source in (file_of(tmp_path, data), "-"):
+        assert text_of(source, Reading(**reading)) == text
+    for size in (1, 2, 7, 1 << 16):
+        pipe(data, size)
+        assert lines_typed(Reading(**reading)) == text.removesuffix("\n").split("\n")[: len(text)]
 
 
 @pytest.mark.quick
@@ -158,38 +155,6 @@ def lines_typed(reading: Reading, **how: Any) -> list[str]:
     return [*chain.from_iterable(lines_of_input(reading, **how))]
 
 
-def test_standard_input_as_a_whole_and_by_lines(pipe: Callable[..., None]) -> None:
-    pipe("ë\r\n\nb".encode())
-    assert text_of("-", Reading()) == "ë\n\nb"
-    pipe("ë\r\n\nb".encode())
-    assert lines_typed(Reading()) == ["ë", "", "b"]
-
-
-@pytest.mark.parametrize("size", [1, 2, 7, 1 << 16])
-@pytest.mark.parametrize(
-    ("data", "reading"),
-    [
-        (b"a\rb\n", {}),
-        (b"a\r\nb\r\rc\r", {}),
-        ("\ufeffa\n\ufeffb\ufeff".encode(), {}),
-        ("\ufeff\ufeffa".encode(), {}),
-        ("ë\u2028b\x0bc\n\x85".encode(), {}),
-        (TEXT.encode("utf-16"), {"encoding": "utf-16"}),
-        (TEXT.encode("utf-16-be"), {"encoding": "utf-16-be"}),
-        ("e\u0308\r\n- b,\n".encode(), {"normalize": "NFC"}),
-        (b"ab\xe2\x82\ncd\xff\n\xe2", {"errors": "replace"}),
-        (b"", {}),
-        (b"B\nBZh\n", {}),
-    ],
-)
-def test_fault_49_a_pipe_is_read_as_a_file(
-    tmp_path: Path, pipe: Callable[..., None], data: bytes, reading: dict[str, Any], size: int
-) -> None:
-    pipe(data, size)
-    text = text_of(file_of(tmp_path, data), Reading(**reading))
-    assert lines_typed(Reading(**reading)) == text.removesuffix("\n").split("\n")[: len(text)]
-
-
 def test_fault_49_a_long_line_comes_in_many_pieces(pipe: Callable[..., None]) -> None:
     """Each is looked at once: else this takes minutes."""
     pipe(b"a" * (1 << 25) + b"\nb", 1 << 12)
@@ -237,27 +202,34 @@ def test_fault_64_without_a_byte_order_utf_16_is_refused(tmp_path: Path, errors:
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_fault_66_packed_data_is_known_by_its_first_bytes(
+def test_faults_7_and_66_packed_data_is_known_by_its_first_bytes_and_read_whole(
     tmp_path: Path, pipe: Callable[..., None], suffix: str
 ) -> None:
     pack = PACKERS[suffix]
     packed, lines = pack(TEXT.encode()), TEXT.removesuffix("\n").split("\n")
+    halves = pack(TEXT[:4].encode()) + pack(TEXT[4:].encode())
     for name in ("auth.log.1", "a.txt", f"a{suffix}", "a.gz", "a.xz"):
-        assert text_of(file_of(tmp_path, packed, name), Reading()) == TEXT
+        for data in (packed, halves, halves + b"\0" * 8):
+            assert text_of(file_of(tmp_path, data, name), Reading()) == TEXT
     assert text_of(file_of(tmp_path, pack(b"")), Reading()) == ""
     for size in (1, 1 << 16):
         pipe(packed, size)
         assert text_of("-", Reading()) == TEXT
         pipe(packed + packed, size)
         assert lines_typed(Reading()) == lines * 2
+    damaged = bytearray(halves)
+    damaged[-len(halves) // 4] ^= 0x55
     words = f"cannot be read: its {suffix} data is damaged or cut short"
-    for read in (text_of, lambda _, reading: lines_typed(reading)):
-        pipe(packed[:-3])
-        with pytest.raises(CorpusError, match=f"standard input {words}"):
-            read("-", Reading())
-    with pytest.raises(CorpusError, match=words) as error:
-        text_of(file_of(tmp_path, packed[:-3], "auth.log.1"), Reading())
-    assert error.value.hint == "Copy the text again, or unpack it and name that file."
+    for data in (halves[:-3], bytes(damaged), halves + b"rest"):
+        for read in (text_of, lambda _, reading: lines_typed(reading)):
+            pipe(data)
+            with pytest.raises(CorpusError, match=f"standard input {words}"):
+                read("-", Reading())
+        with pytest.raises(CorpusError, match=words) as error:
+            text_of(file_of(tmp_path, data, "auth.log.1"), Reading())
+        assert error.value.hint == "Copy the text again, or unpack it and name that file."
+    with pytest.raises(CorpusError, match=words):
+        text_of(file_of(tmp_path, TEXT.encode(), f"a{suffix}"), Reading())
 
 
 @pytest.mark.parametrize("suffix", PACKERS)

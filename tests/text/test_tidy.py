@@ -97,11 +97,6 @@ def test_paragraphs_cannot_be_tidied(tmp_path: Path) -> None:
         CorpusConfig("paragraphs", reading=Reading(tidy=True))
 
 
-def test_a_line_keeps_its_words() -> None:
-    for line in ("12 Monkeys", "- ", "1984", "a, b", "“a” b”", "x:"):
-        assert clean(line)[0] in (line, "")
-
-
 WORDS = ["Anna", "New York", "O'Neill", "3D print", "été", "no. 9", "Ab-c", "C++", "x: y"]
 BEFORE = ["", "- ", "* ", "• ", "– ", "12. ", "3) ", "(4) ", "- [x] ", "  ", "1. - "]
 MARKS = ['""', "“”", "„“", "«»", "  "]

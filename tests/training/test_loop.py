@@ -1,4 +1,4 @@
-"""A run from epoch to epoch, from its start or from a model; check-ups; and the optimisers."""
+"""A run from epoch to epoch, from its start or from a model; check-ups; and when it is over."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +16,7 @@ from charrnn.text.vocabulary import Vocabulary
 from charrnn.training.automatic_settings import take_sizes
 from charrnn.training.loop import AVERAGED, Checkup, Done, Step
 from charrnn.training.optimizer import Optimizer
+from charrnn.training.state import ending_at
 from tests.networks import babbler, model_of
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
@@ -177,3 +178,21 @@ def test_what_is_typed_wins_over_the_book() -> None:
     config = train(["anna", "bob"] * 9, book=True, hidden=4, **typed).checkpoint.config
     assert {name: getattr(config, name) for name in typed} == typed
     assert config.dropconnect == config.blank == 0
+
+
+@pytest.mark.parametrize(("patience", "why"), [(1, "patience"), (2, "patience"), (3, None)])
+def test_patience_counts_the_check_ups_since_the_best(patience: int, why: str | None) -> None:
+    config = train(["anna", "bob"] * 9, epochs=9, patience=patience).checkpoint.config
+    history = [{"step": step} for step in (5, 10, 15, 20)]
+    assert ending_at(config, 1, 0.0, 10, history) == why
+
+
+@pytest.mark.parametrize(("until_best", "in_vain"), [(1, 11), (10, 2), (16, 4), (19, 4), (32, 8)])
+def test_without_a_limit_a_run_ends_after_a_quarter_more_in_vain(
+    until_best: int, in_vain: int
+) -> None:
+    config = train(["anna", "bob"] * 9).checkpoint.config
+    assert config.patience == 0
+    for count, end in (in_vain - 1, None), (in_vain, "patience"):
+        history = [{"step": 10.0 * row} for row in range(1, until_best + count + 1)]
+        assert ending_at(config, 0, 0.0, 10 * until_best, history) == end

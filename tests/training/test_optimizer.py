@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from charrnn.network.arrays import Array
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.settings.training import UpdateRule
-from charrnn.training.optimizer import (
-    Optimizer,
-    clip,
-    initial_moments,
-    norm_of,
-    symbol_rate_factor,
-)
+from charrnn.training.optimizer import Optimizer, clip, initial_moments, norm_of, symbol_rate_factor
 
 
 def two_steps(rule: UpdateRule, weight_decay: float = 0.0, symbol_rate: float = 1.0) -> Array:
@@ -69,21 +63,11 @@ def test_only_a_run_of_few_steps_is_in_haste() -> None:
 numbers = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=5)
 
 
-@given(numbers, st.floats(1e-3, 1e3))
+@given(numbers, st.just(0.0) | st.floats(1e-3, 1e3))
 def test_clipping_never_lengthens_and_never_turns(values: list[float], longest: float) -> None:
-    gradient = np.array(values)
-    before = gradient.copy()
+    gradient, before = np.array(values), np.array(values)
     length = norm_of(gradient)
-    clip(gradient, length, longest)
     assert length == pytest.approx(float(np.linalg.norm(before)))
-    assert np.linalg.norm(gradient) <= max(longest, 0) * (1 + 1e-9)
-    if length > 0:
-        kept = min(1.0, longest / length)
-        np.testing.assert_allclose(gradient, before * kept, rtol=1e-9)
-
-
-def test_without_a_longest_nothing_is_clipped() -> None:
-    gradient = np.array([3.0, 4.0])
-    assert norm_of(gradient) == 5
-    clip(gradient, 5, 0)
-    assert gradient.tolist() == [3, 4]
+    clip(gradient, length, longest)
+    kept = min(1.0, longest / length) if longest and length else 1.0  # 0: as long as it likes
+    np.testing.assert_allclose(gradient, before * kept, rtol=1e-9)

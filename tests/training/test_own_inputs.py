@@ -116,16 +116,6 @@ def chances(logits: np.ndarray) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
-def test_a_step_draws_the_same_again_and_another_step_others() -> None:
-    p, w = network(), window()
-    one, again, other = (
-        OwnInputs(p.architecture, config(own_inputs=1.0)).read(p, w, zeros(p), step, 1.0).x
-        for step in (3, 3, 4)
-    )
-    np.testing.assert_array_equal(one, again)
-    assert (one != other).any()
-
-
 def test_fault_59_the_largest_draw_is_one_of_the_last_characters() -> None:
     rng = np.random.default_rng(0)
     p = Parameters.zeros(Architecture(3000, 6, 1))
