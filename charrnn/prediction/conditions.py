@@ -24,7 +24,6 @@ from charrnn.text.vocabulary import codes_of
 ATTEMPTS: Final = 101  # at one sample: the first and a hundred more
 FAILURES_TO_STOP: Final = 10  # samples in a row without success, after which drawing stops
 BEST_OF, MOST_DRAWN = 10, 100  # samples for each of --best
-BINS: Final = 64  # of characters
 RUN_OF_LETTERS: Final = re.compile(r"\w+(?:['’]\w+)*")
 
 
@@ -100,63 +99,54 @@ class Neighbours:
         same_length = defaultdict(list)
         for text in texts:
             same_length[len(text)].append(text)
-        # of the n texts of each length L: code points (n, L), and how many lie in a bin (n, BINS)
-        self.codes = {length: rows_of(rows, length) for length, rows in same_length.items()}
-        self.bags = {length: bags_of(codes) for length, codes in self.codes.items()}
+        # the code points of the n texts of each length L, (L, n)
+        self.codes = {length: columns_of(batch, length) for length, batch in same_length.items()}
 
     def add(self, text: str) -> None:
-        length, codes = len(text), rows_of([text], len(text))
-        for known, new in ((self.codes, codes), (self.bags, bags_of(codes))):
-            known[length] = np.append(known[length], new, 0) if length in known else new
+        length, codes = len(text), columns_of([text], len(text))
+        self.codes[length] = np.append(self.codes.get(length, codes[:, :0]), codes, 1)
 
     def are_near(self, text: str, distance: int) -> bool:
         """Return whether one of the texts is fewer edits away than this."""
-        codes = rows_of([text], len(text))
-        bag = bags_of(codes)
-        for length, rows in self.codes.items():
-            apart = abs(length - len(text))
-            if apart >= distance:
+        codes = columns_of([text], len(text))[:, 0]
+        counts = Counter(codes.tolist())
+        for length, others in self.codes.items():
+            if abs(length - len(text)) >= distance:
                 continue
-            # An edit changes two counts of a bag by one, or one count and the length.
-            unlike = np.abs(self.bags[length] - bag).sum(1)
-            maybe = rows[unlike + apart < 2 * distance]
-            if len(maybe) and edits(codes[0], maybe).min() < distance:
+            common = np.zeros(others.shape[1], np.intp)  # characters: an edit takes one at most
+            for character, count in counts.items():
+                common += np.minimum((others == character).sum(0), count)
+            near = others[:, max(length, len(text)) - common < distance]
+            if near.shape[1] and edits(codes, near).min() < distance:
                 return True
         return False
 
 
-def rows_of(texts: Sequence[str], length: int) -> Integers:
-    """Return the code points of texts of one length, (n, length)."""
-    return codes_of("".join(texts)).reshape(len(texts), length)
-
-
-def bags_of(codes: Integers) -> Integers:
-    """Return how many characters of each text lie in each of some bins, (n, BINS)."""
-    places = codes % BINS + BINS * np.arange(len(codes))[:, None]
-    counts = np.bincount(places.ravel(), minlength=BINS * len(codes))
-    return counts.reshape(-1, BINS).astype(np.int32)
+def columns_of(texts: Sequence[str], length: int) -> Integers:
+    """Return the code points of n texts of one length, (length, n)."""
+    return codes_of("".join(texts)).reshape(len(texts), length).T.copy()
 
 
 def edits(text: Integers, others: Integers) -> Integers:
-    """Return the edits between a text (M,) and each of others (n, L), by optimal string alignment.
+    """Return the edits between a text (M,) and each of others (L, n), by optimal string alignment.
 
     A row has the edits from the characters of the text so far to each beginning of the others:
 
         row[j] = min(above[j] + 1, above[j - 1] + differs[j], before[j - 2] + 1 if swapped,
                      row[j - 1] + 1)
     """
-    place = np.arange(others.shape[1] + 1, dtype=np.int32)
-    above = before = np.tile(place, (len(others), 1))
+    place = np.arange(len(others) + 1, dtype=np.int32)[:, None]
+    above = before = np.repeat(place, others.shape[1], 1)
     for i, character in enumerate(text):
         row = above + 1
-        np.minimum(row[:, 1:], above[:, :-1] + (others != character), out=row[:, 1:])
+        np.minimum(row[1:], above[:-1] + (others != character), out=row[1:])
         if i > 0:
-            is_swap = (others[:, 1:] == text[i - 1]) & (others[:, :-1] == character)
-            swapped = np.where(is_swap, before[:, :-2] + 1, row[:, 2:])
-            np.minimum(row[:, 2:], swapped, out=row[:, 2:])
-        row = np.minimum.accumulate(row - place, 1) + place  # row[j - 1] + 1, and so on
+            is_swap = (others[1:] == text[i - 1]) & (others[:-1] == character)
+            swapped = np.where(is_swap, before[:-2] + 1, row[2:])
+            np.minimum(row[2:], swapped, out=row[2:])
+        row = np.minimum.accumulate(row - place, 0) + place  # row[j - 1] + 1, and so on
         before, above = above, row
-    distances: Integers = above[:, -1]
+    distances: Integers = above[-1]
     return distances
 
 
