@@ -71,19 +71,18 @@ def mix(z: Words) -> Words:
     return z ^ (z >> np.uint64(31))
 
 
-def share_lanes(
-    lane: Integers, y: Integers, symbols: int
-) -> tuple[Integers, Integers, Integers, Integers]:
-    """Return a new order of samples, and lanes for those that read the same so far.
+def share_lanes(lane: Integers, y: Integers, symbols: int) -> tuple[Integers, Integers, Integers]:
+    """Return lanes for samples, of which those that read the same so far share one.
 
-    order, lane   (B,)  the samples in order of their new lanes, and these lanes
-    source, x     (L,)  of each new lane: the lane that it continues, and the symbol that it reads
+    lane        (B,)  of each sample; 0, 1, 2 ... if no two share one
+    source, x   (L,)  of each lane: the lane that it continues, and the symbol that it reads
     """
     pairs = lane * symbols + y  # a number for each pair of lane and symbol
-    order = pairs.argsort(kind="stable")
-    pairs, new_lane = np.unique(pairs[order], return_inverse=True)
-    source, x = np.divmod(pairs, symbols)
-    return order, new_lane, source, x
+    distinct, new_lane = np.unique(pairs, return_inverse=True)
+    if len(distinct) == len(pairs):
+        distinct, new_lane = pairs, np.arange(len(pairs))
+    source, x = np.divmod(distinct, symbols)
+    return new_lane, source, x
 
 
 class Sample(NamedTuple):
@@ -253,8 +252,8 @@ class Sampler:
             if goes_on.all() and not is_shared:
                 x = y
                 continue
-            order, lane, source, x = share_lanes(lane[goes_on], y[goes_on], o.shape[1])
-            rows = rows[goes_on][order]
+            lane, source, x = share_lanes(lane[goes_on], y[goes_on], o.shape[1])
+            rows = rows[goes_on]
             state = [h[source] for h in state]
 
     def _choose(self, o: Array64, chances: Array64, excluded: slice) -> tuple[Integers, Array64]:
