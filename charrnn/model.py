@@ -36,12 +36,11 @@ from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor, Use, combine
 from charrnn.prediction.sampling import Sampler
 from charrnn.prediction.scoring import (
-    columns_of,
     groups_of,
     groups_with,
     score_by_label,
     score_texts,
-    scores_from,
+    scores_of,
     total_of,
 )
 from charrnn.settings.drawing import Drawing, SampleConfig
@@ -261,8 +260,8 @@ class Model:
         cores: How many processes share the work; each takes a moment to start.
         """
         groups = groups_with(each_of(texts), None)
-        parts = in_parallel(columns_of, self.predictor(use), groups, cores)
-        return [score for columns in parts for score in scores_from(columns)]
+        parts = in_parallel(scores_of, self.predictor(use), groups, cores)
+        return [score for part in parts for score in part]
 
     def surprisal(
         self, text: str, *, label: str | None = None, use: str | None = None

@@ -276,11 +276,8 @@ class Rows:
                 self.output.write_lines(line for _, line in rows)
 
     def _rows(self, examples: list[Example], scored: ScoredTexts) -> Iterator[Row]:
-        from charrnn.prediction.scoring import scores_from
-
         by_use = {use: scored.totals(nats).tolist() for use, nats in scored.nats_by_use.items()}
-        scores = scores_from(scored.columns())
-        for i, (example, score) in enumerate(zip(examples, scores, strict=True)):
+        for i, (example, score) in enumerate(zip(examples, scored.scores(), strict=True)):
             loss = score.nats_per_character
             if loss <= self.limit:
                 continue

@@ -88,19 +88,15 @@ class ScoredTexts:
         size = len("".join(self.texts).encode("utf-8", "replace"))
         return replace(tally(self.ids, self.nats), bytes=size)
 
-    def columns(self) -> list[NDArray[Any]]:
-        """Return the fields of each text's score, (n,) each: a process sends them in no time."""
+    def scores(self) -> list[Score]:
+        """Return the score of each text."""
         nats, is_end, is_unknown = self.nats, self.ids == END, self.ids == UNKNOWN
         ends, unknown = is_end.astype(int), is_unknown.astype(int)
         # These, and the sizes, are in the order of the fields of a Score.
         columns = nats, np.ones(len(nats), int), ends, unknown, np.where(is_end, nats, 0.0)
+        totals = [self.totals(column).tolist() for column in columns]
         sizes = [len(text.encode("utf-8", "replace")) for text in self.texts]
-        return [*map(self.totals, columns), np.array(sizes)]
-
-
-def scores_from(columns: Sequence[NDArray[Any]]) -> list[Score]:
-    """Return the scores whose fields are in these columns."""
-    return [Score(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+        return list(map(Score, *totals, sizes))
 
 
 def groups_of(texts: Iterable[T], text_of: Callable[[T], str] = str) -> Iterator[list[T]]:
@@ -181,9 +177,9 @@ def total_of(predictor: Predictor, group: Group) -> Score:
     return score_group([predictor], group)[0].total
 
 
-def columns_of(predictor: Predictor, group: Group) -> list[NDArray[Any]]:
-    """Return the fields of the score of each text of a group."""
-    return score_group([predictor], group)[0].columns()
+def scores_of(predictor: Predictor, group: Group) -> list[Score]:
+    """Return the score of each text of a group."""
+    return score_group([predictor], group)[0].scores()
 
 
 def score_ids(
