@@ -200,14 +200,15 @@ SEVERAL = """
 static void draw(const charrnn_any_model *model) {
     char text[8001];
     void *state = malloc(model->state_size);
-    for (uint64_t i = 0; i < 9; i++) {
-        int32_t first;
-        model->begin(state, 1, i, 0);
-        model->read(state, 'a');
-        first = model->next(state, 1.0);
-        model->utf8(state, 1.0, text, sizeof text);
-        printf("%d %s\\n", (int)first, text);
-    }
+    for (int label = -1; label < model->label_count; label++)
+        for (uint64_t i = 0; i < 9; i++) {
+            int32_t first;
+            model->begin(state, 1, i, 0, label);
+            model->read(state, 'a');
+            first = model->next(state, 1.0);
+            model->utf8(state, 1.0, text, sizeof text);
+            printf("%s %d %s\\n", label < 0 ? "" : model->labels[label], (int)first, text);
+        }
     free(state);
 }
 
@@ -228,9 +229,11 @@ def test_headers_of_several_models_share_a_type(tmp_path: Path, compiler: list[s
     expected = []
     for model in (names, towns):
         (tmp_path / "small.npz").unlink(missing_ok=True)
-        for text in slim(model, tmp_path).sample(9, seed=1, prime="a"):
-            rest = text[1:]
-            expected.append(f"{ord(rest[0])} {rest[1:]}" if rest else "-1 ")
+        small = slim(model, tmp_path)
+        for label in (None, *model.labels):
+            for text in small.sample(9, seed=1, prime="a", label=label):
+                rest = f"{ord(text[1])} {text[2:]}" if text[1:] else "-1 "
+                expected.append(f"{label or ''} {rest}")
     main = compiled(tmp_path, SEVERAL, *compiler, *STRICT, names=names, towns=towns)
     assert printed(main) == expected
 

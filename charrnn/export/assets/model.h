@@ -47,7 +47,9 @@
 #define CHARRNN_ANY_MODEL
 typedef struct { /* the functions below, whose first argument is a state of that model */
     size_t state_size;
-    void (*begin)(void *s, uint64_t seed, uint64_t number, uint64_t attempt);
+    int label_count; /* 0 without labels, where begin takes any label */
+    const char *const *labels;
+    void (*begin)(void *s, uint64_t seed, uint64_t number, uint64_t attempt, int label);
     void (*read)(void *s, uint32_t code);
     int32_t (*next)(void *s, double temperature);
     size_t (*utf8)(void *s, double temperature, char *to, size_t size);
@@ -81,7 +83,6 @@ int32_t @p@_next(@p@_state *s, double temperature);
 size_t @p@_utf8(@p@_state *s, double temperature, char *to, size_t size);
 
 /* All of these, for code that draws from any of several models. */
-@labelled@/* Its begin draws a label by its frequency. */
 extern const charrnn_any_model @p@_model;
 
 #ifdef __cplusplus
@@ -217,15 +218,18 @@ size_t @p@_utf8(@p@_state *s, double temperature, char *to, size_t size) {
     return length;
 }
 
-static void @p@_begin_any(void *s, uint64_t seed, uint64_t number, uint64_t attempt) {
+static void @p@_begin_any(void *s, uint64_t seed, uint64_t number, uint64_t attempt, int label) {
+@unlabelled@    (void)label;
 @unlabelled@    @p@_begin((@p@_state *)s, seed, number, attempt);
-@labelled@    @p@_begin((@p@_state *)s, seed, number, attempt, -1);
+@labelled@    @p@_begin((@p@_state *)s, seed, number, attempt, label);
 }
 static void @p@_read_any(void *s, uint32_t code) { @p@_read((@p@_state *)s, code); }
 static int32_t @p@_next_any(void *s, double t) { return @p@_next((@p@_state *)s, t); }
 static size_t @p@_utf8_any(void *s, double t, char *to, size_t size) {
     return @p@_utf8((@p@_state *)s, t, to, size);
 }
-const charrnn_any_model @p@_model = {sizeof(@p@_state), @p@_begin_any, @p@_read_any, @p@_next_any,
-                                     @p@_utf8_any};
+const charrnn_any_model @p@_model = {
+@unlabelled@    sizeof(@p@_state), 0, 0,
+@labelled@    sizeof(@p@_state), @P@_LABELS, @p@_labels,
+    @p@_begin_any, @p@_read_any, @p@_next_any, @p@_utf8_any};
 #endif
