@@ -29,7 +29,7 @@ def report(corpus: str, against: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "examples.json"
         file.write_text(json.dumps(split_of(corpus)))
-        sizes = [str(runs[-1][name]) for name in ("hidden", "layers")]
+        sizes = [str(runs[-1]["settings"][name]) for name in ("hidden", "layers")]
         for python in against:
             commands = [[python, str(PEER), str(file), *sizes, str(seconds)] for seconds in TIMES]
             outputs = [subprocess.check_output(command) for command in commands]
@@ -38,14 +38,15 @@ def report(corpus: str, against: list[str]) -> None:
 
 def print_row(name: str, runs: list[Any]) -> None:
     losses = " | ".join(f"{run['best']['nats_per_character']:.3f}" for run in runs)
-    print(f"| {name}, {runs[-1]['layers']} x {runs[-1]['hidden']} | {losses} |", flush=True)
+    size = runs[-1]["settings"]
+    print(f"| {name}, {size['layers']} x {size['hidden']} | {losses} |", flush=True)
 
 
 def split_of(corpus: str) -> dict[str, list[str]]:
     """Return the texts to learn and those held out, as charrnn divides them."""
-    shards = read_files([corpus])
-    decode = shards.vocabulary.decode
+    read = read_files([corpus])
+    decode = read.vocabulary.decode
     return {
         name: [decode(examples.nth(number)) for number in range(len(examples))]
-        for name, examples in (("learn", shards.train), ("held_out", shards.held_out))
+        for name, examples in (("learn", read.train), ("held_out", read.held_out))
     }

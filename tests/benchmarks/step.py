@@ -36,16 +36,22 @@ PEERS = Path(__file__).parent / "peers"
 
 
 def report(against: list[str]) -> None:
-    """Print our rate for each shape and its ratio to theirs."""
-    print("| cell | symbols, hidden, lanes, steps | characters/s | times the rate of |")
-    print("|---|---|---|---|", flush=True)
+    """Print our rate for each shape, and that as a multiple of the rate of others."""
+    head: list[str] = []
     for cell in OTHERS_HAVE:
         for shape in SHAPES:
-            report_on(cell, shape, against)
+            rate, multiples = measure(cell, shape, against)
+            if not head:
+                head = ["cell, units, lanes x steps", "characters/s", *multiples]
+                print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
+            _, hidden, lanes, steps = shape
+            shown = (f"{multiple:.2f}" for multiple in multiples.values())
+            row = (f"{cell}, {hidden}, {lanes} x {steps}", f"{rate:,.0f}", *shown)
+            print(f"| {' | '.join(row)} |", flush=True)
 
 
-def report_on(cell: str, shape: Shape, against: list[str]) -> None:
-    """Print medians of rounds, in each of which all are measured one after the other."""
+def measure(cell: str, shape: Shape, against: list[str]) -> tuple[float, dict[str, float]]:
+    """Return medians of rounds, in each of which all are measured one after the other."""
     ours: list[float] = []
     theirs: dict[str, list[float]] = {}
     peers = [[python, str(peer)] for python in against for peer in sorted(PEERS.glob("with_*.py"))]
@@ -56,8 +62,7 @@ def report_on(cell: str, shape: Shape, against: list[str]) -> None:
         ours.append(rate_of(step(shape, len(os.sched_getaffinity(0)), cell), shape))
         for name, other in rivals.items():
             theirs.setdefault(name, []).append(ours[-1] / other)
-    ratios = ", ".join(f"{k} {statistics.median(v):.2f}" for k, v in theirs.items())
-    print(f"| {cell} | {shape} | {statistics.median(ours):,.0f} | {ratios} |", flush=True)
+    return statistics.median(ours), {name: statistics.median(of) for name, of in theirs.items()}
 
 
 def rates(command: list[str]) -> dict[str, float]:

@@ -61,4 +61,4 @@ with torch.no_grad():
         nats += float(loss_of(x, y, "sum"))
         count += int((y != PAD).sum())
 best = {"nats_per_character": nats / count}
-print(json.dumps({"best": best, "hidden": hidden, "layers": layers}))
+print(json.dumps({"best": best, "settings": {"hidden": hidden, "layers": layers}}))
