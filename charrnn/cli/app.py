@@ -131,11 +131,11 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Command, list[str]]:
         """Return the name of a command, the command and the arguments after it."""
-        name, *rest = args
+        name, *arguments = args
         if name in COMMANDS:
-            return name, load(name), rest
+            return name, load(name), arguments
         if ctx.resilient_parsing:  # the shell completes words
-            return None, None, rest
+            return None, None, arguments
         hint = did_you_mean(name, COMMANDS) or "Try 'charrnn --help'."
         raise SettingError(f"no command {name or repr(name)}", hint)
 
@@ -160,28 +160,29 @@ def load(name: str) -> Command:
 
 def settings_in(declared: Field[Any]) -> dict[str, Setting]:
     """Return the settings that a field of options holds, by name; one without names is none."""
-    metadata = declared.metadata
-    found = metadata["nested"] if "nested" in metadata else {declared.name: metadata["setting"]}
-    return {name: setting for name, setting in found.items() if setting.names != ()}
+    details = declared.metadata
+    settings = details["nested"] if "nested" in details else {declared.name: details["setting"]}
+    return {name: setting for name, setting in settings.items() if setting.names != ()}
 
 
 def command_settings(kind: type[CommandOptions]) -> dict[str, Setting]:
     """Return the settings of the first panel, then the others, then those of every command."""
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     for declared in fields(kind):
-        found |= settings_in(declared)
+        settings |= settings_in(declared)
     common = settings_of(CommandOptions)
-    names = sorted(found, key=lambda name: name in common)
-    first = {name: replace(found[name], panel="") for name in kind.FIRST.split() or names}
-    return first | {name: found[name] for name in names if name not in first}
+    names = sorted(settings, key=lambda name: name in common)
+    first = {name: replace(settings[name], panel="") for name in kind.FIRST.split() or names}
+    return first | {name: settings[name] for name in names if name not in first}
 
 
 def options_from(kind: type[CommandOptions], read: Mapping[str, Any]) -> CommandOptions:
     """Return the options of a command, of which Typer has read these values."""
     values: dict[str, Any] = {}
     for declared in fields(kind):
-        found = {name: typed_value(one, read[name]) for name, one in settings_in(declared).items()}
-        typed = {name: value for name, value in found.items() if value is not None}
+        settings = settings_in(declared).items()
+        typed = {name: typed_value(setting, read[name]) for name, setting in settings}
+        typed = {name: value for name, value in typed.items() if value is not None}
         values |= {declared.name: typed} if "nested" in declared.metadata else typed
     return kind(**values)
 
@@ -189,8 +190,8 @@ def options_from(kind: type[CommandOptions], read: Mapping[str, Any]) -> Command
 def typed_value(setting: Setting, value: Any) -> Any:
     """Return what was typed, or else is in the environment, where it is one value; or None."""
     if not value and os.environ.get(setting.variable):
-        found = parser_of(setting.values, setting.variable)(os.environ[setting.variable])
-        value = [found] if setting.repeated else found
+        value = parser_of(setting.values, setting.variable)(os.environ[setting.variable])
+        value = [value] if setting.repeated else value
     if setting.repeated:
         return tuple(value or ()) or None
     return None if value is False else value
@@ -284,8 +285,8 @@ def show_help(ctx: Any, *, is_whole: bool) -> None:
             param.help = shorts.get(param.name) or param.help.rstrip(".")
             param.hidden = bool(param.rich_help_panel) or "completion" in param.name
         hidden = sum(param.hidden for param in command.params)
-        more = [f"{hidden} more options: {ctx.command_path} --help"] if hidden else []
-        examples = ["\n".join(examples[:2]), *more]
+        note = [f"{hidden} more options: {ctx.command_path} --help"] if hidden else []
+        examples = ["\n".join(examples[:2]), *note]
     try:
         ctx.get_help()  # which prints it
         for line in "\n\n".join(examples).split("\n"):

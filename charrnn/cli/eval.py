@@ -223,8 +223,8 @@ def texts_of(
     for examples in groups:
         texts = [example.text for example in examples]
         labels = [example.label if label is None else label for example in examples]
-        given = [of_text for of_text in labels if of_text is not None]  # of all, or of none
-        yield Group(texts, split, given or None, telling=label is None)
+        known = [name for name in labels if name is not None]  # of all, or of none
+        yield Group(texts, split, known or None, telling=label is None)
         split = None if split is None else split - sum(len(text) + 1 for text in texts)
 
 

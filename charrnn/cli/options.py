@@ -26,34 +26,29 @@ OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")
 
 Source = partial(Text, names=CORPORA)  # the name of a text: a file, a corpus of the package, or "-"
-
-
-def flag(about: str = "", **details: Any) -> Any:
-    return setting(Flag(), about, **{"panel": OUTPUT, **details})
+flag = partial(setting, Flag(), panel=OUTPUT)
+sources_option = partial(setting, Source(), repeated=True)
+label_option = partial(setting, Text(), short="Take this label")
 
 
 def nested(config: type, *only: str, **changes: Any) -> Any:
     """Return a field for the settings of a configuration, or for some, with changes to the help."""
-    found = settings_of(config)
-    settings = {name: replace(found[name], **changes) for name in only or found}
+    declared = settings_of(config)
+    settings = {name: replace(declared[name], **changes) for name in only or declared}
     return field(default_factory=dict, metadata={"nested": settings})
 
 
 def field_of(config: type, name: str, more: str = "", **changes: Any) -> Any:
     """Return a field for one setting, whose help gets more words; None if it is not typed."""
-    found = settings_of(config)[name]
-    changes = {"default": None, "about": f"{found.about} {more}".rstrip(), **changes}
-    return field(default=changes["default"], metadata={"setting": replace(found, **changes)})
-
-
-def sources_option(metavar: str, about: str, **details: Any) -> Any:
-    return setting(Source(), about, names=(metavar,), repeated=True, **details)
+    declared = settings_of(config)[name]
+    changes = {"default": None, "about": f"{declared.about} {more}".rstrip(), **changes}
+    return field(default=changes["default"], metadata={"setting": replace(declared, **changes)})
 
 
 def text_option(short: str) -> Any:
     about = "Files to read, or - for standard input. Default: text that is piped in, else the"
     about += " held-out part of the corpus."
-    return sources_option("TEXT", about, short=short)
+    return sources_option(about, names=("TEXT",), short=short)
 
 
 def force_option(file: str) -> Any:
@@ -72,18 +67,13 @@ def models_option(about: str, **details: Any) -> Any:
     return model_option(f"The model: a file, or {either(MODELS)}. {about}", **details)
 
 
+cores_option = partial(field_of, TrainConfig, "cores", panel=WORKERS)
+
+
 def use_option() -> Any:
     about, usual = "Use the network, the counts, or both together.", "both, if the model has counts"
     details = {"short": "Use network, counts or both", "default_in_words": usual}
     return setting(OneOf(("network", "counts", "both")), about, panel=DRAWING, **details)
-
-
-def label_option(about: str, **details: Any) -> Any:
-    return setting(Text(), about, **{"names": ("--label",), "short": "Take this label", **details})
-
-
-def cores_option(**changes: Any) -> Any:
-    return field_of(TrainConfig, "cores", panel=WORKERS, **changes)
 
 
 def scheduler_option() -> Any:
@@ -109,9 +99,9 @@ class CorpusOptions(CommandOptions):
     """The options of a command that trains on a corpus."""
 
     sources: tuple[str, ...] = sources_option(
-        "CORPUS",
         "Files to train on, - for standard input, or a corpus of the package:"
         f" {', '.join(CORPORA)}.",
+        names=("CORPUS",),
         short="Train on these files",
     )
     valid: tuple[str, ...] = of_corpus(

@@ -223,11 +223,11 @@ def corpus_entries(corpus: Corpus) -> Iterator[Entry]:
     files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
     yield "corpus", f"{names}   {size}; {part}{files}"
     labels = sorted(corpus.vocabulary.labels.items(), key=itemgetter(1), reverse=True)
-    some = [f"{label} {number:,}" for label, number in labels]
-    if len(some) > COMMON_LABELS + 2:
-        some[COMMON_LABELS:-1] = ["..."]  # between the commonest and the rarest
+    sizes = [f"{label} {number:,}" for label, number in labels]
+    if len(sizes) > COMMON_LABELS + 2:
+        sizes[COMMON_LABELS:-1] = ["..."]  # between the commonest and the rarest
     if labels:
-        yield "labels", f"{len(labels):,}: {', '.join(some)}"
+        yield "labels", f"{len(labels):,}: {', '.join(sizes)}"
     for number, (rule, words) in enumerate(mess_in_words(corpus.tidied.lines)):
         yield "" if number else "tidy", f"{words}: {'; '.join(corpus.tidied.examples[rule])}"
 
@@ -377,16 +377,10 @@ def summary(training: Training) -> list[str]:
     lines = [f"held-out loss {loss:.3f} nats ({losses.in_bits(loss)} bits) per character, {where}"]
     if training.baselines:
         counting = min(baseline.nats_per_character for baseline in training.baselines)
-        words = apart_in_words(loss - counting, training.differences.get(use))
+        words = f"{abs(loss - counting):.3f} {'worse' if loss > counting else 'better'}"
+        if (apart := training.differences.get(use)) is not None:
+            words = "no clear difference" if apart.may_be_chance else words
+            error = apart.standard_error
+            words += f" (standard error {error:.3f})" if math.isfinite(error) else ""
         lines.append(f"{prefix}counting {counting:.3f}: {words}")
     return lines
-
-
-def apart_in_words(nats: float, difference: losses.Difference | None) -> str:
-    """Say how far a loss is from that of counting, with the standard error if it is known."""
-    words = f"{abs(nats):.3f} {'worse' if nats > 0 else 'better'}"
-    if difference is None:
-        return words
-    words = "no clear difference" if difference.may_be_chance else words
-    error = difference.standard_error
-    return f"{words} (standard error {error:.3f})" if math.isfinite(error) else words

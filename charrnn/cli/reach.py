@@ -30,8 +30,8 @@ LABELS = 22  # columns of the row labels
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
     sources: tuple[str, ...] = sources_option(
-        "TEXT",
         "Files to read, or - for standard input. Default: the held-out part of the corpus.",
+        names=("TEXT",),
         short="Read these files",
     )
     bptt: int | None = setting(

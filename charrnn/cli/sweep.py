@@ -65,9 +65,9 @@ class Options(shared.CorpusOptions):
     FIRST = "sources tried seeds same_size output resume cores scheduler dry_run"
 
     sources: tuple[str, ...] = shared.sources_option(
-        "CORPUS",
         "Files to train on, as for charrnn train.",
         default=MISSING,
+        names=("CORPUS",),
         short="Train on these files",
     )
     tried: tuple[str, ...] = setting(

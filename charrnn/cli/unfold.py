@@ -163,16 +163,16 @@ def equations(unfolding: Unfolding, t: int, output: Output) -> Iterator[Visible]
 def largest_gradients(unfolding: Unfolding, output: Output) -> Iterator[Visible]:
     """Yield the largest entries of each gradient, and the terms of their sums over the steps."""
     layer, is_single = unfolding.layers[0], len(unfolding.layers) == 1
-    terms = ("diag(1 - h(t)^2) dL/dh(t)",) * 2
+    errors = ("diag(1 - h(t)^2) dL/dh(t)",) * 2
     if "dL/da" not in layer.equations:
-        terms = "dL/da(t)", "dL/d(W h)(t)"
+        errors = "dL/da(t)", "dL/d(W h)(t)"
     yield Visible("the largest numbers: unit or symbol, value = a term for each time step")
     for name in sorted(unfolding.factors, key=lambda name: "cbVWU".index(name[0])):
         (sum_of, number), letter = SUMS[name[0]], name[0] if is_single else name
-        title = f"dL/d{letter} = sum over t of {sum_of.format(*terms)}  {number}"
+        title = f"dL/d{letter} = sum over t of {sum_of.format(*errors)}  {number}"
         yield from [Visible(""), output.paint(Visible(title), "bold")]
-        for row, column, value, found in unfolding.largest(name, ENTRIES):
-            written = [f"({term:.4g})" if term < 0 else f"{term:.4g}" for term in found]
+        for row, column, value, terms in unfolding.largest(name, ENTRIES):
+            written = [f"({term:.4g})" if term < 0 else f"{term:.4g}" for term in terms]
             text = f"{value:.4g} = {' + '.join(written)}"
             yield from entries([(entry_name(unfolding, name, row, column), text)], output)
 
