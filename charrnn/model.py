@@ -20,29 +20,21 @@ import numpy as np
 
 from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.export.write import ExportOptions, export_to
+from charrnn.files import model_file
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
 from charrnn.files.model_corpus import conditions_on, texts_like
-from charrnn.files.model_file import load_trained, locked_model, save_loaded
-from charrnn.files.model_file import save as save_run
 from charrnn.network.arrays import Array64, Integers, softmax
 from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network
 from charrnn.notebook import Surprisal as Surprisal
 from charrnn.plots import plot
+from charrnn.prediction import scoring
 from charrnn.prediction.conditions import choose, limit_length
 from charrnn.prediction.embed import Vectors, embed
 from charrnn.prediction.filling import FillConfig, Filled, fill
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor, Use, combine
 from charrnn.prediction.sampling import Sampler
-from charrnn.prediction.scoring import (
-    groups_of,
-    groups_with,
-    score_by_label,
-    score_texts,
-    scores_of,
-    total_of,
-)
 from charrnn.settings.drawing import Drawing, SampleConfig
 from charrnn.settings.training import Fitted
 from charrnn.settings.values import SIZE, OneOf, Text, Whole, check, with_settings
@@ -179,19 +171,12 @@ class Model:
         if not_in is not None:
             files = files_in(not_in)
             taken = texts_like(self.corpus, files) if files else check_texts(not_in, "not_in")
-        conditions = conditions_on(
-            [model.learned_from or model.trained for model in self.mixed or (self,)],
-            taken,
-            partial(warnings.warn, stacklevel=4),
-            without=check_texts(without, "without"),
-            novel=novel,
-            best=best,
-            unique=unique,
-            known_words=known_words,
-            distance=distance,
-            shortest=shortest,
-            longest=longest,
-        )
+        learned = [model.learned_from or model.trained for model in self.mixed or (self,)]
+        choice = {"novel": novel, "best": best, "unique": unique, "known_words": known_words}
+        limits = {"distance": distance, "shortest": shortest, "longest": longest}
+        wishes = {"without": check_texts(without, "without"), **choice, **limits}
+        note = partial(warnings.warn, stacklevel=3)
+        conditions = conditions_on(learned, taken, note, **wishes)
         predictor, samples = self.predictor(use), list[str]()
         for text, config in zip(primes, configs, strict=True):
             sampler = Sampler(predictor, config, text, label, may_be_empty=shortest == 0)
@@ -230,8 +215,8 @@ class Model:
         labels: The label of each; by default, the sum over all labels is scored.
         cores: How many processes share the work; each takes a moment to start.
         """
-        groups = groups_with(each_of(texts), None if labels is None else each_of(labels))
-        return sum(in_parallel(total_of, self.predictor(use), groups, cores), Score())
+        groups = scoring.groups_with(each_of(texts), None if labels is None else each_of(labels))
+        return sum(in_parallel(scoring.total_of, self.predictor(use), groups, cores), Score())
 
     def label_probabilities(self, texts: Iterable[str], *, use: str | None = None) -> Array64:
         """Return the probability of each label for each text by Bayes' rule, (n, L).
@@ -241,9 +226,9 @@ class Model:
         predictor, parts = self.predictor(use), [np.empty((0, len(self.labels)))]
         if not self.labels:
             raise SettingError("the model has no labels", "Train one with [label_by].", "label")
-        for group in groups_of(each_of(texts)):
+        for group in scoring.groups_of(each_of(texts)):
             ids = self.vocabulary.encode_codes(join_examples(group))
-            parts.append(softmax(score_by_label(predictor, ids).log_joint))
+            parts.append(softmax(scoring.score_by_label(predictor, ids).log_joint))
         return np.concatenate(parts)
 
     def classify(self, texts: Iterable[str], *, use: str | None = None) -> list[tuple[str, float]]:
@@ -259,8 +244,8 @@ class Model:
 
         cores: How many processes share the work; each takes a moment to start.
         """
-        groups = groups_with(each_of(texts), None)
-        parts = in_parallel(scores_of, self.predictor(use), groups, cores)
+        groups = scoring.groups_with(each_of(texts), None)
+        parts = in_parallel(scoring.scores_of, self.predictor(use), groups, cores)
         return [score for part in parts for score in part]
 
     def surprisal(
@@ -269,7 +254,7 @@ class Model:
         """Return the loss of each character of a text, and of its END."""
         text = check("text", text, Text())
         labels = None if label is None else [label]
-        scored = score_texts(self.predictor(use), [text], labels, ranking=True)
+        scored = scoring.score_texts(self.predictor(use), [text], labels, ranking=True)
         assert scored.ranks is not None
         return Surprisal(text, scored.nats.tolist(), scored.ranks.tolist())
 
@@ -305,19 +290,17 @@ class Model:
         ids: A row of symbols, whole numbers from 0 to K - 1.
         """
         x, symbols = np.asarray(ids), self.vocabulary.symbols
-        first = self.vocabulary.first_input(label)
+        first = self.vocabulary.id_of(label)
         is_whole = x.dtype.kind in "iu" and ((x >= 0) & (x < symbols)).all()
         if x.ndim != 1 or (len(x) and not is_whole):
             raise ValueError(f"ids are a row of whole numbers from 0 to {symbols - 1}")
-        x = x.astype(np.intp)
+        x, network = x.astype(np.intp), Network(self.parameters)
         to_come = np.append(still_to_come(x[1:]), 0)
-        network = Network(self.parameters)
         o: Array64 = np.empty((len(x), symbols))
         for t, symbol in enumerate(x):
             if symbol == END or t == 0:
                 state = network.zeros(1, to_come=int(to_come[t]))
-            read = first if symbol == END else symbol
-            o[t] = network.step(np.array([read]), state)[0]
+            o[t] = network.step(np.array([first if symbol == END else symbol]), state)[0]
         return o
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -355,11 +338,11 @@ class Model:
         other is written in full precision without a run, and never replaces a file with a run.
         """
         trained = self._single
-        with locked_model(path, force=force):
+        with model_file.locked_model(path, force=force):
             if self.checkpoint is not None:
-                save_run(path, self.checkpoint)
+                model_file.save(path, self.checkpoint)
             else:
-                save_loaded(path, trained, self.origin)
+                model_file.save_loaded(path, trained, self.origin)
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:
@@ -367,7 +350,7 @@ def load(path: str | PathLike[str] = "model.npz") -> Model:
 
     path: A file, or dinosaurs, given-names, latin, reber or verses.
     """
-    return Model(load_trained(path), origin=os.path.abspath(model_at(path)))
+    return Model(model_file.load_trained(path), origin=os.path.abspath(model_at(path)))
 
 
 def mix(*models: Model) -> Model:

@@ -14,17 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import islice
-from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from charrnn.errors import CorpusError, DivergedError, ResumeError, SettingError
-from charrnn.files.model_contents import Checkpoint, CorpusRecord, copy_best, record_of
+from charrnn.files import model_file
+from charrnn.files.model_contents import Checkpoint, CorpusRecord, record_of
 from charrnn.files.model_corpus import read_again
-from charrnn.files.model_file import load as load_run
-from charrnn.files.model_file import locked_model
-from charrnn.files.model_file import save as save_run
+from charrnn.files.saving import PathName
 from charrnn.model import Model
 from charrnn.network.arrays import Array64
 from charrnn.network.parameters import LanguageModel
@@ -41,16 +39,8 @@ from charrnn.system.signals import delayed
 from charrnn.text.corpus import Corpus, Examples, Texts, corpus_of, files_in
 from charrnn.text.counts import Baseline, baselines, counts_of, sample_of
 from charrnn.text.vocabulary import Ids
-from charrnn.training.automatic_settings import (
-    check_agreement,
-    fit_pace,
-    fit_settings,
-    settings_to_show,
-    sizes_of,
-    take_sizes,
-)
-from charrnn.training.loop import SCORED_AT_ONCE, Done, Event, Learner, Step, events_of
-from charrnn.training.loop import train as train_steps
+from charrnn.training import automatic_settings as auto
+from charrnn.training import loop
 from charrnn.training.state import check_patience, initial_state
 
 LEAVE_OUT = "Leave it out to resume, or train into another file with [path]."
@@ -60,7 +50,7 @@ QUICKLY_COUNTED, MEMORY_TO_COUNT = 1 << 20, 1 << 28  # symbols, of a second or t
 SHARED_SPEED = 0.85  # of the speed of a process, where several share a batch
 
 
-class Run(Iterator[Event]):
+class Run(Iterator[loop.Event]):
     """An iterator over the events of training; without further events, training pauses.
 
     Ctrl-C takes effect after the current step, and the run can then go on or be saved.
@@ -69,43 +59,42 @@ class Run(Iterator[Event]):
     def __init__(self, corpus: Corpus, checkpoint: Checkpoint) -> None:
         self.checkpoint, self._corpus = checkpoint, corpus
         self._nats: dict[Use, Array64] = {}  # of held-out symbols, once they are scored
-        self._events: Iterator[Event] | None = None
+        self._events: Iterator[loop.Event] | None = None
         self._between_steps = threading.RLock()  # another thread saves whole steps only
 
-    def __next__(self) -> Event:
+    def __next__(self) -> loop.Event:
         with self._between_steps:
             with delayed():
                 event = next(events_of_run(self))
-            if isinstance(event, Done):
-                score_held_out(self)
+            if isinstance(event, loop.Done):
+                self._nats = fit_and_score(self.checkpoint, self._corpus)
             return event
 
     @property
     def model(self) -> Model:
         """A copy of the model with the lowest held-out loss so far."""
         with self._between_steps:
-            return Model(copy_best(self.checkpoint), learned_from=self._corpus)
+            trained = self.checkpoint.trained
+            parameters = trained.model.parameters.copy()
+            trained.model = replace(trained.model, parameters=parameters)
+            return Model(trained, learned_from=self._corpus)
 
-    def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
+    def save(self, path: PathName, *, force: bool = False) -> None:
         """Write the run into a model file for ``load`` and ``resume``; replace an older model.
 
         path: The name of the file, which ends in .npz.
         force: Replace a file that is no model.
         """
-        with locked_model(path, force=force), self._between_steps:
-            save_run(path, self.checkpoint)
+        with model_file.locked_model(path, force=force), self._between_steps:
+            model_file.save(path, self.checkpoint)
 
 
-def events_of_run(run: Run) -> Iterator[Event]:
+def events_of_run(run: Run) -> Iterator[loop.Event]:
     """Start the processes that share the work of a run, once, and return its events."""
     if run._events is None:
-        run._events = events_of(Learner(run.checkpoint.state, run._corpus, run.checkpoint.config))
+        state, config = run.checkpoint.state, run.checkpoint.config
+        run._events = loop.events_of(loop.Learner(state, run._corpus, config))
     return run._events
-
-
-def score_held_out(run: Run) -> None:
-    """Score the held-out text by the best network and the counts, unless that takes long."""
-    run._nats = fit_and_score(run.checkpoint, run._corpus)
 
 
 def train(
@@ -131,11 +120,10 @@ def train(
             what = f"{name} cannot be {type(value).__name__}"
             raise SettingError(what, f"Give a {kind.__name__}.", name)
     config = with_settings(config or TrainConfig(), settings, train)
-    cutting, model = CorpusConfig(holdout=holdout), None
-    if start_from is not None:
-        model = start_from.language_model
-        config = take_sizes(config, model)
-        cutting = replace(cutting, known=model.vocabulary.characters)
+    model = None if start_from is None else start_from.language_model
+    config = config if model is None else auto.take_sizes(config, model)
+    known = "" if model is None else model.vocabulary.characters
+    cutting = CorpusConfig(holdout=holdout, known=known)
     corpus = corpus_of(texts, cutting, labels)
     return Run(corpus, begin_run(corpus, cutting, config, model))
 
@@ -144,8 +132,8 @@ def configure(typed: Mapping[str, Any], model: LanguageModel | None) -> TrainCon
     """Return the settings of a new run, which has the sizes of a model to start from."""
     if model is None:
         return TrainConfig(**typed)
-    config = TrainConfig(**{**sizes_of(model), **typed})  # what is typed has to fit the sizes
-    return take_sizes(config, model, typed)
+    config = TrainConfig(**{**auto.sizes_of(model), **typed})  # what is typed has to fit the sizes
+    return auto.take_sizes(config, model, typed)
 
 
 @in_one_thread
@@ -154,16 +142,13 @@ def begin_run(
     cutting: CorpusConfig,
     config: TrainConfig,
     start_from: LanguageModel | None = None,
-    speed: float | None = None,
+    speed: float | None = None,  # characters a second, measured if a time limit needs that
 ) -> Checkpoint:
-    """Return a new run on this corpus, every open setting chosen to fit it.
-
-    ``speed`` in characters per second is measured if a time limit needs it.
-    """
-    record, fitted = record_of(corpus, cutting), fit_settings(config, corpus, start_from)
+    """Return a new run on this corpus, every open setting chosen to fit it."""
+    record, fitted = record_of(corpus, cutting), auto.fit_settings(config, corpus, start_from)
     if fitted.minutes is not None:
         rate = characters_per_second(fitted, corpus) if speed is None else speed
-        fitted = fit_pace(fitted, config, len(corpus.held_out.ids), rate)
+        fitted = auto.fit_pace(fitted, config, len(corpus.held_out.ids), rate)
     state = initial_state(corpus, fitted, start_from)
     counted = sample_of(corpus.train.labelled, corpus.vocabulary.symbols) if fitted.counts else None
     return Checkpoint(
@@ -178,19 +163,17 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     config = replace(config, cores=1)  # other processes would take longer to start
     state = initial_state(corpus, config)
     state.characters = config.epochs * len(corpus.train.ids) // 2  # noise as in mid-run
-    rates: list[float] = []
-    began, last = math.inf, time.monotonic()
+    rates, began, last = list[float](), math.inf, time.monotonic()
     with suppress(DivergedError):  # the run itself reports it
-        for event in islice(train_steps(state, corpus, config), 1000):
+        for event in islice(loop.train(state, corpus, config), 1000):
             ended = time.monotonic()
-            if isinstance(event, Step):
+            if isinstance(event, loop.Step):
                 rates.append(event.characters / max(ended - last, 1e-9))
             began, last = min(began, ended), ended  # without the start of processes
             if len(rates) > 1 and ended - began > TRIAL:
                 break
-    if len(rates) > 1:
-        rates = rates[1:]  # the first step touches all memory for the first time
-    rate = statistics.median(rates) if rates else 0.0  # a step may be slow by chance
+    # The first step touches all memory for the first time, and any may be slow by chance.
+    rate = statistics.median(rates[1:] or rates or [0.0])
     return rate * max(1.0, SHARED_SPEED * processes)
 
 
@@ -205,15 +188,12 @@ def compute_baselines(corpus: Corpus, record: CorpusRecord) -> list[Baseline]:
 def fit_and_score(
     checkpoint: Checkpoint, corpus: Corpus, *, however_long: bool = False
 ) -> dict[Use, Array64]:
-    """Fit the mixture, note the oddest held-out example, and return the held-out nats by use.
-
-    Scoring that takes long is left out by default.
-    """
+    """Fit the mixture, note the oddest example, and return the nats by use, if that is quick."""
     ids, state, counted = corpus.held_out.ids, checkpoint.state, checkpoint.counted
     if state.best is None or not len(ids):
         return {}
     model = checkpoint.trained.model  # with the best parameters
-    most = max(SCORED_AT_ONCE, state.characters // TRAINED_PER_SCORED_AT_END)
+    most = max(loop.SCORED_AT_ONCE, state.characters // TRAINED_PER_SCORED_AT_END)
     is_wanted = however_long or len(ids) <= most
     found = mixture_and_costs(model, counted, corpus.held_out, is_wanted)
     checkpoint.mixture, costs, checkpoint.oddest_sums = found
@@ -245,9 +225,7 @@ def nats_with_counts(run: Run) -> Array64 | None:
 def mixture_and_costs(
     model: LanguageModel, counted: Ids | None, held_out: Examples, is_wanted: bool
 ) -> tuple[tuple[float, ...], dict[Use, Array64], dict[str, float]]:
-    """Return the mixture that suits a text, and the nats of its symbols if these are wanted, with
-    those of the oddest sum over all labels.
-    """
+    """Return the mixture that suits a text and, if wanted, its nats by use and its oddest sums."""
     counts = counts_of(counted, model.vocabulary)
     mixture = fit_mixture(Predictor([model], counts), held_out)
     if not is_wanted:
@@ -259,7 +237,7 @@ def mixture_and_costs(
 
 
 def resume(
-    path: str | PathLike[str],
+    path: PathName,
     texts: Texts | None = None,
     *,
     epochs: int | None = None,
@@ -287,52 +265,38 @@ def resume(
 
 
 def reopen(
-    path: str | PathLike[str], read: Callable[[Checkpoint], Corpus], typed: Mapping[str, Any]
+    path: PathName, read: Callable[[Checkpoint], Corpus], typed: Mapping[str, Any]
 ) -> tuple[Corpus, Checkpoint]:
-    """Return the corpus of a run in a file, read once more, and the run with its raised limits.
-
-    Raise ResumeError if the corpus is another one, or if a setting of the corpus or of training
-    has another value than before.
-    """
-    checkpoint = load_run(path)
+    """Return the corpus and the run in a file; ResumeError if a text or a setting differs."""
+    checkpoint = model_file.load(path)
     record = checkpoint.corpus
     cut = asdict(record.reading) | {"examples": record.examples_are, "holdout": record.holdout}
-    check_agreement(path, cut, {name: typed[name] for name in cut if name in typed}, LEAVE_OUT)
+    auto.check_agreement(path, cut, {name: typed[name] for name in cut if name in typed}, LEAVE_OUT)
     corpus = read(checkpoint)
-    check_corpus(path, record, corpus)
-    if corpus.sources and corpus.files.keys() >= {*corpus.sources, *corpus.valid}:
-        checkpoint.corpus = record.with_files_of(corpus)  # which can be read again
-    checkpoint.config = raise_limits(path, checkpoint.config, corpus, typed)
-    return corpus, checkpoint
-
-
-def check_corpus(path: str | PathLike[str], record: CorpusRecord, corpus: Corpus) -> None:
-    """Raise ResumeError if the run in a file learned from another corpus."""
     if corpus.digest != record.digest:
         names, old_names = (", ".join(known) for known in (corpus.sources, record.sources))
         old = f"{old_names or 'texts from Python'} (SHA-256 {record.fingerprint[:12]})"
         new = f"{names or 'the given text'} (SHA-256 {corpus.fingerprint[:12]})"
         advice = "Give the same text in the same order, or train a new model into another file."
         raise ResumeError(f"{path} was trained on {old}, not on {new}", advice)
+    if corpus.sources and corpus.files.keys() >= {*corpus.sources, *corpus.valid}:
+        checkpoint.corpus = record.with_files_of(corpus)  # which can be read again
+    checkpoint.config = with_limits(path, checkpoint.config, corpus, typed)
+    return corpus, checkpoint
 
 
-def raise_limits(
-    path: str | PathLike[str], config: Fitted, corpus: Corpus, typed: Mapping[str, Any]
-) -> Fitted:
-    """Return the settings of the run in a file with the limits that are typed.
-
-    Raise ResumeError if a limit is lowered, or if another setting is not what it was.
-    """
+def with_limits(path: PathName, config: Fitted, corpus: Corpus, typed: Mapping[str, Any]) -> Fitted:
+    """Return the settings of a run with the limits that are typed; ResumeError if others differ."""
     old = asdict(config)
     raised = {name: typed[name] for name in LIMITS if name in typed}
     retyped = {name: typed[name] for name in old if name in typed and name not in LIMITS}
     retyped.pop("cores", None)  # may change: shards decide the numbers
     check_patience(raised.get("patience"), len(corpus.held_out))
-    check_agreement(path, settings_to_show(config), raised, LEAVE_OUT, may_rise=LIMITS)
+    auto.check_agreement(path, auto.settings_to_show(config), raised, LEAVE_OUT, may_rise=LIMITS)
     # They are fitted to the corpus as at the start: bptt 0 becomes the longest example. No window
     # is longer than the corpus, or a file could claim any memory.
-    refitted = asdict(fit_settings(TrainConfig(**{**old, **retyped}), corpus))
-    check_agreement(path, old, {name: refitted[name] for name in ["bptt", *retyped]}, LEAVE_OUT)
+    fitted = asdict(auto.fit_settings(TrainConfig(**{**old, **retyped}), corpus))
+    auto.check_agreement(path, old, {name: fitted[name] for name in ["bptt", *retyped]}, LEAVE_OUT)
     if config.patience == AUTOMATIC and raised and "patience" not in raised:
         raised["patience"] = None  # who raises a limit wants to reach it
     return replace(config, **raised, cores=typed.get("cores"))
@@ -352,9 +316,8 @@ def fit(
 
     progress: Show a progress bar, in a notebook or on the terminal.
     """
-    given = {"holdout": holdout, "start_from": start_from, "labels": labels, **settings}
-    run = train(texts, config, **given)
-    events = show_progress(run.checkpoint, run) if progress else run
-    for _ in events:
+    how = {"holdout": holdout, "start_from": start_from, "labels": labels, **settings}
+    run = train(texts, config, **how)
+    for _ in show_progress(run.checkpoint, run) if progress else run:
         pass
     return replace(run.model, checkpoint=run.checkpoint)

@@ -5,6 +5,7 @@ process of the sweep writes both: a row of sweep.jsonl and a model file for each
 """
 
 import itertools
+import json
 import math
 import os
 import re
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, remedy
 from charrnn.files.model_contents import Checkpoint, CorpusRecord
 from charrnn.files.model_file import built, locked_model, save
-from charrnn.files.saving import LineFile, Note, is_torn, locked, parse_line
+from charrnn.files.saving import LineFile, Note, is_torn, locked
 from charrnn.model import load
 from charrnn.network.parameters import Architecture, LanguageModel, architecture_of
 from charrnn.prediction.losses import CLEAR_ERRORS
@@ -35,28 +36,18 @@ from charrnn.system.packaged import check_name
 from charrnn.text.corpus import Corpus
 from charrnn.text.counts import Baseline
 from charrnn.training.automatic_settings import check_agreement, fit_settings
-from charrnn.training.loop import Done, train
+from charrnn.training.loop import train
 
 SCHEMA, OLD_SCHEMA = "charrnn.sweep.run/3", "charrnn.sweep.run/2"
 ROWS_FILE = "sweep.jsonl"
 BLOCKS = 30  # of the held-out text, whose losses are compared
 COUNTING = "counting"
-COLUMNS = {  # settings that a table shows where they differ, by the heading
-    "hidden": "units",
-    "lr": "rate",
-    "dropout": "dropout",
-    "dropconnect": "dropconnect",
-    "weight_decay": "decay",
-}
+# The headings of settings that a table shows where they differ
+COLUMNS = {"hidden": "units", "lr": "rate", "dropout": "dropout", "dropconnect": "dropconnect"}
+COLUMNS |= {"weight_decay": "decay"}
 RUN_NAME = re.compile(r"[\w.+=,-]*seed=[0-9]+")  # of a run, and of its file
-ROW_KINDS: dict[str, Any] = {
-    "name": str,
-    "fingerprint": str,
-    "seed": int,
-    "seconds": float,
-    "best": dict[str, float] | None,
-    "held_out_blocks": list[float],
-}
+ROW_KINDS: dict[str, Any] = {"name": str, "fingerprint": str, "seed": int, "seconds": float}
+ROW_KINDS |= {"best": dict[str, float] | None, "held_out_blocks": list[float]}
 
 Row = dict[str, Any]
 
@@ -142,15 +133,14 @@ def train_one(material: Material, trial: Trial) -> tuple[Row, Checkpoint | None]
     try:
         config = configure({**learning, "seed": trial.seed, "cores": 1}, model)
         checkpoint = begin_run(corpus, material.cutting, config, model)
-        checkpoint.corpus, stopped = material.record, ""
-        for event in train(checkpoint.state, corpus, checkpoint.config):
-            if isinstance(event, Done):
-                stopped = event.why
+        checkpoint.corpus = material.record
+        for _ in train(checkpoint.state, corpus, checkpoint.config):
+            pass
         costs = fit_and_score(checkpoint, corpus, however_long=True)
         nats, best = costs.get("both", costs["network"]), checkpoint.state.best
         assert best is not None
         row["best"] = {"step": best.step, "nats_per_character": float(nats.mean())}
-        row |= {"held_out_blocks": blocks_of(nats), "stopped": stopped}
+        row |= {"held_out_blocks": blocks_of(nats), "stopped": checkpoint.ended}
     except (CharrnnError, OSError, MemoryError) as error:
         checkpoint, row["error"] = None, str(error) or "not enough memory"
         if isinstance(error, DivergedError):
@@ -193,10 +183,7 @@ class Folder:
         return [trial for trial in trials if trial.name not in done]
 
     def check(self, material: Material, tried: Iterable[str]) -> None:
-        """Raise ResumeError if a row belongs to another corpus, or has other settings.
-
-        What was tried then, or is tried now, may differ.
-        """
+        """Raise ResumeError if a row has another corpus, or another setting that nobody tries."""
         for row in self.rows.values():
             had, wanted = row["fingerprint"][:12], material.record.fingerprint[:12]
             if had != wanted:
@@ -204,12 +191,11 @@ class Folder:
                 hint = "Give the same text, or begin a sweep in another folder."
                 raise ResumeError(f"{what} ({wanted})", hint)
             old, new = row["settings"], {**material.reading, **material.learning}
-            varied = {pair.partition("=")[0] for pair in row["name"].split(",")}
-            varied.update(map(word_of, tried))
+            varied = {word_of(name) for name in tried}
+            varied |= {pair.partition("=")[0] for pair in row["name"].split(",")}
             shared = [name for name in sorted({*old, *new}) if word_of(name) not in varied]
             old, new = ({name: settings.get(name) for name in shared} for settings in (old, new))
-            hint = "Give the same settings, or name another folder."
-            check_agreement(self.path, old, new, hint)
+            check_agreement(self.path, old, new, "Give the same settings, or name another folder.")
 
 
 @contextmanager
@@ -240,7 +226,7 @@ def open_folder(path: Path, *, resume: bool, note: Note = lambda _: None) -> Ite
 
 def row_on(line: bytes) -> Row:
     """Return the row on a line, or raise an exception if it is none. It may be a stranger's."""
-    row = parse_line(line)
+    row: Row = json.loads(line)
     if row["schema"] == OLD_SCHEMA:
         row |= {"schema": SCHEMA, "fingerprint": row.pop("corpus")}
     for name, kind in ROW_KINDS.items():
@@ -280,10 +266,7 @@ def rank(rows: Iterable[Row]) -> list[Row]:
 
 
 def add_marks(ranking: Sequence[Row]) -> None:
-    """Add to each row what the corpus chose for its best model, samples, and marks.
-
-    The best row has a mark, and the smallest and the fastest of all, where rows differ.
-    """
+    """Add to each row the choices for its best model, samples, and marks where rows differ."""
     for row in ranking:
         row |= {"parameters": None, "chosen": {}, "samples": [], "marks": []}
         if row["model"]:
@@ -315,9 +298,7 @@ def loss_of(row: Row) -> float:
 
 
 def compare(rows: list[Row], best: list[Row]) -> tuple[float, float]:
-    """Return the difference of two losses, and its standard error over blocks of the held-out
-    text, or over seeds if that is larger; NaN if unknown.
-    """
+    """Return the difference of two losses, and its standard error over blocks or seeds; or NaN."""
     by_seed = {row["seed"]: row for row in best}
     pairs = [(row, by_seed[row["seed"]]) for row in rows if row["seed"] in by_seed]
     if not pairs:
@@ -338,5 +319,4 @@ def counting_rows(baseline: Baseline, seeds: Iterable[int]) -> list[Row]:
 
 
 def blocks_of(nats: NDArray[np.float64]) -> list[float]:
-    blocks = np.array_split(nats, min(BLOCKS, len(nats)))
-    return [round(float(block.mean()), 6) for block in blocks]
+    return [round(float(part.mean()), 6) for part in np.array_split(nats, min(BLOCKS, len(nats)))]

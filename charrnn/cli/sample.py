@@ -288,7 +288,7 @@ def texts_for_note(models: Sequence[Model]) -> Set[str] | None:
 
 def as_read(text: str, model: Model, console: Console, but: str = "") -> str:
     """Return a text of the command line, read as a corpus; note its unknown characters."""
-    from charrnn.files.model_corpus import read_typed
+    from charrnn.text.reading import read_typed
 
     text = read_typed(text, model.corpus.reading.normalize)
     unknown = [symbol for symbol in model.vocabulary.unknown_in(text) if symbol not in but]

@@ -33,12 +33,14 @@ def records_of(
     """
     from charrnn.prediction import losses
     from charrnn.prediction.scoring import accuracy_of
+    from charrnn.text.corpus import Examples
     from charrnn.text.counts import baselines
 
     reference, records = whole[first], list[Record]()
     ids, labels, counting = reference.ids, reference.labels, []
     if corpus is not None:
-        labelled = ids if labels is None else corpus.vocabulary.labelled(ids, labels)
+        label_ids = None if labels is None else corpus.vocabulary.label_ids(labels)
+        labelled = Examples(ids, label_ids).labelled
         counting = baselines(corpus.train.labelled, labelled, corpus.vocabulary)
     for name, scored in whole.items():
         nats = scored.nats

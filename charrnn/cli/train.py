@@ -89,7 +89,7 @@ def train_to_the_end(training: Training, options: Options, console: Console, for
     """Train until the run is over or a signal comes. Save now and then, and at the end."""
     from charrnn.cli.progress import Progress
     from charrnn.files.saver import Saver
-    from charrnn.runs import score_held_out
+    from charrnn.runs import fit_and_score
     from charrnn.training.loop import Checkup, Done
 
     run, checkpoint = training.run, training.checkpoint
@@ -117,7 +117,7 @@ def train_to_the_end(training: Training, options: Options, console: Console, for
         work = len(training.corpus.held_out.ids) * len(checkpoint.state.parameters.flat)
         is_quick = training.stopped == "interrupted" and work <= QUICK_WORK
         if is_quick or training.adds_counts:
-            score_held_out(run)
+            run._nats = fit_and_score(checkpoint, training.corpus)
             saver.save()
         training.compare()
         training.status, training.lost = stop.status, saver.close()

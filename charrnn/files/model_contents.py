@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -68,21 +69,22 @@ class CorpusRecord:
         """Return the record with names from a new folder in place of an old one."""
 
         def rename(name: str) -> str:
-            return name if is_foreign(name) else relative(os.path.join(old, name), new)
+            if is_foreign(name):
+                return name
+            path = os.path.join(old, name)
+            with suppress(OSError, ValueError):  # no current folder; another drive
+                path = os.path.relpath(path, new)
+            return path
 
         return self.renamed(rename)
 
     def with_files_of(self, corpus: Corpus) -> CorpusRecord:
         """Return the record with the names and marks of the files that a corpus was read from."""
-
-        def name_in_record(name: str) -> str:
-            if name not in corpus.files:
-                return "-"
-            return as_file(name) if path_of(name) == name else name
-
-        sources, valid = map(name_in_record, corpus.sources), map(name_in_record, corpus.valid)
-        files = {name_in_record(name): mark for name, mark in corpus.files.items()}
-        return replace(self, sources=tuple(sources), valid=tuple(valid), files=files)
+        names = {name: as_file(name) if path_of(name) == name else name for name in corpus.files}
+        files = {names[name]: mark for name, mark in corpus.files.items()}
+        sources = tuple(names.get(name, "-") for name in corpus.sources)
+        valid = tuple(names.get(name, "-") for name in corpus.valid)
+        return replace(self, sources=sources, valid=valid, files=files)
 
 
 def is_foreign(name: str) -> bool:
@@ -93,14 +95,6 @@ def is_foreign(name: str) -> bool:
 def as_file(name: str) -> str:
     """Return a name of a file that is no name of the package."""
     return os.path.join(os.curdir, name) if name in CORPORA else name
-
-
-def relative(path: str, folder: str) -> str:
-    """Return a path as seen from a folder, if it can be. Nothing is looked up."""
-    try:
-        return os.path.relpath(path, folder or os.curdir)
-    except (OSError, ValueError):  # no current folder; another drive
-        return path
 
 
 def record_of(corpus: Corpus, config: CorpusConfig) -> CorpusRecord:
@@ -175,8 +169,3 @@ class Checkpoint(Facts):
             history=[dict(row) for row in state.history],
             **self.shared(),
         )
-
-
-def copy_best(run: Checkpoint) -> Trained:
-    trained = run.trained
-    return replace(trained, model=replace(run.latest, parameters=trained.model.parameters.copy()))

@@ -7,12 +7,9 @@ needed, and its text is used only if size and hash are those of the record.
 
 import os
 import stat
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
-from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,29 +17,19 @@ import numpy as np
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.files.model_contents import CorpusRecord, Trained, is_foreign
 from charrnn.prediction.conditions import Conditions, folded
-from charrnn.settings.corpus import Kind, Normalization
+from charrnn.settings.corpus import Kind, Reading
 from charrnn.system.packaged import corpus_at
 from charrnn.text.corpus import Corpus, read_files
 from charrnn.text.counts import predicted_in
 from charrnn.text.examples import choose_kind, line_numbers, split_examples, texts_of
-from charrnn.text.reading import (
-    Warn,
-    content_of,
-    label_of,
-    labelled_rows,
-    lines_of_input,
-    name_of,
-    text_of,
-)
-from charrnn.text.tables import rows_of
-from charrnn.text.tidy import clean_lines
+from charrnn.text.reading import Warn, content_of, label_of, lines_of_input, name_of, text_of
+from charrnn.text.tables import Row, rows_of
+from charrnn.text.tidy import clean
 
-READ_WITHOUT_WAITING: Final = (  # a pipe may have taken the place of a file
-    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-)
+# A pipe may have taken the place of a file.
+WITHOUT_WAITING: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 NAME_A_TEXT: Final = "Without the corpus, name a text."
 NAME_THE_LIST: Final = "Name the list with [not_in]."
-
 
 Names = Sequence[str]  # of files
 
@@ -56,62 +43,58 @@ class Example(NamedTuple):
 
 def examples_in(
     record: CorpusRecord,
-    sources: Sequence[str],
+    sources: Names,
     typed: Mapping[str, Any],
     kind: Kind,
-    warn: Warn | None = None,
+    warn: Warn | None = None,  # says that whole lines are read where the column is not there
     *,
-    needs_column: bool = False,
-    is_live: bool = False,
+    needs_column: bool = False,  # else that is an error, as it is without ``warn``
+    is_live: bool = False,  # whether lines of standard input are read as soon as they are there
 ) -> Iterator[list[Example]]:
-    """Yield the examples of each file, read as the corpus of a model but for what is typed.
-
-    Where the first row lacks the column of the corpus, whole lines are read with a warning; without
-    ``warn``, or if the column is needed, that is an error.
-    With ``is_live``, lines of standard input come as soon as they are there.
-    Examples have labels only if ``label_by`` is typed.
-    """
+    """Yield the examples of each file, read as the corpus of a model but for what is typed."""
     reading = replace(record.reading, **{"label_by": None, **typed})
     reading.check_labels()
-    columns = [reading.label_by] if reading.label_by not in (None, "file") else []
+    is_list = reading.column is None and reading.label_by is None and kind in ("auto", "lines")
     for source in sources:
-        is_list = reading.column is None and reading.label_by is None
-        if source == "-" and is_live and is_list and kind in ("auto", "lines"):
+        if source == "-" and is_live and is_list:
             number = 1
             for lines in lines_of_input(reading, warn):
                 numbered = enumerate(lines, number)
                 yield [Example(at, line, source) for at, line in numbered if line.strip()]
                 number += len(lines)
             continue
-        name, starts, labels = name_of(source), list[int](), list[str]()
-        text = text_of(source, replace(reading, column=None, tidy=False, label_by=None), warn=warn)
-        how: Kind = "lines" if reading.column is not None or reading.tidy else kind
-        if reading.column is not None and text:
-            try:
-                read = labelled_rows if columns else rows_of
-                rows, starts = read(text, [reading.column, *map(str, columns)], name)
-                text = "".join([f"{row[0]}\n" for row in rows])
-                labels = [row[1].strip() for row in rows] if columns else []
-            except CorpusError:
-                if "column" in typed or columns:
-                    raise
-                what = f"{name} has no column {reading.column}, which the model was trained on"
-                if warn is None or needs_column:
-                    hint = "Name a column with [column], or leave out [above]."
-                    raise CorpusError(what, hint) from None
-                warn(f"{what}: whole lines are scored")
-        text = clean_lines(text) if reading.tidy else text
+        name, text = name_of(source), text_of(source, reading, warn)
+        try:
+            rows = rows_in(text, reading, kind, name)
+        except CorpusError:
+            if "column" in typed or reading.label_by not in (None, "file"):
+                raise
+            what = f"{name} has no column {reading.column}, which the model was trained on"
+            if warn is None or needs_column:
+                hint = "Name a column with [column], or leave out [above]."
+                raise CorpusError(what, hint) from None
+            warn(f"{what}: whole lines are scored")
+            rows = rows_in(text, replace(reading, column=None), "lines", name)
+        of_file = label_of(source) if reading.label_by == "file" else None
+        yield [Example(line, text, name, of_file or label or None) for line, text, label in rows]
+
+
+def rows_in(text: str, reading: Reading, kind: Kind, name: str) -> list[Row]:
+    """Return the examples of a text, each with its line and its label, if a column has that."""
+    if reading.column is not None:
+        rows = rows_of(text, reading, name)
+    else:
+        how: Kind = "lines" if reading.tidy else kind
         how = choose_kind(text) if how == "auto" else how
-        numbers = line_numbers(text, how).tolist()
-        kinds = [labels[number - 1] if labels else None for number in numbers]
-        if reading.label_by == "file":
-            kinds = [label_of(source)] * len(numbers)
-        numbers = [starts[number - 1] for number in numbers] if starts else numbers
-        named = zip(numbers, texts_of(split_examples(text, how)), repeat(name), kinds, strict=False)
-        yield [Example(*example) for example in named]
+        examples = texts_of(split_examples(text, how))
+        lines = line_numbers(text, how).tolist()
+        rows = [(line, example, "") for line, example in zip(lines, examples, strict=True)]
+    if reading.tidy:
+        rows = [(line, clean(example)[0] or example, label) for line, example, label in rows]
+    return [row for row in rows if row[1].strip()]
 
 
-def texts_like(record: CorpusRecord, sources: Sequence[str], kind: Kind | None = None) -> list[str]:
+def texts_like(record: CorpusRecord, sources: Names, kind: Kind | None = None) -> list[str]:
     """Return the examples of files; the column is that of the files of the corpus alone."""
     texts = []
     for source in sources:
@@ -121,24 +104,12 @@ def texts_like(record: CorpusRecord, sources: Sequence[str], kind: Kind | None =
     return texts
 
 
-def read_typed(text: str, form: Normalization) -> str:
-    """Return a text of the command line as it would be read from a file."""
-    with suppress(UnicodeError):  # bytes that the locale cannot decode may be UTF-8
-        text = os.fsencode(text).decode()
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text if form == "none" else unicodedata.normalize(form, text)
-
-
 def training_texts(trained: Trained | Corpus) -> tuple[list[str], str]:
-    """Return the texts that a model was trained on, and a note if it learned from more than these.
-
-    Raise CorpusError if they are gone or have changed. A model with counts has its text, but for
-    what was held out.
-    """
+    """Return the texts that a model was trained on, and a note if not all; or raise CorpusError."""
     if isinstance(trained, Corpus):
         return texts_in(trained), ""
     record, counted, texts = trained.corpus, trained.counted, list[str]()
-    if counted is not None:
+    if counted is not None:  # all but what was held out
         vocabulary = trained.model.vocabulary
         texts = texts_of(vocabulary.codes[predicted_in(counted, vocabulary.symbols)])
     try:
@@ -157,37 +128,25 @@ def texts_in(corpus: Corpus) -> list[str]:
     return texts_of(np.append(corpus.vocabulary.codes[corpus.train.ids], corpus.held_out_codes))
 
 
-def texts_to_compare(
-    models: Iterable[Trained | Corpus], *, novel: bool, best: bool, needed: bool = False, note: Warn
-) -> set[str]:
-    """Return the training texts of models or corpora, folded, if samples are compared with them.
-
-    Where they are gone, that is an error. Only the best are drawn all the same.
-    """
-    known: set[str] = set()
-    for model in models if novel or best or needed else ():
+def conditions_on(
+    models: Iterable[Trained | Corpus], taken: Iterable[str], note: Warn, **wishes: Any
+) -> Conditions:
+    """Return the conditions that a user asks for; CharrnnError if they need texts that are gone."""
+    needs_list = wishes["known_words"] or wishes["distance"] is not None
+    needs_texts, known = needs_list or wishes["novel"], set[str]()
+    for model in models if needs_texts or wishes["best"] else ():
         try:
             texts, change = training_texts(model)
         except CorpusError as error:
-            if novel or needed:
-                hint = "Resume the run with the list named once." if needed else NAME_THE_LIST
+            if needs_texts:
+                hint = "Resume the run with the list named once." if needs_list else NAME_THE_LIST
                 raise CharrnnError(error.what, hint) from None
             note(f"{error.what}: samples may be copies of it")
             continue
         known.update(map(folded, texts))
         if change:
             note(change)
-    return known
-
-
-def conditions_on(
-    models: Iterable[Trained | Corpus], taken: Iterable[str], note: Warn, **wishes: Any
-) -> Conditions:
-    """Return the conditions that a user asks for, of which some need the training texts."""
-    compared = wishes["known_words"] or wishes["distance"] is not None
-    novel, best = wishes["novel"], wishes["best"]
-    texts = texts_to_compare(models, novel=novel, best=best, needed=compared, note=note)
-    return Conditions(texts, taken, **wishes)
+    return Conditions(known, taken, **wishes)
 
 
 def rebuild_corpus(record: CorpusRecord, hint: str = NAME_A_TEXT) -> Corpus:
@@ -217,10 +176,7 @@ def read_again(
 
 
 def content_in(record: CorpusRecord, name: str, hint: str) -> bytes:
-    """Return the content of a file on record; raise CorpusError if it is gone or has changed.
-
-    Devices and pipes are not opened, and no more is read than the record says.
-    """
+    """Return the content of a regular file on record; CorpusError if it is gone or has changed."""
     if name == "-":
         raise CorpusError("the model was trained on standard input, which was not kept", hint)
     if name not in record.files:
@@ -233,9 +189,9 @@ def content_in(record: CorpusRecord, name: str, hint: str) -> bytes:
         path = corpus_at(name)
         if is_foreign(name) or not stat.S_ISREG(os.stat(path).st_mode):
             raise FileNotFoundError
-        with open(os.open(path, READ_WITHOUT_WAITING), "rb") as file:
+        with open(os.open(path, WITHOUT_WAITING), "rb") as file:
             has_size = os.fstat(file.fileno()).st_size == size
-            data = file.read(size) if has_size else b""
+            data = file.read(size) if has_size else b""  # no more than the record says
     except (OSError, ValueError):
         raise CorpusError(f"{name} is gone", hint) from None
     if not has_size or sha256(data).hexdigest() != digest:

@@ -24,8 +24,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from charrnn import errors
-from charrnn.errors import SaveError
+from charrnn.errors import ModelFileError, ResumeError, SaveError
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
 from charrnn.files.saving import Note, PathName, locked, replaced
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
@@ -48,9 +47,6 @@ MANY_PARTS: Final = 1000  # lists and objects of JSON, besides check-ups
 TOO_LARGE: Final = 1e20  # a parameter that no training leads to; its square is finite
 
 
-# Facts and arrays
-
-
 def built(kind: Any, value: Any) -> Any:
     """Return a value of JSON as an annotation says; an exception if it is of another kind."""
     origin, inner = get_origin(kind), get_args(kind)
@@ -65,18 +61,15 @@ def built(kind: Any, value: Any) -> Any:
         return origin(built(inner[0], item) for item in value)
     if origin is tuple:  # tuple[X, Y]
         return tuple(built(*pair) for pair in zip(inner, value, strict=True))
-    if not is_of_kind(kind, value):
+    if origin is Literal:
+        fits = value in inner
+    elif kind is float:  # which a whole number also is, and True is not
+        fits = type(value) in (int, float) and abs(value) <= LARGEST_NUMBER
+    else:
+        fits = type(value) is kind and (kind is not int or 0 <= value <= LARGEST_NUMBER)
+    if not fits:
         raise ValueError(f"{value!r:.40} makes no sense")
     return value
-
-
-def is_of_kind(kind: Any, value: Any) -> bool:
-    """Return whether a value is of a kind: a whole number is also a float, True is no number."""
-    if get_origin(kind) is Literal:
-        return value in get_args(kind)
-    if kind is float:
-        return type(value) in (int, float) and abs(value) <= LARGEST_NUMBER
-    return type(value) is kind and (kind is not int or 0 <= value <= LARGEST_NUMBER)
 
 
 def layout(
@@ -85,10 +78,8 @@ def layout(
     """Return shape and type of each array in a file with these facts."""
     single = np.dtype("<f4")
     matrix = np.dtype("<f2") if slim and not exact else single
-    arrays: Layout = {
-        name: (shape, matrix if len(shape) == 2 else single)
-        for name, shape in architecture.shapes.items()
-    }
+    shapes = architecture.shapes.items()
+    arrays = {name: (shape, matrix if len(shape) == 2 else single) for name, shape in shapes}
     if not slim:
         moments = [f"{config.optimizer}.{name}" for name in MOMENTS[config.optimizer]]
         for name in ("last", "average", *moments):
@@ -101,9 +92,6 @@ def layout(
     return arrays
 
 
-# Load
-
-
 def load_trained(path: PathName) -> Trained:
     """Return the part of a file that sampling and scoring need."""
     return read(path)[0]
@@ -114,8 +102,7 @@ def load(path: PathName) -> Checkpoint:
     trained, arrays = read(path)
     if trained.slim:
         what = f"{os.fspath(path)} is slim: it can sample and score, but holds no run to resume"
-        hint = "Resume the file that it was made from, or train a new model."
-        raise errors.ResumeError(what, hint)
+        raise ResumeError(what, "Resume the file that it was made from, or train a new model.")
     model, rule = trained.model, trained.config.optimizer
     state = TrainState(
         Parameters(model.architecture, arrays["last"]),
@@ -134,10 +121,10 @@ def read(path: PathName) -> tuple[Trained, Arrays]:
     name, file = os.fspath(path), model_at(path)
     try:
         if not is_model(file):
-            raise errors.ModelFileError(f"{name} is not a model of charrnn", "Name another.")
+            raise ModelFileError(f"{name} is not a model of charrnn", "Name another.")
         with zipfile.ZipFile(file) as archive:
             return read_archive(archive, name)
-    except (errors.ModelFileError, MemoryError):
+    except (ModelFileError, MemoryError):
         raise
     except Exception as error:  # whatever a stranger's file leads to
         what = f"{name} is not a model of charrnn, or is damaged: {str(error)!a:.200}"
@@ -148,7 +135,7 @@ def read(path: PathName) -> tuple[Trained, Arrays]:
         elif isinstance(error, OSError):
             what = f"{name} cannot be read: {error.strerror or error}"
             hint = "Name another model with [model]."
-        raise errors.ModelFileError(what, hint.strip()) from error
+        raise ModelFileError(what, hint.strip()) from error
 
 
 def is_model(path: PathName) -> bool:
@@ -173,7 +160,7 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     if version not in (FORMAT, FORMAT - 1):
         newer = f"a newer charrnn: format {version} is unknown"
         age = newer if version > FORMAT else "an older charrnn; train again"
-        raise errors.ModelFileError(f"{name} was written by {age}")
+        raise ModelFileError(f"{name} was written by {age}")
     facts, hints = document["facts"], get_type_hints(Trained)
     if version < FORMAT:
         rename_facts(facts)
@@ -248,9 +235,6 @@ def are_usable(array: NDArray[Any]) -> bool:
     return array.dtype.kind != "f" or float(np.abs(array).max(initial=0)) < TOO_LARGE
 
 
-# Save
-
-
 def save(path: PathName, run: Checkpoint) -> None:
     """Write the run whole, or raise SaveError and leave the old file."""
     state, p = run.state, run.state.parameters
@@ -270,7 +254,7 @@ def write_beside(path: PathName, trained: Trained, arrays: Arrays) -> None:
 def save_slim(path: PathName, trained: Trained) -> None:
     """Write the model rounded to 16 bits, without its run and the folders of its corpus."""
     record = trained.corpus.renamed(os.path.basename)
-    write(path, replace(without_run(trained), corpus=record, history=[], exact=False), {})
+    write(path, replace(without_run(trained), corpus=record, exact=False), {})
 
 
 def without_run(trained: Trained) -> Trained:
@@ -280,17 +264,14 @@ def without_run(trained: Trained) -> Trained:
 
 
 def save_loaded(path: PathName, trained: Trained, origin: str | None) -> None:
-    """Copy the file that a model was loaded from, if both have not changed, and its run.
-
-    Otherwise write the model in full precision without a run, but never over a file with a run.
-    """
+    """Copy the file of a model and its run, if neither has changed; else write the model alone."""
     stored, arrays = without_run(trained), Arrays()
     if origin is not None:
-        with suppress(errors.ModelFileError):
+        with suppress(ModelFileError):
             there, run = read(origin)
             if are_same(there, trained):
                 stored, arrays = there, run
-    with suppress(errors.ModelFileError):
+    with suppress(ModelFileError):
         if stored.slim and os.path.exists(path) and not load_trained(path).slim:
             what = f"{os.fspath(path)} holds a run that can be resumed, this model none"
             raise SaveError(what, "Name another file, or remove that one.")
@@ -323,17 +304,16 @@ def text_of_facts(trained: Trained, counted_size: int | None) -> str:
 def write(path: PathName, trained: Trained, arrays: Arrays) -> None:
     """Write a file. Equal content gives equal bytes: each member has the date 1980-01-01."""
     model, counted = trained.model, trained.counted
-    counted_size = None if counted is None else len(counted)
-    by_name = {**arrays, **model.parameters, "counted": counted}
-    kind = counted_size, trained.slim, trained.exact
+    kind = None if counted is None else len(counted), trained.slim, trained.exact
     types = layout(trained.config, model.architecture, *kind)
+    by_name = {**arrays, **model.parameters, "counted": counted}
     with np.errstate(over="ignore"):  # infinity in 16 bits is found below
         stored = {name: np.asarray(by_name[name], types[name][1], "C") for name in sorted(types)}
     for name, array in stored.items():
         if not are_usable(array):
             what = f"{os.fspath(path)} was not saved: {name} holds a number that is not finite"
-            raise errors.SaveError(what, "The last save is untouched. Try a smaller [lr].")
-    text = text_of_facts(trained, counted_size)
+            raise SaveError(what, "The last save is untouched. Try a smaller [lr].")
+    text = text_of_facts(trained, kind[0])
     with replaced(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr(zipfile.ZipInfo(JSON_MEMBER), text)
         for name, array in stored.items():
@@ -347,5 +327,5 @@ def locked_model(path: PathName, *, force: bool, note: Note = lambda _: None) ->
     with locked(path, note):
         if not force and os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
             what = f"{os.fspath(path)} already exists, and charrnn has not written it"
-            raise errors.SaveError(what, "Name another file, or add [force] to replace it.")
+            raise SaveError(what, "Name another file, or add [force] to replace it.")
         yield

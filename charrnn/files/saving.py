@@ -51,20 +51,14 @@ def target_of(path: PathName) -> Iterator[Path]:
 
 @contextmanager
 def replaced(path: PathName) -> Iterator[IO[bytes]]:
-    """Yield a new file that takes the place of the old one at the end, if all goes well.
-
-    The caller holds the lock. A file that a killed save has left is replaced, too.
-    """
+    """Yield a new file that takes the place of the old one at the end. The caller has the lock."""
     with target_of(path) as target, written(target, old=target) as file:
         yield file
 
 
 @contextmanager
 def written(target: Path, old: Path) -> Iterator[IO[bytes]]:
-    """Yield a new file that gets its name at the end, and the mode of an old one if that exists.
-
-    While it is written, it can be read by those who can read the old one, or by its owner alone.
-    """
+    """Yield a new file that gets its name at the end, never more readable than the old one."""
     temporary = target.with_name(f".{target.name}.tmp")
     temporary.unlink(missing_ok=True)
     try:
@@ -96,10 +90,9 @@ def check_writable(path: PathName) -> None:
 
 
 def keep_old(path: PathName) -> str | None:
-    """Give a model a second name, model.1.npz or the next free number, and return that.
+    """Give a model, if there is one, a second name such as model.1.npz, and return that.
 
-    The first name stays until a save replaces it, so a kill in between loses neither. Without such
-    a file, return None.
+    The first name stays until a save replaces it, so a kill in between loses neither.
     """
     with target_of(path) as target:
         if not target.is_file():
@@ -122,10 +115,7 @@ def keep_old(path: PathName) -> str | None:
 
 @contextmanager
 def locked(path: PathName, note: Note = lambda _: None) -> Iterator[None]:
-    """Keep all other runs out of this block for the same file, or raise SaveError.
-
-    ``note`` is called with a line if the filesystem has no locks.
-    """
+    """Keep other runs out of this block for a file, or raise SaveError; without locks, note it."""
     with target_of(path) as target:
         lock = target.with_name(f".{target.name}.lock")
         if os.path.lexists(lock) and not stat.S_ISREG(lock.lstat().st_mode):
@@ -159,14 +149,6 @@ def try_lock(file: IO[bytes], lock: Path, note: Note) -> bool:
     return False
 
 
-def parse_line(line: bytes | str) -> dict[str, Any]:
-    """Return the object on a line of JSON. Raise ValueError for anything else."""
-    row = json.loads(line)
-    if not isinstance(row, dict):
-        raise ValueError("not an object")
-    return row
-
-
 def is_torn(line: bytes) -> bool:
     """Return True for the beginning of a line, whose end was lost in a kill."""
     return not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)])
@@ -189,14 +171,12 @@ class LineFile:
         """Of the lines of the file, keep some; others may have the file open, and go on writing."""
         if len(kept) == len(lines):
             return
-        same = next(i for i, line in enumerate(lines) if kept[i : i + 1] != [line])
-        size, rest = sum(map(len, kept[:same])), b"".join(kept[same:])
         with open(self._path, "r+b") as file:  # the other one writes at its end alone
             file.seek(sum(map(len, lines)))
-            rest += file.read()  # lines that came since
-            file.seek(size)
-            file.write(rest)
-        self._file.truncate(size + len(rest))
+            content = b"".join(kept) + file.read()  # lines that came since
+            file.seek(0)
+            file.write(content)
+        self._file.truncate(len(content))
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Append a line. If that fails, raise OSError and leave the file as it was."""

@@ -100,7 +100,7 @@ def fill(
     predictor: Predictor, text: str, config: FillConfig | None = None, label: str | None = None
 ) -> Filled:
     """Return the likeliest fillings, likeliest first. They do not depend on other texts."""
-    config, first = config or FillConfig(), predictor.vocabulary.first_input(label)
+    config, first = config or FillConfig(), predictor.vocabulary.id_of(label)
     if predictor.head.lengths is not None:
         what = "a model that draws the length before the text cannot fill in missing characters"
         raise SettingError(what, "Train one with [ends] symbol or [ends] halt.")

@@ -126,7 +126,7 @@ def unfold(
         raise SettingError(what, "Give a shorter text.")
     vocabulary, architecture = model.vocabulary, model.architecture
     ids = np.append(vocabulary.encode(text), np.array(END, vocabulary.dtype))
-    labels = np.full(len(ids), vocabulary.first_input(label))
+    labels = np.full(len(ids), vocabulary.id_of(label))
     nats = score_ids(Predictor([model]), ids, labels)[0]["network"]
     window = window_before(ids, np.array([len(ids) - 1]), len(ids), labels)
     stored = Parameters(architecture, model.parameters.flat.astype(np.float64))

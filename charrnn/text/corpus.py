@@ -5,15 +5,17 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, compress
+from math import inf
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Kind
-from charrnn.text.counts import estimated_loss
+from charrnn.text.counts import JUDGED, baselines
 from charrnn.text.examples import choose_kind, join_examples, split_examples, texts_of
 from charrnn.text.reading import Mark, Read, content_of, is_kept, labelled_texts, name_of, unpacked
 from charrnn.text.tables import table_in
@@ -24,9 +26,9 @@ Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files with example
 
 STRATUM: Final = 1 << 16  # examples among which lots are drawn at once
 TEXT_ENDS, VALID_FOLLOWS = b"\xff", b"\xfe"  # not in UTF-8
-FEW_OF_LABEL: Final = 10  # examples, of which none are held out
-LOOKED_THROUGH: Final = 1 << 24  # symbols: a warning must not delay the start
-LINES_LOOKED_AT: Final = 1 << 10  # that may show a table
+FEW_OF_LABEL: Final = 10  # examples
+FEWEST_JUDGED: Final = 1000  # held-out symbols
+LOOKED_THROUGH, LINES_LOOKED_AT = 1 << 24, 1 << 10  # symbols and lines, for warnings
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +68,11 @@ class Examples:
         return labelled
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
+class Part(NamedTuple):
     """Examples as they were read, those to learn from or those held out."""
 
     codes: Codes  # END_CODE after each
-    labels: list[str] | None = None
+    labels: Sequence[str] = ()  # none, or one of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +117,12 @@ class Corpus:
 
     @cached_property
     def counting_loss(self) -> float:
-        """An estimate of the held-out loss of n-gram counts."""
-        return estimated_loss(self.train.labelled, self.held_out.labelled, self.vocabulary)
+        """An estimate of the held-out loss of counting, by a part of the text; or infinity."""
+        if len(self.held_out.ids) < FEWEST_JUDGED:
+            return inf
+        texts = self.train.labelled, self.held_out.labelled
+        _, *counting = baselines(*texts, self.vocabulary, *JUDGED)  # without uniform
+        return min(baseline.nats_per_character for baseline in counting)
 
 
 def read_files(
@@ -125,12 +130,9 @@ def read_files(
     config: CorpusConfig | None = None,
     valid: Sequence[str] = (),
     read: Read = content_of,
-    typed: Container[str] | None = None,
+    typed: Container[str] | None = None,  # names that a person trusts, if these are not all
 ) -> Corpus:
-    """Read the corpus from files; validation files are held out, and everything else trains.
-
-    ``typed`` are the names of files that a person trusts, if these are not all.
-    """
+    """Read the corpus from files; validation files are held out, and everything else trains."""
     config, digest, tidied = config or CorpusConfig(), hashlib.sha256(), Tidied()
     files: dict[str, Mark] = {}
 
@@ -154,16 +156,15 @@ def read_files(
                 del text  # a large one takes much memory
                 if config.reading.label_by is not None:
                     labels += [label] * np.count_nonzero(codes[-1] == END_CODE)
-        parts.append(Part(np.concatenate(codes), labels or None))
+        parts.append(Part(np.concatenate(codes), labels))
         if names and not len(parts[-1].codes):
             what = f"{name_of(names[0])} is empty"
             raise CorpusError(what, "A corpus needs at least one visible character.")
         if names is sources and valid:
             digest.update(VALID_FOLLOWS)
-    train, held_out = parts if valid else hold_out(parts.pop(0), config.holdout)
+    train, held_out = parts if valid else hold_out(*parts.pop(0), config.holdout)
     corpus = encoded(train, held_out, config.known, kind, digest.hexdigest())
-    corpus = replace(corpus, sources=tuple(sources), valid=tuple(valid), files=files)
-    return replace(corpus, tidied=tidied)
+    return replace(corpus, sources=tuple(sources), valid=tuple(valid), files=files, tidied=tidied)
 
 
 def corpus_of(
@@ -182,11 +183,11 @@ def corpus_of(
     if kinds is not None and len(kinds) != len(listed):
         what = f"there are {len(kinds):,} labels for {len(listed):,} texts"
         raise SettingError(what, "Give a label for each text.", "labels")
-    every = [*listed, *(kinds or [])]
-    content = b"".join(text.encode("utf-8", "surrogatepass") + TEXT_ENDS for text in every)
-    fingerprint = hashlib.sha256(content).hexdigest()
-    train, held_out = hold_out(Part(join_examples(listed), kinds), config.holdout)
-    return encoded(train, held_out, config.known, "texts", fingerprint)
+    digest = hashlib.sha256()
+    for text in chain(listed, kinds or ()):
+        digest.update(text.encode("utf-8", "surrogatepass") + TEXT_ENDS)
+    parts = hold_out(join_examples(listed), kinds or (), config.holdout)
+    return encoded(*parts, config.known, "texts", digest.hexdigest())
 
 
 def files_in(texts: Texts) -> tuple[str, ...]:
@@ -212,41 +213,27 @@ def check_texts(texts: object, name: str = "texts") -> list[str]:
     return listed
 
 
-def hold_out(part: Part, share: float) -> tuple[Part, Part]:
-    """Return training examples and those held out by lot; of a single one, hold out the tail.
-
-    Of each label with enough examples, its share is held out, and of the others none.
-    """
-    codes, labels = part.codes, part.labels
+def hold_out(codes: Codes, labels: Sequence[str], share: float) -> tuple[Part, Part]:
+    """Return training examples and those held out by lot; of a single one, hold out the tail."""
     lengths = np.diff(np.flatnonzero(codes == END_CODE), prepend=-1)  # (n,)  END counted
     count, characters = len(lengths), len(codes) - 1
-    if labels is None and count == 1 and share > 0 and characters > 1:  # one is not divided
+    if not labels and count == 1 and share > 0 and characters > 1:  # one is not divided
         size = min(max(1, int(characters * (1 - share))), characters - 1)
         return Part(np.append(codes[:size], END_CODE)), Part(codes[size:].copy())
-    drawn = draw_lots(count, share) if labels is None else draw_lots_by_label(labels, share)
-    is_held_out = drawn.repeat(lengths)  # (S,)
-    kinds: list[list[str] | None] = [None, None]
-    if labels is not None:
-        kinds = [[labels[i] for i in np.flatnonzero(drawn == kept)] for kept in (False, True)]
-    return Part(codes[~is_held_out], kinds[0]), Part(codes[is_held_out], kinds[1])
-
-
-def draw_lots_by_label(labels: Sequence[str], share: float) -> NDArray[np.bool_]:
-    """Return which examples are held out: the share of each label that has enough of them."""
-    drawn, places = np.zeros(len(labels), np.bool_), dict[str, list[int]]()
+    places: dict[str, list[int]] = {}
     for place, label in enumerate(labels):
         places.setdefault(label, []).append(place)
+    drawn = np.zeros(count, np.bool_) if labels else draw_lots(count, share)
     for of_label in places.values():
-        if len(of_label) >= FEW_OF_LABEL:
+        if len(of_label) >= FEW_OF_LABEL:  # else none of them are held out
             drawn[of_label] = draw_lots(len(of_label), share)
-    return drawn
+    is_held_out = drawn.repeat(lengths)  # (S,)
+    train = Part(codes[~is_held_out], list(compress(labels, ~drawn)))
+    return train, Part(codes[is_held_out], list(compress(labels, drawn)))
 
 
 def draw_lots(count: int, share: float) -> NDArray[np.bool_]:
-    """Return which of so many examples are held out: at least one, and never all, (n,).
-
-    The number of examples and the share decide, so all seeds hold out the same text.
-    """
+    """Return which of so many examples are held out, whatever the seed: one or more, never all."""
     drawn = np.zeros(count, np.bool_)
     total = min(max(1, round(count * share)), count - 1) if share > 0 else 0
     lots = np.random.default_rng(0)
@@ -267,28 +254,23 @@ def encoded(train: Part, held_out: Part, known: str, kind: str, fingerprint: str
     counted |= {chr(code): int(counts[code]) for code in np.flatnonzero(counts).tolist()}
     labels = counted_labels(train.labels, held_out.labels)
     vocabulary = replace(Vocabulary.counted(counted, len(train.codes)), labels=labels)
-    places = {label: vocabulary.symbols + i for i, label in enumerate(labels)}
-    size = np.min_scalar_type(vocabulary.symbols + len(labels))
 
     def examples_of(part: Part) -> Examples:
-        at = [places[label] for label in part.labels or ()]
         ids = vocabulary.encode_codes(part.codes)
-        return Examples(ids, np.array(at, size) if labels else None)
+        return Examples(ids, vocabulary.label_ids(part.labels) if labels else None)
 
     texts = examples_of(train), examples_of(held_out)
     return Corpus(vocabulary, *texts, kind, fingerprint, held_out.codes)
 
 
-def counted_labels(train: list[str] | None, held_out: list[str] | None) -> dict[str, int]:
+def counted_labels(train: Sequence[str], held_out: Sequence[str]) -> dict[str, int]:
     """Return the labels and the number of training examples of each; CorpusError if that is odd."""
-    if train is None:
-        return {}
     counts = dict(sorted(Counter(train).items()))
-    if not 2 <= len(counts) <= MOST_LABELS:
+    if train and not 2 <= len(counts) <= MOST_LABELS:
         what = f"there are {len(counts):,} labels, not 2 to {MOST_LABELS:,}"
         one = f"all examples have the label {train[0]}" if len(counts) == 1 else what
         raise CorpusError(one, "Name several files, or another column with [label_by].")
-    for label in held_out or ():
+    for label in held_out:
         if label not in counts:
             what = f"the label {label} is only in the held-out part"
             raise CorpusError(what, "Add training examples of it, or leave it out of [valid].")

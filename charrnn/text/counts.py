@@ -18,15 +18,11 @@ ends at the next END. Where texts have labels, that of its text takes the place 
     y     a  n  n  a  END  e  v  e  END     as it is predicted
 
 A label is the child of the empty context, and nothing predicts it: its share is 0.
-
-A state holds a node for each length of context, (B, lengths), or NONE where the text has no such
-context.
 """
 
-from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf, log
-from typing import Any, Final
+from math import log
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,17 +35,14 @@ Nodes = NDArray[np.int64]
 Columns = NDArray[np.unsignedinteger[Any]]
 
 NONE: Final = -1
-HIGHEST: Final = 9  # order beside a network
-ALONE: Final = 7  # order of counts that predict alone, and where long windows take several words
+HIGHEST, ALONE = 9, 7  # orders beside a network, and alone or where windows take several words
 READY: Final = 1 << 22  # probabilities in the rows made beforehand, at most
 WORD: Final = 64  # bits
 KNOWLEDGE: Final = 3  # numbers that say how well a context is known, each about 1 at most
 LOG_OF_MANY: Final = 5.0  # of about 150 occurrences
 
-COUNTED: Final = 10_000_000  # symbols of a text that are counted, at most
-SCORED: Final = 1 << 17  # symbols that baselines predict, at most
+COUNTED, SCORED = 10_000_000, 1 << 17  # symbols that are counted, or predicted, at most
 JUDGED: Final = 1 << 17, 1 << 14  # symbols counted and predicted to estimate the loss of a text
-FEWEST_JUDGED: Final = 1000  # held-out symbols
 
 
 class Ngrams:
@@ -66,8 +59,8 @@ class Ngrams:
         # The children of context i are the nodes first[i] to first[i + 1] - 1.
         children = np.bincount(self.keys // self.symbols, minlength=len(self.backoff))
         self.first = np.append(1, 1 + np.cumsum(children, dtype=np.int32)).astype(np.int32)
-        last = self.keys % self.symbols
-        self.last = last.astype(np.min_scalar_type(self.symbols))  # from node 1 on
+        # The last symbol of each node from 1 on.
+        self.last = (self.keys % self.symbols).astype(np.min_scalar_type(self.symbols))
 
     def _count(self, x: Ids, ids: Ids) -> list[NDArray[np.uint32]]:
         """Make the trie; return the counts that each order uses."""
@@ -152,7 +145,7 @@ class Ngrams:
         rows.reshape(-1)[place] += self.share[children]
 
     def empty_contexts(self, lanes: int) -> Nodes:
-        """Return the state before anything is read."""
+        """Return a state, before anything is read: a node or NONE for each length, (B, lengths)."""
         return np.full((lanes, self.highest - 1), NONE, np.int64)
 
     def read(self, x: NDArray[Any], state: Nodes) -> None:
@@ -180,12 +173,8 @@ class Ngrams:
         occurrences = np.log1p(self.occurrences[longest - 1]) / LOG_OF_MANY
         return np.stack([np.ones(len(state)), length / state.shape[1], occurrences], 1)
 
-    def nats(self, ids: Ids) -> Floats:
-        """Return the surprisal of each symbol of a text, which starts as after an END."""
-        return self.nats_by_order(ids)[-1]
-
     def nats_by_order(self, ids: Ids) -> list[Floats]:
-        """Return the surprisal of each symbol by the n-grams of up to 1, 2, 3 ... symbols."""
+        """Return the nats of each symbol after an END, by the n-grams of up to 1, 2 ... symbols."""
         nats = []
         x, ids = read_and_predicted(ids, self.predicted)
         p = np.full(len(ids), 1 / self.predicted)  # P(w | h')
@@ -221,10 +210,7 @@ def predicted_in(ids: Ids, symbols: int) -> Ids:
 
 
 def windows(x: Ids, ids: Ids, symbols: int, width: int) -> Columns:
-    """Return x and the symbols after it, up to the next END, as sorted columns (width, S).
-
-    A symbol is its id + 1, and 0 stands for nothing.
-    """
+    """Return x and what follows up to END, as id + 1, then 0: sorted columns (width, S)."""
     size = len(ids)
     text: Any = np.zeros(size + width, np.min_scalar_type(symbols))
     text[1 : size + 1] = ids
@@ -260,29 +246,24 @@ def discounts(counts: NDArray[np.uint32]) -> Floats:
     return lost
 
 
-@dataclass(frozen=True)
-class Baseline:
+class Baseline(NamedTuple):
     """The loss of one model on the held-out text, END included."""
 
     name: str  # "uniform", "unigram", "markov-1" .. "markov-6": characters of context
     nats_per_character: float
-    nats: Floats = field(compare=False, repr=False)  # of an excerpt
+    nats: Floats  # of an excerpt
 
 
 def baselines(
     train: Ids, text: Ids, vocabulary: Vocabulary, counted: int = COUNTED, scored: int = SCORED
 ) -> list[Baseline]:
-    """Return uniform, unigram and the n-grams of each order, the shortest context first.
-
-    Texts may be labelled.
-    """
+    """Return uniform, unigram and the n-grams of each order, for texts that may be labelled."""
     places, is_counted = excerpt_of(predicted_in(text, vocabulary.symbols), scored)
     text = text[places]
     if not len(text):
         return []
-    labels = len(vocabulary.labels)
     sample = sample_of(train, vocabulary.symbols, counted)
-    ngrams = Ngrams(sample, vocabulary.symbols, ALONE, labels)
+    ngrams = Ngrams(sample, vocabulary.symbols, ALONE, len(vocabulary.labels))
     naming = np.where(text == UNKNOWN, vocabulary.unseen_nats, 0.0)
     uniform = np.full(len(text), log(vocabulary.symbols))
     names = ["uniform", "unigram", *(f"markov-{n}" for n in range(1, ALONE))]
@@ -301,11 +282,3 @@ def counts_of(counted: Ids | None, vocabulary: Vocabulary) -> Ngrams | None:
 def sample_of(ids: Ids, symbols: int, most: int = COUNTED) -> Ids:
     """Return a text, which may be labelled, or evenly spaced pieces of a long one."""
     return ids if len(ids) <= most else ids[excerpt_of(predicted_in(ids, symbols), most)[0]]
-
-
-def estimated_loss(train: Ids, held_out: Ids, vocabulary: Vocabulary) -> float:
-    """Estimate the loss of the best baseline by a part of the text; infinity for a short one."""
-    if len(held_out) < FEWEST_JUDGED:
-        return inf
-    by_order = baselines(train, held_out, vocabulary, *JUDGED)
-    return min(baseline.nats_per_character for baseline in by_order[1:])  # without uniform

@@ -9,18 +9,17 @@ import re
 import sys
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
 from charrnn.errors import CorpusError
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import Normalization, Reading
 from charrnn.system.packaged import CORPORA, path_of
 from charrnn.system.visible import did_you_mean
-from charrnn.text.tables import column_of, rows_of
-from charrnn.text.tidy import Tidied, clean_lines
+from charrnn.text.tables import rows_of
+from charrnn.text.tidy import Tidied, clean
 
 Read = Callable[[str], bytes]
 Warn = Callable[[str], object]
@@ -43,38 +42,43 @@ def name_of(source: str) -> str:
 
 
 def text_of(source: str, reading: Reading, warn: Warn | None = None) -> str:
-    """Return the text of a file, or of standard input for "-", with a newline after each line."""
-    reading = replace(reading, label_by=None)
-    ((_, text),) = labelled_texts(source, reading, Tidied(), None, warn)
-    return text
+    """Return the whole text of a file, or of standard input for "-"."""
+    return text_in(unpacked(content_of(source), source), source, reading, warn)
+
+
+def text_in(data: bytes, source: str, reading: Reading, warn: Warn | None = None) -> str:
+    """Return the text of the content of a source."""
+    return normalized("".join(decoded([data], name_of(source), reading, warn)), reading.normalize)
+
+
+def normalized(text: str, form: Normalization) -> str:
+    return text if form == "none" else unicodedata.normalize(form, text)
+
+
+def read_typed(text: str, form: Normalization) -> str:
+    """Return a text of the command line as it would be read from a file."""
+    with suppress(UnicodeError):  # bytes that the locale cannot decode may be UTF-8
+        text = os.fsencode(text).decode()
+    return normalized(text.replace("\r\n", "\n").replace("\r", "\n"), form)
 
 
 def labelled_texts(
-    source: str, reading: Reading, tidied: Tidied, read: Read | None, warn: Warn | None = None
+    source: str, reading: Reading, tidied: Tidied, read: Read
 ) -> Iterator[tuple[str, str]]:
-    """Yield the label of a file and its text, or that of each label in a column of the file.
+    """Yield label, or "", and text of a file, or of each label in a column of it.
 
-    A label is "" where there are none. A tidy reading cleans lines, and drops repeats within
-    a label: ``tidied`` has seen those before. ``read`` returns the content of a source,
-    unpacked, if that is not just what is typed.
+    ``tidied`` knows the lines of earlier files. ``read`` returns the content of a source, unpacked.
     """
-    name, data = name_of(source), read(source) if read else unpacked(content_of(source), source)
-    texts = {"": "".join(decoded([data], name, reading, warn))}
-    if reading.normalize != "none":
-        texts[""] = unicodedata.normalize(reading.normalize, texts[""])
-    if reading.column is not None and reading.label_by not in (None, "file"):
-        texts = texts_by_label(texts.pop(""), [reading.column, str(reading.label_by)], name)
-    elif reading.column is not None:
-        texts[""], _ = column_of(texts[""], reading.column, name)
+    texts = {"": text_in(read(source), source, reading)}
+    if reading.column is not None:
+        lines: dict[str, list[str]] = {}
+        for _, field, label in rows_of(texts.pop(""), reading, name_of(source)):
+            lines.setdefault(label, []).append(field + "\n")
+        texts = {label: "".join(of_label) for label, of_label in lines.items()} or {"": ""}
     if reading.label_by == "file":
-        texts = {label_of(source): texts.pop("")}
-    while texts:
-        label = next(iter(texts))
-        text = texts.pop(label)  # a large one takes much memory
-        if reading.tidy:
-            tidied.kept = tidied.kept_by_label.setdefault(label, set())
-            text = tidied.tidy(text)
-        yield label, text
+        texts = {label_of(source): texts[""]}
+    for label, text in texts.items():
+        yield label, tidied.tidy(text, label) if reading.tidy else text
 
 
 def label_of(source: str) -> str:
@@ -89,34 +93,10 @@ def label_of(source: str) -> str:
     return name
 
 
-def texts_by_label(text: str, columns: Sequence[str], name: str) -> dict[str, str]:
-    """Return the lines of each label, from the columns of a table that have texts and labels."""
-    lines: dict[str, list[str]] = {}
-    for field, label in labelled_rows(text, columns, name)[0]:
-        if field.strip():
-            lines.setdefault(label.strip(), []).append(field + "\n")
-    return {label: "".join(of_label) for label, of_label in lines.items()}
-
-
-def labelled_rows(
-    text: str, columns: Sequence[str], name: str
-) -> tuple[list[list[str]], list[int]]:
-    """Return texts and labels by row, and the line of each; CorpusError for one without a label."""
-    rows, starts = rows_of(text, columns, name)
-    for (field, label), line in zip(rows, starts, strict=True):
-        if field.strip() and not label.strip():
-            what = f"line {line} of {name} has a text and no label"
-            raise CorpusError(what, "Fill that field, or leave the line out.")
-    return rows, starts
-
-
 def decoded(
     pieces: Iterable[bytes], name: str, reading: Reading, warn: Warn | None = None
 ) -> Iterator[str]:
-    """Yield the text of bytes as they come, with LF for each line break and no BOM before it.
-
-    Bytes that cannot be decoded are an error; or they become U+FFFD, with one warning.
-    """
+    """Yield the text of bytes as they come, with LF for each line break and no BOM before it."""
     decoder = codecs.getincrementaldecoder(reading.encoding)()
     with_breaks = io.IncrementalNewlineDecoder(decoder, translate=True)
     size, line, mark = 0, 1, "\ufeff"
@@ -167,8 +147,7 @@ def content_of(source: str) -> bytes:
 
 def is_kept(source: str) -> bool:
     """Return whether a source is a regular file, which can be read again under its name."""
-    is_stream = source == "-" or source.startswith(STREAMS)
-    return not is_stream and os.path.isfile(path_of(source))
+    return source != "-" and not source.startswith(STREAMS) and os.path.isfile(path_of(source))
 
 
 def packing_of(data: bytes) -> str | None:
@@ -179,8 +158,7 @@ def packing_of(data: bytes) -> str | None:
 def unpacked(data: bytes, source: str, *, is_bounded: bool = False) -> bytes:
     """Return the content of all streams in packed data, and other data as it is.
 
-    The modules of Python ignore a damaged stream after the first one. This loop reads every stream.
-    NULs may follow a stream. What is bounded stays in proportion to the packed data.
+    The modules of Python ignore a damaged stream after the first one. NULs may follow a stream.
     """
     suffix = packing_of(data) or os.path.splitext(source)[1]
     if suffix not in PACKINGS:
@@ -213,9 +191,8 @@ def lines_of_input(reading: Reading, warn: Warn | None = None) -> Iterator[list[
         if lines or (text is None and any(unfinished)):
             lines = ["".join(unfinished), *lines]
             unfinished = [] if text is None else [lines.pop()]
-            if reading.normalize != "none":
-                lines = [unicodedata.normalize(reading.normalize, line) for line in lines]
-            yield list(map(clean_lines, lines)) if reading.tidy else lines
+            lines = [normalized(line, reading.normalize) for line in lines]
+            yield [clean(line)[0] or line for line in lines] if reading.tidy else lines
 
 
 def pieces_of_input() -> Iterator[bytes]:

@@ -8,26 +8,44 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from charrnn.errors import CorpusError
+from charrnn.settings.corpus import Reading
 from charrnn.text.tidy import HEADINGS
 
 COLUMN_SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}
 LARGEST_FIELD: Final = (1 << 31) - 1  # the most that csv takes everywhere
 ENOUGH_LINES: Final = 10  # lines that show what all lines have in common
 NEARLY_ALL: Final = 0.95
+Row = tuple[int, str, str]  # the line on which it begins, a text, and its label or ""
 
 
-def column_of(text: str, column: str, name: str) -> tuple[str, list[int]]:
-    """Return a column of a table as text, a line a row, and on which lines the rows begin."""
-    rows, starts = rows_of(text, [column], name)
-    return "".join([f"{field}\n" for (field,) in rows]), starts
-
-
-def rows_of(text: str, columns: Sequence[str], name: str) -> tuple[list[list[str]], list[int]]:
-    """Return the fields of some columns of a table by row, and on which lines the rows begin.
-
-    Breaks in a field become spaces.
+def rows_of(text: str, reading: Reading, name: str) -> list[Row]:
+    """Return the rows of a table; where they have labels, those with a text.
 
     A number counts columns from 1. Any other column is named in the first row, which is left out.
+    Breaks in a field become spaces.
+    """
+    columns, table = [str(reading.column)], fields_of(text, name)
+    if reading.label_by not in (None, "file"):
+        columns.append(str(reading.label_by))
+    first = table[0][1] if table else []
+    places = [place_of(column, first, name) for column in columns]
+    if not all(column.isdecimal() for column in columns):  # the first row has the names
+        table = table[1:]
+    rows = []
+    for line, fields in table:
+        texts = [fields[at] if at < len(fields) else "" for at in places]
+        field, *label = (re.sub("[\r\n]+", " ", text) for text in texts)
+        if label and field.strip() and not label[0].strip():
+            what = f"line {line} of {name} has a text and no label"
+            raise CorpusError(what, "Fill that field, or leave the line out.")
+        if field.strip() or not label:
+            rows.append((line, field, "".join(label).strip()))
+    return rows
+
+
+def fields_of(text: str, name: str) -> list[tuple[int, list[str]]]:
+    """Return the rows of a table, the first with text first, and on which line each begins.
+
     The separator is the one that the first line has most of. Quotes enclose fields, except between
     tabs, where they are characters.
     """
@@ -37,24 +55,18 @@ def rows_of(text: str, columns: Sequence[str], name: str) -> tuple[list[list[str
     quoting: Literal[0, 3] = csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL
     table = csv.reader(io.StringIO(text, "\n"), delimiter=separator, quoting=quoting, strict=True)
     usual_limit = csv.field_size_limit(min(len(text) + 1, LARGEST_FIELD))
-    rows, starts = list[list[str]](), [1]
+    rows, line = list[tuple[int, list[str]]](), 1
     try:
-        for row in table:
-            starts.append(table.line_num + 1)
-            rows.append(row)
+        for fields in table:
+            if rows or "".join(fields).strip():
+                rows.append((line, fields))
+            line = table.line_num + 1
     except csv.Error as error:
         what = f"{name} is not a table: line {table.line_num}, {error}"
         raise CorpusError(what, 'Mend that line; a " may have no end.') from None
     finally:
         csv.field_size_limit(usual_limit)
-    blank = next((i for i, row in enumerate(rows) if "".join(row).strip()), len(rows))
-    rows, starts = rows[blank:], starts[blank:-1]
-    first = rows[0] if rows else []
-    places = [place_of(column, first, name) for column in columns]
-    if not all(column.isdecimal() for column in columns):  # the first row has the names
-        rows, starts = rows[1:], starts[1:]
-    fields = [[row[at] if at < len(row) else "" for at in places] for row in rows]
-    return [[re.sub("[\r\n]+", " ", field) for field in row] for row in fields], starts
+    return rows
 
 
 def place_of(column: str, first: Sequence[str], name: str) -> int:
@@ -72,13 +84,11 @@ def place_of(column: str, first: Sequence[str], name: str) -> int:
 
 
 def table_in(firsts: Sequence[str], lines: Sequence[str]) -> tuple[str, int, str] | None:
-    """Return what shows that lines are rows of a table, in how many lines, and a column to read.
-
-    ``firsts`` are lines of which one is the first line of its file.
-    """
+    """Return what shows that lines are rows of a table, in how many lines, and a column to read."""
     if len(lines) < ENOUGH_LINES:
         return None
     separators = f"[{''.join(COLUMN_SEPARATORS)}]"
+    # One of ``firsts`` is the first line of its file.
     fields = [field.strip(" \"'") for field in re.split(separators, "\t".join(firsts))]
     headings = [field for field in fields if field.casefold() in HEADINGS]
     heading = min(headings, key=lambda field: field.casefold() == "id", default="")

@@ -65,21 +65,19 @@ def first_change(text: str) -> tuple[str, str] | None:
     marks = APOSTROPHE.sub("", inner)
     for first, last in QUOTES:
         if (text[:1], text[-1:]) == (first, last) and inner.strip():
-            is_pair = first not in marks and last not in marks
-            return ("quotes", inner.strip()) if is_pair else None
+            return ("quotes", inner.strip()) if first not in marks and last not in marks else None
     return None
 
 
 @dataclass
 class Tidied:
-    """Counts of what was cleaned, and examples; repeats are looked for in all texts."""
+    """Counts of what was cleaned, and examples; repeats are looked for in all texts of a label."""
 
     lines: Counter[str] = field(default_factory=Counter)  # rule -> lines
     examples: dict[str, list[str]] = field(default_factory=dict)  # rule -> lines, before and after
-    kept: set[str] = field(default_factory=set)  # without case
-    kept_by_label: dict[str, set[str]] = field(default_factory=dict)
+    known: set[tuple[str, str]] = field(default_factory=set)  # labels, and lines without case
 
-    def tidy(self, text: str) -> str:
+    def tidy(self, text: str, label: str = "") -> str:
         """Return the lines of a text without mess; comments, headings and repeats are dropped."""
         lines = [line for line in text.split("\n") if line.strip()]
         is_quiet = 2 * sum(map(str.isupper, lines)) < len(lines)
@@ -92,7 +90,7 @@ class Tidied:
                 bare, rules = "", ["comment"]
             elif bare.endswith(":") or is_column or is_loud:
                 bare, rules = "", ["heading"]
-            elif bare.casefold() in self.kept:
+            elif (label, bare.casefold()) in self.known:
                 bare, rules = "", ["repeat"]
             self.lines.update(rules)
             for rule in rules:
@@ -100,7 +98,7 @@ class Tidied:
                 if len(shown) < SHOWN:
                     shown.append(f"{line.strip()} -> {bare}" if bare else line.strip())
             if bare:
-                self.kept.add(bare.casefold())
+                self.known.add((label, bare.casefold()))
                 tidied.append(bare + "\n")
         return "".join(tidied)
 
@@ -111,16 +109,8 @@ def mess_in_words(lines: Counter[str]) -> list[tuple[str, str]]:
     return [(rule, f"{count:,} {RULES[rule][count > 1]}") for rule, count in counted]
 
 
-def clean_lines(text: str) -> str:
-    """Return a text with each line cleaned, and none dropped: a text to score."""
-    return "\n".join(clean(line)[0] or line for line in text.split("\n"))
-
-
 def untidy(lines: Sequence[str]) -> Counter[str]:
-    """Return how many lines of a list each rule would change; nothing if few would change.
-
-    A list has lines of a few words. In plays and poems most lines are longer.
-    """
+    """Return how many lines of a list each rule would change; nothing if few would change."""
     counts: Counter[str] = Counter()
     changed = short = 0
     for line in lines:
@@ -129,5 +119,5 @@ def untidy(lines: Sequence[str]) -> Counter[str]:
             short += 1
             changed += bool(rules)
             counts.update(rules)
-    is_list = 2 * short >= len(lines)
+    is_list = 2 * short >= len(lines)  # in plays and poems most are longer
     return counts if is_list and 10 * changed >= short > 0 else Counter()

@@ -67,10 +67,7 @@ class Vocabulary:
 
     @classmethod
     def counted(cls, counts: Mapping[str, int], symbols: int) -> Vocabulary:
-        """Return the vocabulary of a text, from the counts of its characters and its length.
-
-        By Good and Turing, the share of characters seen once is the probability of a new one.
-        """
+        """Return the vocabulary of a text; a new character has its chance by Good and Turing."""
         seen_once = sum(count == 1 for count in counts.values())
         return cls("".join(sorted(counts)), (seen_once + 0.1) / (symbols + 1))  # never 0
 
@@ -78,43 +75,35 @@ class Vocabulary:
     def symbols(self) -> int:
         return len(self.characters) + 2  # K, with END and UNKNOWN
 
-    def labelled(self, ids: Ids, labels: Sequence[str]) -> Ids:
-        """Return ids with the label of each text in the place of its END."""
-        result = ids.astype(np.min_scalar_type(self.symbols + len(self.labels)))
-        at = {label: self.id_of(label) for label in dict.fromkeys(labels)}
-        result[result == END] = [at[label] for label in labels]
-        return result
-
     @cached_property
     def log_label_shares(self) -> NDArray[np.float64]:
         """The logarithm of P(label), (L,): its share of the examples."""
-        counts = np.array([*self.labels.values()], np.float64)
-        shares: NDArray[np.float64] = np.log(counts / counts.sum())
-        return shares
+        return np.log(np.array([*self.labels.values()], np.float64) / sum(self.labels.values()))
 
-    def first_input(self, label: str | None) -> int:
-        """Return what is read before a text: END, or the label where there are labels."""
-        if label is None and self.labels:
-            what = "the model has labels, and none was given"
-            raise SettingError(what, f"Name one with [label]: {self._some_labels}.", "label")
-        return END if label is None else self.id_of(label)
+    def label_ids(self, labels: Sequence[str]) -> Ids:
+        """Return the ids of the labels of some texts."""
+        ids = {label: self.id_of(label) for label in dict.fromkeys(labels)}
+        size = np.min_scalar_type(self.symbols + len(self.labels))
+        return np.array([ids[label] for label in labels], size)
 
-    @property
-    def _some_labels(self) -> str:
+    def id_of(self, label: str | None) -> int:
+        """Return what is read before a text: END, or the id of a label where there are labels."""
         names = list(self.labels)
-        return ", ".join(names[:SHOWN_LABELS]) + (", ..." if len(names) > SHOWN_LABELS else "")
-
-    def id_of(self, label: str) -> int:
-        """Return the id of a label; SettingError for one that is not there."""
-        names = list(self.labels)
+        if label is None and not names:
+            return END
         if label in names:
             return self.symbols + names.index(label)
-        if not names:
+        several = ", ".join(names[:SHOWN_LABELS]) + (", ..." if len(names) > SHOWN_LABELS else "")
+        if label is None:
+            what = "the model has labels, and none was given"
+            hint = f"Name one with [label]: {several}."
+        elif not names:
             what = "the model has no labels"
-            raise SettingError(what, "Train one with [label_by], or leave [label] out.", "label")
-        near = did_you_mean(str(label), names)
-        what = f"there is no label {label!r:.80}"
-        raise SettingError(what, f"{near} There are {self._some_labels}.".lstrip(), "label")
+            hint = "Train one with [label_by], or leave [label] out."
+        else:
+            what = f"there is no label {label!r:.80}"
+            hint = f"{did_you_mean(str(label), names)} There are {several}.".lstrip()
+        raise SettingError(what, hint, "label")
 
     @property
     def dtype(self) -> np.dtype[np.unsignedinteger[Any]]:

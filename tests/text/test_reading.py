@@ -20,6 +20,7 @@ from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
 from charrnn.text import reading as bytes_to_text
 from charrnn.text.reading import (
+    content_of,
     labelled_texts,
     lines_of_input,
     name_of,
@@ -40,6 +41,11 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 def file_of(folder: Path, data: bytes, name: str = "a.txt") -> str:
     (folder / name).write_bytes(data)
     return str(folder / name)
+
+
+def text_in(source: str, reading: Reading) -> str:
+    """Return the text of a file, or of a column."""
+    return "".join(text for _, text in labelled_texts(source, reading, Tidied(), content_of))
 
 
 @pytest.mark.quick
@@ -89,7 +95,7 @@ def test_faults_3_and_9_contents_that_cannot_be_read(
 ) -> None:
     source = file_of(tmp_path, data)
     with pytest.raises(CorpusError) as error:
-        text_of(source, Reading(**reading))  # type: ignore[arg-type]
+        text_in(source, Reading(**reading))  # type: ignore[arg-type]
     assert error.value.what.startswith(f"{source} {words}")
     assert text_of(source, Reading(errors="replace"))
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from charrnn.errors import CorpusError
-from charrnn.text.tables import column_of
+from charrnn.settings.corpus import Reading
+from charrnn.text.tables import rows_of
 
 
 @pytest.mark.quick
@@ -34,15 +35,17 @@ from charrnn.text.tables import column_of
 def test_fault_50_rows_are_known_by_the_lines_on_which_they_begin(
     table: str, column: str, rows: list[str], starts: list[int]
 ) -> None:
-    assert column_of(table, column, "a.csv") == ("".join(f"{row}\n" for row in rows), starts)
+    found = rows_of(table, Reading(column=column), "a.csv")
+    assert [field for _, field, _ in found] == rows
+    assert [line for line, _, _ in found] == starts
 
 
 def test_fault_50_a_cell_may_be_long() -> None:
     before = csv.field_size_limit()
-    cell = "a" * 140_000
-    assert column_of(f'n,x\n1,"{cell}"\n', "x", "a.csv") == (f"{cell}\n", [2])
+    cell, reading = "a" * 140_000, Reading(column="x")
+    assert rows_of(f'n,x\n1,"{cell}"\n', reading, "a.csv") == [(2, cell, "")]
     with pytest.raises(CorpusError) as error:
-        column_of(f'n,x\n1,"{cell}', "x", "a.csv")
+        rows_of(f'n,x\n1,"{cell}', reading, "a.csv")
     assert error.value.what == "a.csv is not a table: line 2, unexpected end of data"
     assert csv.field_size_limit() == before
 
@@ -68,7 +71,7 @@ def test_any_table_that_csv_writes_is_read(
             lines.append(file.getvalue())
     shown = rows if by_name else [names, *rows]
     column = names[at].upper() if by_name else str(at + 1)
-    text, starts = column_of("".join(lines), column, "a.csv")
-    assert text == "".join(re.sub("\n+", " ", row[at]) + "\n" for row in shown)
+    found = rows_of("".join(lines), Reading(column=column), "a.csv")
+    assert [field for _, field, _ in found] == [re.sub("\n+", " ", row[at]) for row in shown]
     before = [1 + "".join(lines[:number]).count("\n") for number in range(len(lines))]
-    assert starts == before[by_name:]
+    assert [line for line, _, _ in found] == before[by_name:]

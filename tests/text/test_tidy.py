@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.text.corpus import find_warnings, read_files
-from charrnn.text.tidy import Tidied, clean, clean_lines, mess_in_words, untidy
+from charrnn.text.tidy import Tidied, clean, mess_in_words, untidy
 from tests.program import Program
 
 LISTS = {
@@ -116,4 +116,3 @@ def test_what_is_clean_stays_as_it_is(text: str) -> None:
     lines = Tidied().tidy(text).splitlines()
     assert [clean(line)[0] for line in lines] == lines
     assert len({line.casefold() for line in lines}) == len(lines)
-    assert clean_lines(text).count("\n") == text.count("\n")
