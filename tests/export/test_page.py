@@ -248,7 +248,7 @@ HOSTILE = "\x00\n<>&\"'/!-\\\u2028\u202e\ufeff\U0010ffffscript"
 
 def test_characters_that_are_meant_to_harm_are_shown(opened: Open) -> None:
     model = model_of(HOSTILE, hidden=4, layers=1, seed=3)
-    page = opened(page_of(model), "#seed=1&count=60")
+    page = opened(page_of(model), "#seed=1&count=40")
     drawn = settle(page)
     assert any("<" in text for text in drawn)
     assert not set("".join(drawn)) & set("\x00\u202e\u2028")
@@ -269,11 +269,11 @@ NOT_WIDER = """(() => {
 
 @pytest.mark.parametrize("opened", PLACES[1:], indirect=True)
 def test_on_a_phone_nothing_is_wider_than_the_screen(opened: Open) -> None:
-    model = model_of("abcdé", hidden=40, layers=2)
+    model = model_of("abcdé", hidden=8, layers=2)
     long = "#prime=" + "abcdé" * 60 + "&count=3"
     for text, settings in (
         (page_of(model, "files"), long),
-        (page_of(model), "#count=1000"),
+        (page_of(model), "#count=100"),
         (page_of(model_of("abcdé", hidden=4, layers=1, labels=["b", "a" * 99])), "#count=1"),
         (unfolded(unfold(model.language_model, "abcdé" * 9)).decode(), ""),
     ):

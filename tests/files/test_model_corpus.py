@@ -1,6 +1,5 @@
 """A corpus is found again from any folder, and beside a model that has moved together with it."""
 
-import bz2
 import gzip
 import lzma
 import os
@@ -203,7 +202,7 @@ def test_fault_29_a_model_that_learned_from_the_files_of_another_is_told_so(
     assert "model.npz may know what is held out: add --valid FILE" in ran.out
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
 def test_fault_66_a_packed_file_that_a_model_names_cannot_fill_the_memory(
     trained: Program, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:

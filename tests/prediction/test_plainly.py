@@ -40,7 +40,7 @@ TEXTS = st.one_of(st.text("abcde", max_size=20), st.text("ab", max_size=9), st.t
 LISTS = st.lists(TEXTS, min_size=1, max_size=20)
 
 
-@settings(max_examples=settings().max_examples * 5)
+@settings(max_examples=settings().max_examples * 4)
 @given(models(), LISTS)
 def test_scores_and_ranks(model: LanguageModel, texts: list[str]) -> None:
     scored = score_texts(Predictor([model]), texts, ranking=True)
@@ -62,7 +62,7 @@ def test_scores_in_stretches_that_have_read_all_before(
     np.testing.assert_allclose(nats["network"], costs, rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=settings().max_examples * 5)
+@settings(max_examples=settings().max_examples * 4)
 @given(
     models(("symbol", "halt")),
     st.sampled_from([0.0, 0.3, 1.0, 1.7]),

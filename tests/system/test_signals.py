@@ -178,7 +178,7 @@ def test_what_the_parent_ignored_stays_ignored(program: Program) -> None:
         child.until_saved()
         child.send(signal.SIGHUP)
         before = lines_of(program)
-        child.until(lambda: lines_of(program) > before + 100)
+        child.until(lambda: lines_of(program) > before + 20)
         assert SAID not in child.err
         child.send(signal.SIGTERM)
         assert child.end().status == 143

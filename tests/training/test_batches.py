@@ -13,6 +13,7 @@ from charrnn.text.examples import excerpt_of
 from charrnn.text.vocabulary import END
 from charrnn.training.batches import SLACK, Epoch, portions_of, score_portion
 from tests.networks import babbler
+from tests.text.test_examples import ONE_LONG, lines
 
 
 def examples(lengths: list[int], symbols: int = 60000) -> Examples:
@@ -102,18 +103,10 @@ def test_short_examples_cost_no_padding() -> None:
 
 # Excerpts that are scored at a check-up
 
-ONE_LONG = Examples(np.arange(100_000, dtype=np.uint32) + 2)
-
-
-def lines(count: int, length: int) -> Examples:
-    ids = np.arange(count * length, dtype=np.uint32) + 2
-    ids[length - 1 :: length] = END
-    return Examples(ids)
-
 
 @pytest.mark.parametrize("shards", [1, 3])
 def test_portions_begin_with_an_example_or_a_stretch(shards: int) -> None:
-    texts, most = [lines(10, 20), ONE_LONG], [200, 16_384]
+    texts, most = [Examples(lines(10, 20)), Examples(ONE_LONG)], [200, 16_384]
     sizes = {1: [[200], [15_392]], 3: [[80, 60, 60], [5_312, 5_280, 4_800]]}[shards]
     portions = portions_of(texts, most, shards)
     for number, text in enumerate(texts):
@@ -126,7 +119,7 @@ def test_portions_begin_with_an_example_or_a_stretch(shards: int) -> None:
 
 
 def test_one_short_text_is_not_divided_and_nothing_held_out_is_empty() -> None:
-    texts = [lines(1, 200), Examples(np.empty(0, np.uint8))]
+    texts = [Examples(lines(1, 200)), Examples(np.empty(0, np.uint8))]
     first, second = portions_of(texts, [1_000, 1_000], 2)
     assert [len(ids) for ids, *_ in (*first, *second)] == [200, 0, 0, 0]
 
