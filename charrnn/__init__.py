@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from charrnn.training.loop import Done as Done
     from charrnn.training.loop import Step as Step
 
-__version__ = "0.3.0"
+__version__ = "1.0.0"
 
 _NAMES = {
     "settings.drawing": "SampleConfig",

@@ -1,6 +1,6 @@
 """Logistic regression on n-grams of characters: it reads texts and labels, and tells labels.
 
-PYTHON with_sklearn.py < TEXTS.json
+PYTHON labels_sklearn.py < TEXTS.json
 """
 
 import json
