@@ -22,7 +22,7 @@ from charrnn.prediction.reach import window_before
 from charrnn.prediction.scoring import score_ids
 from charrnn.text.vocabulary import END, REPLACEMENT
 
-Factors = tuple[Array, Array | None]  # (T, N) and (T, M): a gradient is the sum of their products
+Factors = tuple[Array, Array]  # (T, N) and (T, M): a gradient is the sum of their products
 BACKWARD: Final = "dL/"  # begins the names of gradients
 LIKELIEST: Final = 5
 UNFOLD_LIMIT: Final = 600  # steps
@@ -98,13 +98,13 @@ class Unfolding:
     def largest(self, name: str, count: int) -> list[tuple[int, int, float, list[float]]]:
         """Return row, column and value of the largest entries of a gradient, and their terms."""
         assert self.gradient is not None
-        found, (left, right) = [], self.factors[name]
+        entries, (left, right) = [], self.factors[name]
         rows = self.gradient[name].reshape(left.shape[1], -1)
         for place in np.argsort(-np.abs(rows), axis=None, kind="stable")[:count].tolist():
             i, j = divmod(place, rows.shape[1])
-            terms: Array = left[:, i] if right is None else left[:, i] * right[:, j]
-            found.append((i, j, float(rows[i, j]), (terms + 0.0).tolist()))  # no -0
-        return found
+            terms: Array = left[:, i] * right[:, j] + 0.0  # no -0
+            entries.append((i, j, float(rows[i, j]), terms.tolist()))
+        return entries
 
     def as_json(self) -> dict[str, Any]:
         facts: dict[str, Any] = {"text": self.text, "nats": self.nats, "symbol_names": self.symbols}
@@ -178,15 +178,16 @@ def factors_of(
     d_o, x = output.values["dL/do"], window.x[:, 0]
     rows = unfolded.architecture.shapes["U1"][0]  # of symbols, then of labels
     below: Array = (np.arange(rows) == x[:, None]).astype(float)
-    found: dict[str, Factors] = {"c": (d_o, None)}  # (10.22)
+    ones: Array = np.ones((len(x), 1))
+    factors: dict[str, Factors] = {"c": (d_o, ones)}  # (10.22)
     for number, (part, layer) in enumerate(zip(layers, unfolded.layers, strict=True), 1):
         d_a, d_wh = part.values["dL/da"], np.concatenate(layer.d_wh_rows[:, : len(x)], 1)
-        found[f"b{number}"] = d_a, None  # (10.23)
-        found[f"W{number}"] = d_wh, part.values["h(t-1)"]  # (10.26)
-        found[f"U{number}"] = (d_a, below) if number > 1 else (below, d_a)  # (10.28)
+        factors[f"b{number}"] = d_a, ones  # (10.23)
+        factors[f"W{number}"] = d_wh, part.values["h(t-1)"]  # (10.26)
+        factors[f"U{number}"] = (d_a, below) if number > 1 else (below, d_a)  # (10.28)
         below = part.values["h"]
-    found["V"] = d_o, below  # (10.24)
-    return found
+    factors["V"] = d_o, below  # (10.24)
+    return factors
 
 
 def output_and_loss(
