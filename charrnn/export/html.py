@@ -10,7 +10,7 @@ import json
 import re
 from base64 import b64encode
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from html import escape
 from importlib.resources import files
 from itertools import pairwise
@@ -62,7 +62,6 @@ def export(trained: Trained, title: str) -> bytes:
     corpus = trained.corpus
     is_short = corpus.examples_are in ("lines", "texts")
     are_names = is_short and corpus.characters < LONG_NAME * max(1, corpus.examples)
-    engine, page = (f"\n{asset(name)}" for name in ("engine.js", "page.js"))
     # A class of characters for a regular expression of JavaScript with the flag u.
     steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in CONTROLS)
     facts = facts_of(trained)
@@ -75,11 +74,9 @@ def export(trained: Trained, title: str) -> bytes:
         "about": about(trained),
         "facts": plain_json(facts),
         "numbers": encode(trained.model.parameters),
-        "engine": engine,
-        "page": page,
     }
     template = asset("page.html", kinds_of(trained.model.architecture))
-    return fill_page(template, asset("page.css"), [engine, page], values)
+    return fill_page(template, asset("page.css"), asset("engine.js") + asset("page.js"), values)
 
 
 def unfolded(unfolding: Unfolding) -> bytes:
@@ -89,22 +86,22 @@ def unfolded(unfolding: Unfolding) -> bytes:
         parse_float=lambda number: float(f"{float(number):.4g}"),  # four digits
         parse_constant=str,
     )
-    script, text = f"\n{asset('unfold.js')}", escape(visible(unfolding.text))
+    text = escape(visible(unfolding.text))
     values = {
         "title": f"{text}: the unfolded network",
         "text": text,
         "legend": legend(STATES),
         "facts": plain_json(facts),
-        "script": script,
     }
     template = asset("page.html").partition("<header>")[0] + asset("unfold.html")
-    return fill_page(template, asset("page.css") + asset("unfold.css"), [script], values)
+    return fill_page(template, asset("page.css") + asset("unfold.css"), asset("unfold.js"), values)
 
 
-def fill_page(template: str, css: str, scripts: Sequence[str], values: Mapping[str, str]) -> bytes:
-    """Return a page with its style, and with the policy that allows this and the scripts."""
-    style = fill(f"\n{css}", colours_in_css())
-    return fill(template, {"policy": policy(scripts, style), "style": style, **values}).encode()
+def fill_page(template: str, css: str, script: str, values: Mapping[str, str]) -> bytes:
+    """Return a page with its style and its script, and with the policy that allows these."""
+    style, script = fill(f"\n{css}", colours_in_css()), f"\n{script}"
+    ours = {"policy": policy(script, style), "style": style, "script": script}
+    return fill(template, {**ours, **values}).encode()
 
 
 def asset(name: str, kinds: Set[str] = frozenset(["unlabelled"])) -> str:
@@ -130,12 +127,12 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda match: values[match[1]], template)
 
 
-def policy(scripts: Sequence[str], style: str) -> str:
-    """Return the content security policy that allows these scripts, this style and no more."""
-    digests = [hashlib.sha256(text.encode()).digest() for text in (style, *scripts)]
-    of_style, *of_scripts = (f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
+def policy(script: str, style: str) -> str:
+    """Return the content security policy that allows this script, this style and no more."""
+    digests = [hashlib.sha256(text.encode()).digest() for text in (script, style)]
+    of_script, of_style = (f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
     return (
-        f"default-src 'none'; script-src {' '.join(of_scripts)}; style-src {of_style};"
+        f"default-src 'none'; script-src {of_script}; style-src {of_style};"
         " base-uri 'none'; form-action 'none'; require-trusted-types-for 'script';"
         " trusted-types 'none'"
     )

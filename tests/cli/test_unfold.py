@@ -165,7 +165,7 @@ def test_a_page_holds_the_text_as_text_and_loads_nothing(drawn: Program, name: s
     assert not [one for _, some in page.elements for one in some if one in ("src", "href", "style")]
     rules = [some["content"] for _, some in page.elements if "http-equiv" in some]
     style, script = page.texts["style"][0], page.texts["script"][1]
-    assert rules == [policy([script], style)]
+    assert rules == [policy(script, style)]
     assert not set(page.texts["script"][0]) & set("<>&")
     facts = json.loads(page.texts["script"][0])
     typed = "anna" if name == "anna.html" else HOSTILE

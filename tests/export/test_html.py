@@ -62,7 +62,7 @@ def test_the_policy_names_the_scripts_and_the_style_by_their_hashes(hostile: str
 
 
 def test_a_vocabulary_and_a_title_that_spell_markup_do_nothing(hostile: str) -> None:
-    assert hostile.lower().count("<script") == hostile.lower().count("</script") == 4
+    assert hostile.lower().count("<script") == hostile.lower().count("</script") == 3
     read = Reading(hostile)
     assert read.texts["title"] == read.texts["h1"] == [TITLE.replace("\u202e", r"\u202e")]
     facts, numbers = read.texts["script"][:2]
