@@ -1,1 +1,1 @@
-"""The command line: a file for each command, and app, options, console and progress for all."""
+"""The command line: a file for each command; app, options, console, progress and scores for them."""
