@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from charrnn.model import Surprisal as Surprisal
     from charrnn.model import load as load
     from charrnn.model import mix as mix
-    from charrnn.plots import plot as plot
+    from charrnn.notebook import plot as plot
     from charrnn.prediction.filling import Filled as Filled
     from charrnn.prediction.filling import Filling as Filling
     from charrnn.prediction.losses import Score as Score
@@ -43,7 +43,7 @@ _NAMES = {
     "prediction.filling": "Filled Filling",
     "prediction.scoring": "Score",
     "model": "Model Surprisal load mix",
-    "plots": "plot",
+    "notebook": "plot",
     "runs": "Run fit resume train",
     "training.loop": "Checkup Done Step",
 }

@@ -27,7 +27,7 @@ from charrnn.network.arrays import Array64, Integers, softmax
 from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network
 from charrnn.notebook import Surprisal as Surprisal
-from charrnn.plots import plot
+from charrnn.notebook import plot
 from charrnn.prediction import scoring
 from charrnn.prediction.conditions import choose, limit_length
 from charrnn.prediction.embed import Vectors, embed

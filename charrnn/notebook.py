@@ -1,7 +1,8 @@
-"""What a notebook shows: coloured text and a progress bar."""
+"""What a notebook shows: learning curves by matplotlib, an extra; coloured text; a progress bar."""
 
 from __future__ import annotations
 
+import io
 import math
 import sys
 import warnings
@@ -9,18 +10,111 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from charrnn.files.model_contents import Checkpoint
+from charrnn.errors import CharrnnError, SettingError
+from charrnn.files.model_contents import Checkpoint, Trained
 from charrnn.prediction.losses import BITS, Mean, in_bits
 from charrnn.system.visible import visible
 from charrnn.training.state import share_done
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from charrnn.training.loop import Event
 
 NOTEBOOK_LIMIT: Final = 20_000  # characters shown in a notebook, whose file stores them
 INK: Final = "#23262b"  # in a notebook
+# The colours of Okabe and Ito, which colour-blind people can distinguish.
+COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+NOT_INSTALLED: Final = "matplotlib is not installed", "pip install matplotlib"
+INCHES: Final = (7.0, 4.2)  # of a figure
+
+
+class HasTrained(Protocol):
+    @property
+    def trained(self) -> Trained: ...
+
+
+def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None) -> Axes:
+    """Draw the learning curves of models, and return the Axes; needs matplotlib.
+
+    models: The models to compare.
+    names: A name of each for the legend; default: the cell and the size.
+    ax: The Axes to draw into; by default new ones.
+    """
+    if not models:
+        raise SettingError("no model was given to plot", "Give one or more: plot(model, other).")
+    if not all(model.trained.history for model in models):
+        hint = "Train it until its first check-up; a slim model has none."
+        raise CharrnnError("a model has no learning curve", hint)
+    if ax is None:
+        try:
+            from matplotlib import pyplot as plt
+        except ImportError:
+            raise CharrnnError(*NOT_INSTALLED) from None
+        ax = plt.subplots(figsize=INCHES, layout="constrained")[1]  # which notebooks show at once
+    shown: list[float] = []
+    for number, (model, name) in enumerate(zip(models, names or names_of(models), strict=True)):
+        lead = f"{name}, " if len(models) > 1 else ""
+        shown += draw_curves(model.trained, COLOURS[number % len(COLOURS)], lead, ax)
+    baselines = models[0].trained.corpus.baselines
+    if baselines and len({model.trained.corpus.fingerprint for model in models}) == 1:
+        best = min(baselines, key=lambda name: baselines[name])
+        ax.axhline(baselines[best], color="0.5", lw=1, ls="--", label=best)
+        shown.append(baselines[best])
+    margin = 0.05 * (max(shown) - min(shown)) or 0.05
+    ax.set_ylim(max(0.0, min(shown) - margin), max(shown) + margin)
+    ax.set_xlabel("step")
+    ax.set_ylabel("nats per character")
+    ax.margins(x=0.01)
+    ax.grid(visible=True, color="0.9", lw=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)
+    return ax
+
+
+def draw_curves(trained: Trained, colour: str, lead: str, ax: Axes) -> list[float]:
+    """Draw the losses of a model. Return those that have to be visible: not the high start.
+
+    A ``lead`` begins the names of curves if there are several models.
+    """
+    steps = [row["step"] for row in trained.history]
+    learning = [row["train"] for row in trained.history]
+    held_out = [row["held_out"] for row in trained.history if "held_out" in row]
+    is_known = len(held_out) == len(steps)
+    if not (is_known and lead):
+        ax.plot(steps, learning, ":", color=colour, lw=1.2, label=f"{lead}training")
+    if not is_known:
+        return learning
+    ax.plot(steps, held_out, color=colour, lw=1.8, label=f"{lead}held out")
+    if trained.best is not None:
+        ax.plot(*([part] for part in trained.best), "o", color=colour, ms=5)
+    return held_out if lead else [learning[-1], *held_out]
+
+
+def names_of(models: Sequence[HasTrained]) -> list[str]:
+    """Return cell and size of each model, with a number where several are the same."""
+    sizes = [model.trained.model.architecture for model in models]
+    names = [f"{size.layers} x {size.hidden} {size.cell_name}" for size in sizes]
+    if len(set(names)) == len(names):
+        return names
+    return [f"{number}: {name}" for number, name in enumerate(names, 1)]
+
+
+def figure(kind: str, model: HasTrained) -> bytes:
+    """Return a file of that kind, such as svg, with the learning curve; without pyplot."""
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise CharrnnError(*NOT_INSTALLED) from None
+    file = io.BytesIO()
+    with rc_context({"svg.fonttype": "none"}):
+        drawn = Figure(figsize=INCHES, layout="constrained")
+        plot(model, ax=drawn.add_subplot())
+        drawn.savefig(file, format=kind, dpi=160)
+    return file.getvalue()
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,13 +1,102 @@
-"""Coloured text in a notebook."""
+"""What a notebook shows: learning curves by matplotlib, and coloured text."""
 
+import sys
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.model import Surprisal
-from charrnn.notebook import NOTEBOOK_LIMIT, heat_map
+import charrnn
+from charrnn.errors import CharrnnError, SettingError
+from charrnn.model import Model, Surprisal
+from charrnn.notebook import NOTEBOOK_LIMIT, figure, heat_map
 from tests.browser import Reading
+from tests.program import NAMES, Program
 
 HOSTILE = "</pre><script>alert(1)</script>&amp;\"' onload=x <!-- \x1b[1m \u202e\n\t end"
+CONFIG = charrnn.TrainConfig(hidden=4, layers=1, epochs=6, check_every=3, batch=4, bptt=8)
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return charrnn.fit(NAMES.split(), CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("kind", "head"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
+)
+def test_a_curve_is_a_file_of_each_kind(model: Model, kind: str, head: bytes) -> None:
+    assert figure(kind, model).startswith(head)
+
+
+def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
+    ax = axes()
+    assert model.plot(ax) is ax
+    learning, held_out, best = ax.lines
+    steps, losses = zip(
+        *((row["step"], row["held_out"]) for row in model.trained.history), strict=True
+    )
+    assert list(learning.get_xdata()) == list(held_out.get_xdata()) == [*steps]  # type: ignore[arg-type]
+    assert list(held_out.get_ydata()) == [*losses]  # type: ignore[arg-type]
+    assert list(best.get_ydata()) == [min(losses)]  # type: ignore[arg-type]
+    low, high = ax.get_ylim()
+    assert low < min(losses) < high
+
+
+def test_models_are_compared_by_their_names_or_sizes(model: Model) -> None:
+    for names, shown in [(("a", "b"), ["a", "b"]), ((), ["1: 1 x 4 tanh", "2: 1 x 4 tanh"])]:
+        legend = charrnn.plot(model, model, names=names, ax=axes()).get_legend()
+        assert legend is not None
+        labels = [text.get_text() for text in legend.get_texts()]
+        assert labels == [f"{name}, held out" for name in shown]
+
+
+def test_counting_is_a_line_only_beside_curves_of_one_corpus(program: Program) -> None:
+    for number, name in enumerate(("names.txt", "other.txt")):
+        program.write(name, NAMES * (1 + number))
+        program.train(name, "--epochs", "2", "-m", f"{number}.npz", "--check-every", "3")
+    one, other = (charrnn.load(program / f"{number}.npz") for number in (0, 1))
+    for models, are_alike in (((one, one), True), ((one, other), False)):
+        labels = [str(line.get_label()) for line in charrnn.plot(*models, ax=axes()).lines]
+        assert any(label.startswith("markov-") for label in labels) is are_alike
+
+
+def test_a_model_without_a_history_has_no_curve() -> None:
+    with pytest.raises(CharrnnError, match="a model has no learning curve"):
+        charrnn.train(["anna", "bob"], CONFIG).model.plot()
+    with pytest.raises(SettingError, match="no model was given to plot"):
+        charrnn.plot()
+
+
+def test_without_the_package_it_says_what_to_install(
+    model: Model, well_trained: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(CharrnnError, match="matplotlib is not installed") as missing:
+        model.plot()
+    assert missing.value.hint == "pip install matplotlib"
+    what, hint = "matplotlib is not installed", "pip install matplotlib"
+    assert well_trained.refuses("info", "--plot", "curve.svg", what=what, hint=hint).out == ""
+
+
+def test_info_draws_the_curve(well_trained: Program) -> None:
+    plain = well_trained.run("info").out
+    ran = well_trained.run("info", "--plot", "curve.svg")
+    assert (ran.status, ran.out, ran.err) == (0, plain, "figure saved to curve.svg\n")
+    svg = ET.fromstring((well_trained / "curve.svg").read_bytes())
+    words = {"".join(text.itertext()) for text in svg.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"training", "held out", "step", "nats per character"} <= words
+    assert any(word.startswith("markov-") for word in words)
+
+
+def axes() -> Any:
+    """Return axes of matplotlib, whose import takes half a second."""
+    from matplotlib.figure import Figure
+
+    return Figure().add_subplot()
 
 
 def test_a_text_is_a_heat_map_with_its_sums() -> None:

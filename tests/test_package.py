@@ -18,7 +18,7 @@ HOUSE = Path(charrnn.__file__).parent
 # A room is a folder, or a file beside them. It imports only rooms that stand above it.
 ROOMS = """
     errors system settings text network prediction training files export spread
-    plots notebook model runs sweep cli __init__ __main__
+    notebook model runs sweep cli __init__ __main__
 """
 LEVEL = {name: level for level, name in enumerate(ROOMS.split())}
 

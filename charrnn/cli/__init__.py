@@ -1,1 +1,1 @@
-"""The command line: a file for each command; app, options, console, progress and scores for them."""
+"""The command line: a file for each command; app, options and console for all of them."""

@@ -54,7 +54,7 @@ def run(options: Options, console: Console) -> None:
 
     model = load(options.model)
     if options.plot is not None:
-        from charrnn.plots import figure
+        from charrnn.notebook import figure
 
         picture = figure(options.plot.suffix[1:].lower(), model)
         save(options.plot, picture, "--plot", options.model, force=options.force)
