@@ -93,7 +93,7 @@ def events_of_run(run: Run) -> Iterator[loop.Event]:
     """Start the processes that share the work of a run, once, and return its events."""
     if run._events is None:
         state, config = run.checkpoint.state, run.checkpoint.config
-        run._events = loop.events_of(loop.Learner(state, run._corpus, config))
+        run._events = loop.Learner(state, run._corpus, config).events()
     return run._events
 
 
@@ -165,7 +165,7 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     state.characters = config.epochs * len(corpus.train.ids) // 2  # noise as in mid-run
     rates, began, last = list[float](), math.inf, time.monotonic()
     with suppress(DivergedError):  # the run itself reports it
-        for event in islice(loop.train(state, corpus, config), 1000):
+        for event in islice(loop.Learner(state, corpus, config).events(), 1000):
             ended = time.monotonic()
             if isinstance(event, loop.Step):
                 rates.append(event.characters / max(ended - last, 1e-9))

@@ -30,13 +30,13 @@ from charrnn.network.parameters import Architecture, LanguageModel, architecture
 from charrnn.prediction.losses import CLEAR_ERRORS
 from charrnn.runs import begin_run, configure, fit_and_score
 from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.values import LARGEST, option_of
+from charrnn.settings.values import LARGEST
 from charrnn.spread.workers import Executor
 from charrnn.system.packaged import check_name
 from charrnn.text.corpus import Corpus
 from charrnn.text.counts import Baseline
 from charrnn.training.automatic_settings import check_agreement, fit_settings
-from charrnn.training.loop import train
+from charrnn.training.loop import Learner
 
 SCHEMA, OLD_SCHEMA = "charrnn.sweep.run/3", "charrnn.sweep.run/2"
 ROWS_FILE = "sweep.jsonl"
@@ -119,7 +119,7 @@ def name_of(settings: Mapping[str, Any]) -> str:
 
 
 def word_of(name: str) -> str:
-    return option_of(name).lstrip("-")
+    return name.replace("_", "-")
 
 
 def train_one(material: Material, trial: Trial) -> tuple[Row, Checkpoint | None]:
@@ -134,7 +134,7 @@ def train_one(material: Material, trial: Trial) -> tuple[Row, Checkpoint | None]
         config = configure({**learning, "seed": trial.seed, "cores": 1}, model)
         checkpoint = begin_run(corpus, material.cutting, config, model)
         checkpoint.corpus = material.record
-        for _ in train(checkpoint.state, corpus, checkpoint.config):
+        for _ in Learner(checkpoint.state, corpus, checkpoint.config).events():
             pass
         costs = fit_and_score(checkpoint, corpus, however_long=True)
         nats, best = costs.get("both", costs["network"]), checkpoint.state.best

@@ -19,7 +19,7 @@ from charrnn.network.arrays import Array, Array64, Integers
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS, Lengths
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
-from charrnn.network.through_time import LaneStates, Masks, Unfolded, Window, lengths_in
+from charrnn.network.through_time import LaneStates, Masks, Unfolded, Window
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import score_ids, score_texts
@@ -192,7 +192,8 @@ Slopes = dict[str, tuple[Array, float]]  # for each array a direction, and the s
 def parameters_of(shape: Architecture) -> Parameters:
     """Return parameters in float64 whose every number matters."""
     rng = np.random.default_rng(0)
-    p = initial(shape, np.log(np.full(shape.symbols, 1 / shape.symbols)), rng, np.float64)
+    p = initial(shape, np.log(np.full(shape.symbols, 1 / shape.symbols)), rng)
+    p = Parameters(shape, p.flat.astype(np.float64))
     p.flat[...] = 0.6 * rng.standard_normal(p.flat.shape)
     if shape.head_name == "length":
         Lengths.initialize(p, rng.integers(0, 40, 50))
@@ -213,7 +214,7 @@ def window(symbols: int = SYMBOLS, *, resets: bool = True, idle: bool = False) -
     clock, to_come = rng.integers(0, 20, (2, STEPS, LANES))
     to_come = np.where(y == END_ID, 0, to_come + 1)
     nothing = np.arange(STEPS * LANES).reshape(STEPS, LANES) > 15 if idle else None
-    return Window(x, y, x == END_ID if resets else None, nothing, clock=clock, to_come=to_come)
+    return Window(x, y, (x == END_ID) & resets, nothing, clock=clock, to_come=to_come)
 
 
 def steps_of(w: Window, steps: slice) -> Window:
@@ -247,8 +248,9 @@ def nats_through_time(unfolded: Unfolded, p: Parameters, w: Window) -> Array:
     nats = nats_at(p, h.reshape(-1, h.shape[-1]), w.y.reshape(-1))
     lengths = p.architecture.head.lengths
     if lengths is not None:  # END costs what the length costs
-        ends, tau = lengths_in(w)
-        nats[ends] = lengths.nats(p, tau)
+        assert w.clock is not None
+        is_counted = (w.y == END_ID) if w.idle is None else (w.y == END_ID) & ~w.idle
+        nats[is_counted.reshape(-1)] = lengths.nats(p, w.clock[is_counted])
     return nats.reshape(w.y.shape)
 
 

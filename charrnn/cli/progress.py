@@ -261,8 +261,8 @@ def show_dry_run(training: Training, options: TrainOptions, console: Console) ->
     checkpoint, c, seconds = training.checkpoint, training.checkpoint.config, training.seconds_left
     planned, settings = plan(c, training.corpus), settings_to_show(c)
     if options.as_json:
-        facts = {"model": str(options.model), **training.facts(), "settings": settings}
-        facts |= asdict(planned) | {"seconds": seconds, "characters_per_second": training.speed}
+        facts = {"model": str(options.model), **training.facts(), "settings": settings, **planned}
+        facts |= {"seconds": seconds, "characters_per_second": training.speed}
         console.json("plan", facts)
         return
     del settings["shards"]
@@ -272,8 +272,8 @@ def show_dry_run(training: Training, options: TrainOptions, console: Console) ->
     rows = [
         ("settings", " ".join(in_words(option_for(name), value) for name, value in shown)),
         ("symbols", f"{checkpoint.vocabulary.symbols:,}, with the end and the unknown character"),
-        ("memory", f"about {decimal(planned.memory_bytes)}"),
-        ("steps", f"{planned.steps_per_epoch:,} an epoch, of {c.batch} x {c.bptt} characters"),
+        ("memory", f"about {decimal(planned['memory_bytes'])}"),
+        ("steps", f"{planned['steps_per_epoch']:,} an epoch, of {c.batch} x {c.bptt} characters"),
         ("time", f"about {clock(seconds)}, at {speed} characters a second"),
         ("counting", ", ".join(f"{name} {nats:.3f}" for name, nats in baselines)),
     ]

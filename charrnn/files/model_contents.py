@@ -19,7 +19,7 @@ from charrnn.system.packaged import CORPORA, path_of
 from charrnn.text.corpus import Corpus
 from charrnn.text.reading import Mark
 from charrnn.text.vocabulary import Ids, Vocabulary
-from charrnn.training.state import Counters, TrainState, ending_at
+from charrnn.training.state import Counters, TrainState, find_ending
 
 Row = dict[str, float]
 
@@ -135,9 +135,7 @@ class Trained(Facts):
     @property
     def ended(self) -> Ending | None:
         """The reason why the run is over; None if it can go on."""
-        counters = self.counters
-        best_step = None if self.best is None else self.best[0]
-        return ending_at(self.config, counters.epoch, counters.minutes, best_step, self.history)
+        return find_ending(self.config, self.counters, self.best, self.history)
 
 
 @dataclass(kw_only=True, eq=False)

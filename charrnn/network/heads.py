@@ -44,16 +44,15 @@ class Lengths:
     @staticmethod
     def nats(p: Arrays, tau: Integers) -> Array64:
         """Return -log P(tau), (n,)."""
-        nats: Array64 = -np.logaddexp.reduce(_by_part(p, tau)[0], 1)
+        nats: Array64 = -np.logaddexp.reduce(_by_part(p, tau)[2], 1)
         return nats
 
     @staticmethod
     def fill_gradient(p: Arrays, tau: Integers, weight: float, gradient: Arrays) -> float:
         """Return the sum of -log P(tau); leave its gradient times the weight in ``gradient``."""
-        log_parts, a, b, a_less_b = _by_part(p, tau)
+        log_w, spread, log_parts, a, b, a_less_b = _by_part(p, tau)
         log_p = np.logaddexp.reduce(log_parts, 1)
         shares = np.exp(log_parts - log_p[:, None])  # of P(tau), (n, M)
-        log_w, _, spread = _mixture(p)
         with np.errstate(over="ignore"):
             r = 1 / np.expm1(a_less_b)
         d_a, d_b = np.exp(_log_sigmoid(-a)) + r, -np.exp(_log_sigmoid(b)) - r
@@ -65,22 +64,17 @@ class Lengths:
         return float(-log_p.sum())
 
 
-def _by_part(p: Arrays, tau: Integers) -> tuple[Array64, Array64, Array64, Array64]:
-    """Return log w_m (F(a) - F(b)), a, b and a - b: (n, M) each, in float64."""
-    n = tau.astype(np.float64)[:, None]
-    log_w, place, spread = _mixture(p)
+def _by_part(p: Arrays, tau: Integers) -> tuple[Array64, ...]:
+    """Return log w and spread (M,); log w_m (F(a) - F(b)), a, b and a - b (n, M), in float64."""
+    share, place, width = (p[name].astype(np.float64) for name in Lengths.shapes)
+    log_w, spread = log_softmax(share), np.exp(width.clip(NARROWEST, WIDEST))
+    n, place = tau.astype(np.float64)[:, None], place.clip(-FARTHEST_PLACE, FARTHEST_PLACE)
     with np.errstate(divide="ignore"):
         a, b = (np.log(n + 1) - place) / spread, (np.log(n) - place) / spread
         a_less_b = np.log1p(1 / n) / spread
     log_gap = np.log(-np.expm1(-a_less_b))
-    return log_w + _log_sigmoid(a) + _log_sigmoid(-b) + log_gap, a, b, a_less_b
-
-
-def _mixture(p: Arrays) -> tuple[Array64, Array64, Array64]:
-    """Return log w, place and spread of each part, (M,), in float64."""
-    share, place, width = (p[name].astype(np.float64) for name in Lengths.shapes)
-    log_w = log_softmax(share)
-    return log_w, place.clip(-FARTHEST_PLACE, FARTHEST_PLACE), np.exp(width.clip(NARROWEST, WIDEST))
+    log_parts = log_w + _log_sigmoid(a) + _log_sigmoid(-b) + log_gap
+    return log_w, spread, log_parts, a, b, a_less_b
 
 
 def _log_sigmoid(a: Array64) -> Array64:

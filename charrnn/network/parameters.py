@@ -11,7 +11,7 @@ A network of K symbols, H units and L layers of a cell with G gates has
     U1.name (G H, F)  from an input besides symbols
     V  (K, H)    from the top layer to the output
     c  (K,)
-    tau.name     of the distribution over lengths: see readout
+    tau.name     of the distribution over lengths: see heads
 
 Inputs besides symbols are counts of characters:
 
@@ -28,7 +28,6 @@ the end, and each of the last characters has a mark. The count follows from the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from math import prod
@@ -153,34 +152,20 @@ def architecture_of(config: Fitted, vocabulary: Vocabulary) -> Architecture:
     return Architecture(*sizes, config.teacher_forcing, requested, labels)
 
 
-class Parameters(Mapping[str, Array]):
+class Parameters(dict[str, Array]):
     """Named arrays that are views of one flat array. A gradient is Parameters too."""
 
-    __slots__ = ("architecture", "flat", "views")
-
     def __init__(self, architecture: Architecture, flat: Array) -> None:
-        if flat.shape != (architecture.parameter_count,):
-            raise ValueError(f"{architecture.parameter_count} numbers, not {flat.shape}")
         self.architecture, self.flat = architecture, flat
-        self.views: dict[str, Array] = {}
         start = 0
         for name, shape in architecture.shapes.items():
             stop = start + prod(shape)
-            self.views[name] = flat[start:stop].reshape(shape)
+            self[name] = flat[start:stop].reshape(shape)
             start = stop
 
     @classmethod
     def zeros(cls, architecture: Architecture, dtype: DTypeLike = np.float32) -> Parameters:
         return cls(architecture, np.zeros(architecture.parameter_count, dtype))
-
-    def __getitem__(self, name: str) -> Array:
-        return self.views[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.views)
-
-    def __len__(self) -> int:
-        return len(self.views)
 
     def __reduce__(self) -> tuple[type[Parameters], tuple[Architecture, Array]]:
         """Pickle the flat array alone, so that the arrays of a copy are views of its own."""
@@ -216,24 +201,20 @@ class Parameters(Mapping[str, Array]):
 
 
 def initial(
-    architecture: Architecture,
-    log_frequencies: Array,  # (K,)
-    rng: np.random.Generator,
-    dtype: DTypeLike = np.float32,
-    radius: float = 1.0,
+    a: Architecture, log_frequencies: Array, rng: np.random.Generator, radius: float = 1.0
 ) -> Parameters:
-    """Return initial parameters, whose first loss is that of the unigram model.
+    """Return initial parameters, whose first loss is that of these frequencies, (K,).
 
     The W of each gate is orthogonal, times its spectral radius: with a radius of 1 a gradient
     neither shrinks nor grows on its way back. A symbol that never occurs (UNKNOWN) has zeros in U,
     which stay unless noise makes it occur.
     """
-    p = Parameters.zeros(architecture, dtype)
-    hidden, bias = architecture.hidden, architecture.cell.initial_bias
-    for layer in range(1, architecture.layers + 1):
+    p = Parameters.zeros(a)
+    hidden, bias = a.hidden, a.cell.initial_bias
+    for layer in range(1, a.layers + 1):
         U, W, b = p[f"U{layer}"], p[f"W{layer}"], p[f"b{layer}"]
         U[...] = rng.standard_normal(U.shape) * (0.4 if layer == 1 else hidden**-0.5)
-        if architecture.cell.feeds_back:
+        if a.cell.feeds_back:
             W[...] = rng.standard_normal(W.shape) * 0.1  # outputs are large themselves
             continue
         for gate in W.reshape(-1, hidden, hidden):
@@ -245,7 +226,7 @@ def initial(
     p["V"][...] = rng.standard_normal(p["V"].shape) * (0.1 * hidden**-0.5)
     seen = log_frequencies[np.isfinite(log_frequencies)]
     p["c"][...] = np.where(np.isfinite(log_frequencies), log_frequencies, seen.min() - 5)
-    if architecture.cell.feeds_back and not architecture.forced:
+    if a.cell.feeds_back and not a.forced:
         p["b1"][...] -= p["W1"] @ p["c"]  # so that the first outputs fed back add nothing
     return p
 

@@ -14,24 +14,22 @@ FEW_PRODUCTS = 1 << 22  # multiply-adds up to which sums by symbol are a product
 
 
 class Product:
-    """The product rows @ M for one matrix M (I, J) or one for each gate, in a buffer of its own.
+    """The product rows @ M for one matrix M (H, H) or one for each gate, in a buffer of its own.
 
-    The rows are (B, I) for all gates, or (G, B, I). BLAS copies both factors before it multiplies
+    The rows are (B, H) for all gates, or (G, B, H). BLAS copies both factors before it multiplies
     them, unless they are small; for few lanes that costs up to a third of the product. So M is
-    split, once a window, into panels (J / w, I, w) that BLAS does not copy. For one lane, BLAS
+    split, once a window, into panels (H / w, H, w) that BLAS does not copy. For one lane, BLAS
     copies nothing, and M serves as its own panel.
     """
 
-    def __init__(
-        self, gates: tuple[int, ...], lanes: int, height: int, width: int, dtype: DTypeLike
-    ) -> None:
+    def __init__(self, gates: tuple[int, ...], lanes: int, hidden: int, dtype: DTypeLike) -> None:
         self._is_split = lanes > 1
-        fits = (w for w in WIDTHS if width % w == 0 and w * height * lanes <= SMALL)
-        w = next(fits, width) if self._is_split else width
-        self.panels = np.empty((*gates, width // w, height, w), dtype)
-        self._by_row = self.panels.swapaxes(-2, -3)  # (G, I, J / w, w): seen as the matrices
-        self.out: Array = np.zeros((*gates, lanes, width), dtype)
-        self._by_panel = self.out.reshape(*gates, lanes, -1, w).swapaxes(-2, -3)  # (G, J / w, B, w)
+        fits = (w for w in WIDTHS if hidden % w == 0 and w * hidden * lanes <= SMALL)
+        w = next(fits, hidden) if self._is_split else hidden
+        self.panels = np.empty((*gates, hidden // w, hidden, w), dtype)
+        self._by_row = self.panels.swapaxes(-2, -3)  # (G, H, H / w, w): seen as the matrices
+        self.out: Array = np.zeros((*gates, lanes, hidden), dtype)
+        self._by_panel = self.out.reshape(*gates, lanes, -1, w).swapaxes(-2, -3)  # (G, H / w, B, w)
         self._lanes = [self.out[..., lane, :] for lane in range(lanes)]
 
     def hold(self, matrices: Array) -> None:

@@ -47,7 +47,7 @@ class Window:
 
     x: Integers  # (T, B)
     y: Integers  # (T, B)
-    is_first: NDArray[np.bool_] | None = None  # (T, B) whether the state before is zero
+    is_first: NDArray[np.bool_]  # (T, B) whether the state before is zero
     idle: NDArray[np.bool_] | None = None  # (T, B) whether the loss is left out
     clock: Integers | None = None  # (T, B) characters of the example read so far
     to_come: Integers | None = None  # (T, B) characters to come: see parameters
@@ -68,32 +68,28 @@ class Layer:
     def __init__(
         self, cell: type[Cell], time_steps: int, lanes: int, hidden: int, dtype: DTypeLike
     ) -> None:
-        self.cell = cell
+        self.cell, shape = cell, (time_steps, lanes, hidden)
         one_gate = cell.gates == 1
         self._in_place = nullcontext if one_gate else in_place
         gates = () if one_gate else (cell.gates,)
         self._square = (*gates, hidden, hidden)
         self.states = [np.zeros((time_steps + 1, lanes, hidden), dtype) for _ in cell.states]
         self.h: Array = self.states[0]  # h[0]: before the first step
-        self.up: Array = np.empty((time_steps, lanes, hidden), dtype)  # h after dropout
-        self.ux: Array = (
-            self.h[1:] if one_gate else np.empty((*gates, time_steps, lanes, hidden), dtype)
-        )
-        self.d_h: Array = np.empty((time_steps, lanes, hidden), dtype)  # dL/dh
-        self.d_wh: Array = self.d_h if one_gate else self.ux
+        self.up: Array = np.empty(shape, dtype)  # h after dropout
+        self.d_h: Array = np.empty(shape, dtype)  # dL/dh
+        self.ux: Array = self.h[1:] if one_gate else np.empty((*gates, *shape), dtype)
         self.tape: Array = np.empty((time_steps, lanes, hidden * cell.has_tape), dtype)
         self._state_rows = [rows_of(state) for state in self.states]  # (T B + B, H)
         self._ux_blocks, self._tape_rows = rows_of(self.ux), rows_of(self.tape)
-        shape = (cell.gates, time_steps * lanes, hidden)
-        self.ux_rows, self.d_wh_rows = self.ux.reshape(shape), self.d_wh.reshape(shape)
+        self.ux_rows = self.ux.reshape(cell.gates, -1, hidden)
+        self.d_wh_rows = self.d_h.reshape(1, -1, hidden) if one_gate else self.ux_rows
         self._remembers = cell.reads_h or len(cell.states) > 1
-        # time steps whose slopes are found at once
-        self._block = max(1, min(time_steps, AT_HAND // (lanes * hidden * cell.gates)))
+        self._block = max(1, min(time_steps, AT_HAND // (lanes * hidden * cell.gates)))  # steps
         self._factors, self._spare, self._h_copy = (
             np.empty((self._block * lanes, hidden), dtype) for _ in range(3)
         )
-        self._product_forward = Product(gates, lanes, hidden, hidden, dtype)
-        self._product_back = Product(gates, lanes, hidden, hidden, dtype)
+        self._product_forward = Product(gates, lanes, hidden, dtype)
+        self._product_back = Product(gates, lanes, hidden, dtype)
         self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
         self._noted: list[Array] = []
         at = [tuple(state[t] for state in self.states) for t in range(time_steps + 1)]
@@ -157,9 +153,9 @@ class Layer:
                 d_next, zeroed = d_wh, first_lanes[t]
 
     def note_gradients(self, time_steps: int) -> list[Array]:
-        """Return arrays (T, B, H) that the way back will fill from now on.
+        """Return arrays (T, B, H) that the way back fills from now on.
 
-        The first is the part of dL/dh(t) from above; then come the whole dL/dh(t) and other states.
+        First the part of dL/dh(t) from above, then the whole dL/dh(t) and those of other states.
         """
         self._noted = [np.zeros_like(self.d_h[:time_steps]) for _ in (self.d_h, *self.states)]
         return self._noted
@@ -204,25 +200,22 @@ class Unfolded:
         self, architecture: Architecture, time_steps: int, lanes: int, dtype: DTypeLike = np.float32
     ) -> None:
         self.architecture, self.dtype = architecture, dtype
-        self.layers = [
-            Layer(architecture.cell, time_steps, lanes, architecture.hidden, dtype)
-            for _ in range(architecture.layers)
-        ]
+        rows, hidden, cell = time_steps * lanes, architecture.hidden, architecture.cell
+        size = cell, time_steps, lanes, hidden, dtype
+        self.layers = [Layer(*size) for _ in range(architecture.layers)]
         self.states = [state for layer in self.layers for state in layer.states]
-        self.readout = Readout(architecture.head, architecture.symbols, time_steps * lanes, dtype)
-        self.ones: Array = np.ones(time_steps * lanes, dtype)
-        size = time_steps * lanes * architecture.hidden
-        gates = min(architecture.cell.gates, max(1, GATES_AT_HAND // size))
-        self.room: Array = np.empty((gates, time_steps * lanes, architecture.hidden), dtype)
-        self.comes_apart = architecture.cell.comes_apart
-        feeds_back = architecture.cell.feeds_back
-        self._plain = Parameters.zeros(architecture.plain, dtype) if feeds_back else None
+        self.readout = Readout(architecture.head, architecture.symbols, rows, dtype)
+        self.ones: Array = np.ones(rows, dtype)
+        gates = min(cell.gates, max(1, GATES_AT_HAND // (rows * hidden)))
+        self.room: Array = np.empty((gates, rows, hidden), dtype)
+        self._plain = Parameters.zeros(architecture.plain, dtype) if cell.feeds_back else None
         self._of_plain = self._plain.like() if self._plain else None
 
     def read(self, p: Parameters, window: Window) -> Array:
         """Read the window, and return the states of the top layer (T, B, H). Move the state on."""
         top = self._forward(p.plain(self._plain), window, first_lanes_of(window), None)
-        self._move_on(window)
+        for state in self.states:
+            state[0] = state[len(window.x)]
         return top
 
     def nats_and_gradient(
@@ -241,9 +234,9 @@ class Unfolded:
         plain, of_plain = p.plain(self._plain), self._of_plain or gradient
         h = self._forward(plain, window, first_lanes, masks)
         d_h = self.layers[-1].d_h[: len(window.x)]
-        is_idle = window.idle
+        is_idle, is_end = window.idle, window.y == END
         if lengths is not None:  # the loss of the length takes the place of that of END
-            is_idle = window.y == END if is_idle is None else is_idle | (window.y == END)
+            is_idle = is_end if is_idle is None else is_idle | is_end
         idle = None if is_idle is None else np.flatnonzero(is_idle)
         largest = 1.0 if masks is None else float(masks[-1].max())  # |h|
         inputs = rows_of(h), window.y.reshape(-1), scale, idle, largest
@@ -258,15 +251,14 @@ class Unfolded:
             for d_a, columns in zip(d_ux, by_gate, strict=True):
                 np.matmul(d_a.T, counts, out=columns)  # (10.28)
         if lengths is not None:
-            total += lengths.fill_gradient(p, lengths_in(window)[1], scale, of_plain)
+            assert window.clock is not None
+            is_counted = is_end if window.idle is None else is_end & ~window.idle
+            total += lengths.fill_gradient(p, window.clock[is_counted], scale, of_plain)
         if self._of_plain:
             p.gradient_from(of_plain, gradient)
-        self._move_on(window)
-        return total
-
-    def _move_on(self, window: Window) -> None:
         for state in self.states:
             state[0] = state[len(window.x)]
+        return total
 
     def _forward(
         self, p: Parameters, window: Window, first_lanes: FirstLanes, masks: Masks | None
@@ -289,10 +281,10 @@ class Unfolded:
             else:
                 np.matmul(rows_of(below), U.reshape(gates, hidden, -1).swapaxes(1, 2), out=ux)
                 np.add(ux, b.reshape(gates, 1, hidden), out=ux)
-            if self.comes_apart:
+            if self.architecture.cell.comes_apart:
                 np.tanh(layer.ux[:time_steps], out=h)  # (10.9), at once: W h is zero
             else:
-                layer.forward(first_lanes, W, p.views.get(f"d{number}"))
+                layer.forward(first_lanes, W, p.get(f"d{number}"))
             below = h
             if masks is not None:
                 below = np.multiply(h, masks[number - 1], out=layer.up[:time_steps])
@@ -316,7 +308,7 @@ class Unfolded:
             d, d_wh = layer.d_h[:time_steps], layer.d_wh_rows[:, :rows]
             if masks is not None:
                 np.multiply(d, masks[number - 1], out=d)
-            if self.comes_apart:
+            if self.architecture.cell.comes_apart:
                 h, part = layer.h[1 : time_steps + 1], layer.up[:time_steps]  # up is not read again
                 np.multiply(h, h, out=part)
                 np.multiply(part, d, out=part)
@@ -324,8 +316,7 @@ class Unfolded:
             else:
                 layer.backward(first_lanes, p[f"W{number}"])
                 h_before = rows_of(layer.h[:time_steps])
-                if window.is_first is not None:
-                    h_before[np.flatnonzero(window.is_first)] = 0  # in place: h is not read again
+                h_before[np.flatnonzero(window.is_first)] = 0  # in place: h is not read again
                 d_W = gradient[f"W{number}"].reshape(len(d_wh), -1, h_before.shape[1])
                 np.matmul(d_wh.swapaxes(1, 2), h_before, out=d_W)  # (10.26)
             if layer.cell.own_bias:
@@ -352,22 +343,11 @@ class Unfolded:
                 np.add(d_below, part, out=d_below)
 
 
-def lengths_in(window: Window) -> tuple[Integers, Integers]:
-    """Return the rows of the ENDs whose loss counts, and the length of each example."""
-    assert window.clock is not None
-    is_end = window.y == END
-    if window.idle is not None:
-        is_end &= ~window.idle
-    return np.flatnonzero(is_end), window.clock[is_end]
-
-
 def first_lanes_of(window: Window) -> FirstLanes:
     """Return the lanes in which an example begins, for each step."""
     by_step: list[list[int]] = [[] for _ in window.x]
-    if window.is_first is not None:
-        t_of_each, lanes = np.nonzero(window.is_first)
-        for t, lane in zip(t_of_each.tolist(), lanes.tolist(), strict=True):
-            by_step[t].append(lane)
+    for t, lane in np.argwhere(window.is_first).tolist():
+        by_step[t].append(lane)
     return by_step
 
 

@@ -106,8 +106,7 @@ def norms_back(net: Unfolded, p: Parameters, window: Window) -> tuple[Array, NDA
             d_h -= above  # counted in the layer above, at the same step
         squares = sum((d * d).sum(2) for _, *of_states in noted for d in of_states)
     known = np.ones(window.x.shape, np.bool_)
-    if window.is_first is not None:
-        known[1:] = ~np.logical_or.accumulate(window.is_first[:0:-1])
+    known[1:] = ~np.logical_or.accumulate(window.is_first[:0:-1])
     return np.sqrt(squares)[::-1], known
 
 

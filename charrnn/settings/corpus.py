@@ -12,8 +12,6 @@ Normalization = Literal["none", "NFC", "NFKC"]
 Errors = Literal["strict", "replace"]
 
 CORPUS = "Corpus"
-
-
 of_corpus = partial(setting, panel=CORPUS)
 
 

@@ -4,17 +4,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypedDict
 
-from charrnn.settings.values import (
-    MANY_CHARACTERS,
-    NEW_EACH_TIME,
-    SEED,
-    TEMPERATURE,
-    Checked,
-    Real,
-    Whole,
-    setting,
-)
+from charrnn.settings.values import SEED, Checked, Real, Whole, setting
 
+MANY_CHARACTERS = Whole(1, 1 << 62)
 DRAWING, FILLING = "Drawing", "Filling"
 drawing, filling = (partial(setting, panel=panel) for panel in (DRAWING, FILLING))
 
@@ -24,7 +16,7 @@ class SampleConfig(Checked):
     """How texts are drawn."""
 
     temperature: float = drawing(
-        TEMPERATURE,
+        Real(0, 1e6),
         "Draw with this temperature: below 1 for likelier characters, above 1 for more variety, 0"
         " for the likeliest alone.",
         1.0,
@@ -53,7 +45,7 @@ class SampleConfig(Checked):
     seed: int | None = drawing(
         SEED,
         "Set the seed of random numbers|. Sample k of a seed is always the same.",
-        default_in_words=NEW_EACH_TIME,
+        default_in_words="new each time",
     )
 
 

@@ -5,20 +5,7 @@ from functools import partial
 from typing import Final, Literal
 
 from charrnn.errors import SettingError
-from charrnn.settings.values import (
-    CORES,
-    COUNT,
-    SEED,
-    SHARE,
-    SIZE,
-    STEPS,
-    Checked,
-    Flag,
-    OneOf,
-    Real,
-    Whole,
-    setting,
-)
+from charrnn.settings.values import CORES, SEED, SIZE, Checked, Flag, OneOf, Real, Whole, setting
 
 UpdateRule = Literal["adam", "rmsprop", "adagrad", "sgd"]
 Schedule = Literal["cosine", "linear", "constant"]
@@ -26,7 +13,6 @@ Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 NETWORK, LEARNING = "Network", "Learning"
 LIMITS: Final = ("epochs", "minutes", "patience")  # may be raised when a run is resumed
 AUTOMATIC: Final = 0  # the patience of a run that stops once it learns no more
-
 
 # Each use of a seed has a stream of its own: default_rng([seed, ORDER, epoch]). Number 0 is not
 # among them: default_rng(0), which holds out a part of the corpus, is default_rng([0, 0]).
@@ -38,7 +24,8 @@ network, learning = (
     partial(setting, panel=panel, default_in_words="chosen for the corpus")  # if it is None
     for panel in (NETWORK, LEARNING)
 )
-share = partial(network, SHARE)
+share = partial(network, Real(0, 0.95))
+STEPS = Whole(0, SIZE.most)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +123,7 @@ class TrainConfig(Checked):
         "Shrink weights by this rate| (decoupled weight decay).",
         default_in_words="0.1 with adam, or less for many steps; otherwise 0",
     )
-    epochs: int | None = learning(COUNT, short="Read the corpus this many times")
+    epochs: int | None = learning(Whole(1, 1 << 40), short="Read the corpus this many times")
     minutes: float | None = learning(
         Real(1e-3, 1e7),
         "Stop after this many minutes|, and choose a network size that suits them.",
@@ -150,7 +137,7 @@ class TrainConfig(Checked):
         short="Stop once it learns no more",
     )
     check_every: int | None = learning(
-        COUNT,
+        Whole(1, 1 << 40),
         "Measure the held-out loss after every N steps (a check-up).",
         default_in_words="up to 40 check-ups in a run",
         short="Check the loss every N steps",

@@ -18,11 +18,10 @@ from charrnn.system.visible import did_you_mean, either
 
 LONGEST_SHOWN: Final = 60  # characters of a value in a message
 LARGEST: Final = 1 << 20  # units, lanes, steps: more is a typing error
-NEW_EACH_TIME: Final = "new each time"
 
 
 class Values:
-    """The values that a setting may have. Subclasses say which."""
+    """The values that a setting may have: any text, unless a subclass says which."""
 
     kind: type[Any] = str
 
@@ -41,8 +40,7 @@ class Values:
         return self.kind(typed)
 
 
-class Text(Values):
-    """Any text."""
+Text = Values
 
 
 class Whole(Values):
@@ -132,9 +130,8 @@ def ensure(is_allowed: bool) -> None:
         raise ValueError("not allowed")
 
 
-SIZE, STEPS, COUNT = Whole(1, LARGEST), Whole(0, LARGEST), Whole(1, 1 << 40)
-SEED, MANY_CHARACTERS, CORES = Whole(0, (1 << 64) - 1), Whole(1, 1 << 62), Whole(1, 1 << 10)
-SHARE, TEMPERATURE = Real(0, 0.95), Real(0, 1e6)
+SIZE, COUNT, CORES = Whole(1, LARGEST), Whole(1, 1 << 40), Whole(1, 1 << 10)
+SEED = Whole(0, (1 << 64) - 1)
 
 
 @dataclass(frozen=True)
@@ -153,7 +150,7 @@ class Setting:
 
     def options(self, field_name: str) -> tuple[str, ...]:
         """Return the names that are typed for it. A name without a dash is that of an argument."""
-        return (option_of(field_name),) if self.names is None else self.names
+        return ("--" + field_name.replace("_", "-"),) if self.names is None else self.names
 
 
 def setting(values: Values, about: str = "", default: Any = None, **details: Any) -> Any:
@@ -185,11 +182,6 @@ def settings_of(config: type) -> dict[str, Setting]:
     }
 
 
-def option_of(name: str) -> str:
-    """Return the option for a field whose setting has no other name."""
-    return "--" + name.replace("_", "-")
-
-
 def check(name: str, value: object, values: Values) -> Any:
     """Return the plain value, which a file can hold; SettingError if it is not allowed."""
     try:
@@ -208,10 +200,7 @@ Config = TypeVar("Config", bound="Checked")
 
 
 def with_settings(config: Config, settings: Mapping[str, Any], owner: Callable[..., Any]) -> Config:
-    """Return the configuration with these settings, which were given to this function by name.
-
-    SettingError names the setting, or the argument of the function, that is nearest to another.
-    """
+    """Return the configuration with these settings, which were given to its owner by name."""
     known = [*settings_of(type(config)), *signature(owner).parameters]
     check_names(settings, known, owner.__qualname__)
     return replace(config, **settings)  # type: ignore[type-var]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import mmap
 import os
 import sys
-import tempfile
 import weakref
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from charrnn.system.cores import ONE_THREAD, has_one_thread
 
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 class Children:
-    """Python processes that serve this one, each through a pipe. None outlives this one."""
+    """Python processes that serve this one, and do not outlive it."""
 
     def __init__(self) -> None:
         self.processes: list[subprocess.Popen[bytes]] = []
@@ -39,7 +39,8 @@ class Children:
         """
         if not can_start():
             raise OSError("this system does not let a process hand its files to another")
-        with open_memory() as file:
+        in_memory = getattr(os, "memfd_create", None)
+        with os.fdopen(in_memory("charrnn"), "wb") if in_memory else TemporaryFile() as file:
             # Zeros take the room at once; in a hole, a process could end for lack of it.
             file.write(bytes(size))
             file.flush()
@@ -82,18 +83,12 @@ class Children:
 
 
 def can_start() -> bool:
-    """Return whether a process may hand open files to another: not on Windows.
-
-    A program with Python inside may not know where Python is.
-    """
+    """Return whether Python is known, and a process may hand files to another: not on Windows."""
     return hasattr(os, "fork") and bool(sys.executable)
 
 
 def in_one_thread(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Return the function, done by a child where the matrix library has more threads here.
-
-    Where no child can start, it is done here.
-    """
+    """Return the function, done by a child where there are more threads here, if one can start."""
 
     @wraps(function)
     def call(*given: Given.args, **named: Given.kwargs) -> Result:
@@ -102,14 +97,14 @@ def in_one_thread(function: Callable[Given, Result]) -> Callable[Given, Result]:
         children = Children()
         try:
             children.start(f"{__name__}:answer", [(call, given, named)], 1)
-            is_done, result = children.pipes[0].recv()
+            result: Result | Exception = children.pipes[0].recv()
         except (OSError, EOFError):
             return function(*given, **named)
         finally:
             children.end()
-        if not is_done:
+        if isinstance(result, Exception):
             raise result
-        return cast(Result, result)
+        return result
 
     return call
 
@@ -121,17 +116,10 @@ def answer(pipe_file: int, _memory_file: int) -> None:
     pipe = Connection(pipe_file)
     call, given, named = pipe.recv()
     try:
-        done = True, call.__wrapped__(*given, **named)
+        result = call.__wrapped__(*given, **named)
     except Exception as error:
-        done = False, error
-    pipe.send(done)
-
-
-def open_memory() -> IO[bytes]:
-    """Open a file without a name, in memory where the system can do that."""
-    if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("charrnn"), "wb")
-    return tempfile.TemporaryFile()
+        result = error
+    pipe.send(result)
 
 
 def end_processes(processes: list[subprocess.Popen[bytes]], pipes: list[Connection]) -> None:

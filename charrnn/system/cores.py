@@ -1,8 +1,8 @@
 """Processors and memory that this process may use.
 
 Threads of NumPy's matrix library beside processes of charrnn would wait for each other, and change
-the last bits. So the program and its children give the library one thread, by variables that it
-reads once. Elsewhere the threads belong to the person, and training is left to children.
+the last bits. So the program and its children give the library one thread. Elsewhere the threads
+belong to the person, and training is left to children.
 """
 
 import os
@@ -20,14 +20,8 @@ ONE_THREAD: Final = {  # for each library, before NumPy is imported
 }
 
 ROOT: Final = Path("/")
-# The files of a control group, of version 2 and 1: a limit and what is used; a quota of time and
-# its period.
-MEMORY_FILES: Final = (
-    ("memory.max", "memory.current"),
-    ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-)
+# What a control group, of version 2 or 1, has cached of files; "total_" includes groups inside
 CACHED: Final = ("active_file", "inactive_file"), ("total_active_file", "total_inactive_file")
-QUOTA_FILES: Final = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")
 
 
 def limit_threads() -> None:
@@ -63,12 +57,12 @@ def available(root: Path = ROOT) -> int | None:
 
 def _room_in_groups(root: Path) -> Iterator[int]:
     """Yield the bytes that each control group leaves free; what it has cached of files is free."""
-    for group in _groups(root, "memory"):
-        for limit, used in MEMORY_FILES:
-            for most, taken in zip(_numbers(group / limit), _numbers(group / used), strict=False):
-                stat = group / "memory.stat"  # of version 1, "total_" includes the groups inside
-                cached = max(sum(_numbers(stat, *names)) for names in CACHED)
-                yield most - taken + cached
+    for group in _groups(root, "memory"):  # of version 2, or 1
+        limits = _numbers(group / "memory.max") or _numbers(group / "memory.limit_in_bytes")
+        used = _numbers(group / "memory.current") or _numbers(group / "memory.usage_in_bytes")
+        if limits and used:
+            cached = max(sum(_numbers(group / "memory.stat", *names)) for names in CACHED)
+            yield limits[0] - used[0] + cached
 
 
 def _room_of_addresses(root: Path) -> Iterator[int]:
@@ -85,10 +79,10 @@ def _room_of_addresses(root: Path) -> Iterator[int]:
 def _quotas(root: Path) -> Iterator[int]:
     """Yield the whole cores that each control group may use."""
     for group in _groups(root, "cpu"):
-        for files in QUOTA_FILES:
-            numbers = [number for file in files for number in _numbers(group / file)]
-            if len(numbers) == 2 and numbers[0] > 0:  # -1: no quota
-                yield numbers[0] // numbers[1]
+        files = "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"  # of version 2, and of 1
+        numbers = [number for file in files for number in _numbers(group / file)]
+        if len(numbers) == 2 and numbers[0] > 0:  # a quota of time and its period; -1: no quota
+            yield numbers[0] // numbers[1]
 
 
 def _groups(root: Path, controller: str) -> Iterator[Path]:

@@ -37,6 +37,5 @@ def check_name(path: str | os.PathLike[str]) -> None:
 
 
 def _packaged(name: str, known: Sequence[str], file: str) -> str:
-    if name in known:
-        return next((str(home / file) for home in HOMES if (home / file).is_file()), name)
-    return name
+    paths = [home / file for home in HOMES if name in known]
+    return next((str(path) for path in paths if path.is_file()), name)

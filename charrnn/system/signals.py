@@ -28,10 +28,7 @@ class Stop:
     """Whether a signal has requested a stop, and the exit status for it."""
 
     is_watching = False  # whether a block of ``watched`` is entered
-
-    def __init__(self) -> None:
-        self.requested = False
-        self.status = 0
+    requested, status = False, 0
 
 
 def raise_stopped(number: int, _frame: FrameType | None) -> NoReturn:
@@ -54,11 +51,10 @@ def die_of(statuses: Sequence[int]) -> None:
 @contextmanager
 def handled(handler: Callable[[int, FrameType | None], None] = raise_stopped) -> Iterator[None]:
     """Give the signals to a handler; the handlers from before come back at the end."""
-    handlers = {}
-    if threading.current_thread() is threading.main_thread():
-        handlers = {number: signal.getsignal(number) for number in SIGNALS}
-        unchanged = (signal.SIG_IGN, None)  # None: not of Python
-        handlers = {number: old for number, old in handlers.items() if old not in unchanged}
+    is_main = threading.current_thread() is threading.main_thread()
+    found = {number: signal.getsignal(number) for number in SIGNALS if is_main}
+    unchanged = (signal.SIG_IGN, None)  # None: not of Python
+    handlers = {number: old for number, old in found.items() if old not in unchanged}
     try:
         for number in handlers:
             signal.signal(number, handler)

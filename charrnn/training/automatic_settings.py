@@ -1,8 +1,8 @@
 """Settings that fit a corpus or a model."""
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -20,122 +20,81 @@ FOREVER = 1 << 40  # epochs of a run that minutes alone end
 # Products of a core in a second, and cores: assumed, so that plans do not depend on a machine.
 SPEED, USUAL_CORES = 1e10, 2
 HIGHEST_LR = 0.02
+MOST_DROPOUT, MOST_DROPCONNECT = 0.3, 0.4
 BLANK_SHARE = 0.05  # of dropconnect; without blanks an unseen character misleads far more
 # Fewer need a higher rate, and less noise if minutes cut the run short.
 # charrnn sweep plays.txt --hidden 176 --epochs 5 --try lr=0.004,0.008,0.012,0.016 --seeds 3
 FEW_STEPS = 2_000
-# The weight decay, and about the most of decay x rate x steps.
-USUAL_DECAY, MOST_SHRINKING = 0.1, 1.5
-# A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
-# least shares of a fresh start, and the symbols of a list that takes all of it.
+USUAL_DECAY, MOST_SHRINKING = 0.1, 1.5  # weight decay; about the most of decay x rate x steps
+# The least shares that a run from a model takes of the rate and the passes of a fresh start, and
+# the symbols of a list that takes all of them.
 LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
 # What stands for open settings in each run, and in one of train --book.
-UNLESS_TYPED: Mapping[str, Any] = {"optimizer": "adam", "schedule": "cosine", "clip": 1.0}
+UNLESS_TYPED: dict[str, Any] = {"optimizer": "adam", "schedule": "cosine", "clip": 1.0}
 OFF_IN_BOOK = ("warmup", "dropout", "dropconnect", "blank", "weight_decay")
-OF_BOOK: Mapping[str, Any] = {
-    **dict.fromkeys(OFF_IN_BOOK, 0),
-    "layers": 1,
-    "optimizer": "sgd",
-    "schedule": "constant",
-    "clip": 5.0,
-}
+OF_BOOK: dict[str, Any] = {"layers": 1, "optimizer": "sgd", "schedule": "constant", "clip": 5.0}
+OF_BOOK |= dict.fromkeys(OFF_IN_BOOK, 0)
 # Its rate on a text of some symbols or fewer; it grows with the cube root, up to four times.
 # charrnn sweep dinosaurs --book --try lr=0.1,0.2,0.4,0.8,1.6; plays.txt, too, with --minutes 0.6
 BOOK_LR, BOOK_SYMBOLS = 0.2, 15_000
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST_CHECKUPS = 8  # with fewer, each scores a part of the held-out text
-# Two processes are faster from so many products of weights between units in a step.
-WORK_OF_TWO_SHARDS = 1.2e7
+WORK_OF_TWO_SHARDS = 1.2e7  # products of a step from which two processes are faster
 FEWEST_LANES = 8  # of two shards together, or of each part where many are asked for
+# For some lengths of the training text in symbols, what suits a run that has time enough
+TANH_SIZES: Mapping[str, Sequence[int]] = {
+    "length": (250, 4_000, 15_000, 60_000, 200_000, 1_000_000, 4_000_000),
+    "hidden": (64, 64, 160, 160, 256, 512, 1024),
+    "passes": (480, 140, 128, 57, 31, 20, 20),
+    "batch": (8, 8, 32, 16, 64, 32, 64),
+    "bptt": (16, 16, 16, 32, 32, 64, 64),
+}
+GATED_SIZES: Mapping[str, Sequence[int]] = {
+    "length": (4_000, 15_000, 60_000, 200_000, 1_000_000, 4_000_000),
+    "hidden": (48, 128, 128, 256, 384, 768),
+    "passes": (60, 48, 28, 23, 20, 20),
+    "batch": (4, 16, 16, 64, 32, 64),
+    "bptt": (16, 16, 32, 32, 64, 64),
+}
 
 
-@dataclass(frozen=True)
-class Size:
-    """Settings for a training text of this length, if the run has time enough."""
-
-    length: float  # in symbols
-    hidden: int
-    passes: float
-    batch: int
-    bptt: int
-
-
-TANH_SIZES = (
-    Size(250, 64, 480, 8, 16),
-    Size(4_000, 64, 140, 8, 16),
-    Size(15_000, 160, 128, 32, 16),
-    Size(60_000, 160, 57, 16, 32),
-    Size(200_000, 256, 31, 64, 32),
-    Size(1_000_000, 512, 20, 32, 64),
-    Size(4_000_000, 1024, 20, 64, 64),
-)
-GATED_SIZES = (
-    Size(4_000, 48, 60, 4, 16),
-    Size(15_000, 128, 48, 16, 16),
-    Size(60_000, 128, 28, 16, 32),
-    Size(200_000, 256, 23, 64, 32),
-    Size(1_000_000, 384, 20, 32, 64),
-    Size(4_000_000, 768, 20, 64, 64),
-)
-
-
-@dataclass(frozen=True)
 class Recipe:
-    """How the settings of a cell follow from a corpus. The defaults are those of tanh units."""
+    """How the settings of a cell follow from a corpus."""
 
-    sizes: tuple[Size, ...] = TANH_SIZES
-    # A run without minutes computes so many products of weights, times the root of the symbols.
-    products: float = 3e9
-    # A run reads so many symbols for each weight; if it cannot, the network is smaller.
-    symbols_per_weight: float = 14
-    # A run that has time for more passes, and for more than FEW_STEPS, grows the network.
-    passes_before_growing: float = math.inf
-    most_dropout: float = 0.3
-    # Noise grows by the logarithm of passes x weights / symbols: from none at the first number to
-    # ``most_dropout``, or to a dropconnect of 0.4, at the second.
-    dropout_from: tuple[float, float] = (15, 400)
-    dropconnect_from: tuple[float, float] = (35, 610)
-    # Held-out text of which counting has the first loss or less is easy, and needs this share of
-    # the noise. From the second loss on, text needs it all.
-    easy_nats: tuple[float, float] = (1.55, 1.6)
-    easy_noise: float = 0.75
-    lr: float = 0.004
-    # A step of fewer targets has a lower rate.
-    # charrnn sweep dinosaurs --batch 4 --try lr=0.0014,0.004 --seeds 3
-    small_step: float = 512
-    most_work: float = 2e9  # a run of more symbols x hidden has a lower rate
-    overhead: float = 8e5  # the work of a step beside its products takes as long as so many
+    def __init__(self, cell: str) -> None:
+        is_gated = cell in ("gru", "lstm")
+        self.sizes = GATED_SIZES if is_gated else TANH_SIZES
+        # A run without minutes computes so many products of weights, times the root of the symbols.
+        self.products = 6e9 if is_gated else 3e9
+        # A run reads so many symbols for each weight; if it cannot, the network is smaller.
+        self.symbols_per_weight = 8 if is_gated else 14
+        # A run that has time for more passes, and for more than FEW_STEPS, grows the network.
+        self.passes_before_growing = 5 if is_gated else math.inf
+        # Noise grows by the logarithm of passes x weights / symbols: from none at the first number
+        # to all of it at the second.
+        self.dropout_from = (4.5, 30) if is_gated else (15, 400)
+        self.dropconnect_from = (17.5, 640) if is_gated else (35, 610)
+        # Held-out text of which counting has the first loss or less is easy, and needs this share
+        # of the noise. From the second loss on, text needs it all.
+        self.easy_nats = {"gru": (1.5, 1.6), "lstm": (1.35, 1.45)}.get(cell, (1.55, 1.6))
+        self.easy_noise = 0.5 if is_gated else 0.75
+        self.lr = 0.006 if is_gated else 0.004
+        # A step of fewer targets has a lower rate.
+        # charrnn sweep dinosaurs --batch 4 --try lr=0.0014,0.004 --seeds 3
+        self.small_step = 1 if is_gated else 512
+        self.most_work = math.inf if is_gated else 2e9  # symbols x hidden; more have a lower rate
+        # The work of a step beside its products takes as long as so many.
+        self.overhead = 1.7e6 if is_gated else 8e5
 
     def at(self, length: int, name: str) -> float:
         """Return a value of the sizes for a text of this length, interpolated on log scales."""
-        log_lengths = [math.log(size.length) for size in self.sizes]
-        log_values = [math.log(getattr(size, name)) for size in self.sizes]
-        return math.exp(np.interp(math.log(length), log_lengths, log_values))
+        lengths, values = ([math.log(n) for n in self.sizes[column]] for column in ("length", name))
+        return math.exp(np.interp(math.log(length), lengths, values))
 
-    def nearest(self, length: int) -> Size:
-        return min(self.sizes, key=lambda size: abs(math.log(size.length / length)))
-
-
-TANH = Recipe()
-GRU = Recipe(
-    sizes=GATED_SIZES,
-    products=6e9,
-    symbols_per_weight=8,
-    passes_before_growing=5,
-    dropout_from=(4.5, 30),
-    dropconnect_from=(17.5, 640),
-    easy_nats=(1.5, 1.6),
-    easy_noise=0.5,
-    lr=0.006,
-    small_step=1,
-    most_work=math.inf,
-    overhead=1.7e6,
-)
-LSTM = replace(GRU, easy_nats=(1.35, 1.45))
-
-
-def recipe_of(cell: str) -> Recipe:
-    return {"gru": GRU, "lstm": LSTM}.get(cell, TANH)
+    def nearest(self, length: int, name: str) -> int:
+        """Return a value for the nearest of the lengths."""
+        distances = [abs(math.log(size / length)) for size in self.sizes["length"]]
+        return self.sizes[name][distances.index(min(distances))]
 
 
 def weights_of(hidden: int, layers: int, cell: str) -> int:
@@ -150,28 +109,19 @@ def fit_settings(config: TrainConfig, corpus: Corpus, model: LanguageModel | Non
     config = replace(config, **{k: v for k, v in usual.items() if getattr(config, k) is None})
     if config.bptt == 0:
         config = replace(config, bptt=longest_example(corpus))
-    start_share = 1.0 if model is None else min(1.0, length / WHOLE_START)
-    fit = NetworkFit(config, length, start_share)
+    fit = NetworkFit(config, length, 1.0 if model is None else min(1.0, length / WHOLE_START))
     typed = {name: value for name, value in asdict(config).items() if value is not None}
     settings = fit.choose_settings() | fit.choose_noise(corpus.counting_loss) | typed
-    nearest = recipe_of(config.cell).nearest(length)
-    bptt = min(config.bptt or nearest.bptt, length)
-    batch = max(1, min(config.batch or nearest.batch, length // bptt))
+    bptt = min(config.bptt or fit.recipe.nearest(length, "bptt"), length)
+    batch = max(1, min(config.batch or fit.recipe.nearest(length, "batch"), length // bptt))
     steps = ceil_div(int(fit.share_of_passes * fit.passes * length) + 1, batch * bptt)
     interval = checkup_interval(len(corpus.held_out.ids), batch * bptt, steps)
     shards = config.shards or usual_shards(fit.weights * batch * bptt, batch, config.cores)
-    settings |= {
-        "bptt": bptt,
-        "batch": batch,
-        "check_every": config.check_every or interval,
-        "warmup": min(200, steps // 20) if config.warmup is None else config.warmup,
-        "shards": min(shards, batch),
-        "patience": config.patience,
-    }
-    chose_epochs = config.epochs is None and settings["epochs"] != FOREVER
-    if chose_epochs and config.patience is None and len(corpus.held_out):
-        settings["patience"] = AUTOMATIC
-    return Fitted(**settings)
+    chosen: dict[str, Any] = {"check_every": interval, "warmup": min(200, steps // 20)}
+    if config.epochs is None and settings["epochs"] != FOREVER and len(corpus.held_out):
+        chosen["patience"] = AUTOMATIC
+    chosen |= settings | {"bptt": bptt, "batch": batch, "shards": min(shards, batch)}
+    return Fitted(**chosen)
 
 
 def longest_example(corpus: Corpus) -> int:
@@ -186,42 +136,37 @@ def longest_example(corpus: Corpus) -> int:
 class NetworkFit:
     """The choice of a network, its passes, rate and noise. Each line follows from those above it.
 
-    All are those of a fresh start. A run that starts from a model, with a list of few symbols,
-    makes a share of the passes, with a share of the rate.
+    All are those of a fresh start. A run from a model, on few symbols, has a share of them.
     """
 
     def __init__(self, config: TrainConfig, length: int, start_share: float) -> None:
-        recipe = recipe_of(config.cell)
-        self.config, self.length, self.recipe = config, length, recipe
+        self.config, self.length, self.recipe = config, length, Recipe(config.cell)
         self.share_of_passes = 1.0 if config.epochs else max(LEAST_PASSES, start_share)
         self.share_of_rate = max(LEAST_LR, start_share)
         self.cores = config.cores or USUAL_CORES
         self.layers = config.layers or (1 if config.cell == "output" else 2)
         # Between those of two sizes; the run takes the nearest.
-        self.mean_batch = config.batch or recipe.at(length, "batch")
-        mean_bptt = config.bptt or recipe.at(length, "bptt")
+        self.mean_batch = config.batch or self.recipe.at(length, "batch")
+        mean_bptt = config.bptt or self.recipe.at(length, "bptt")
         self.targets = min(length, self.mean_batch * mean_bptt)  # of a step
-        self.products = self.products_of_run()
+        if config.minutes is None:  # how many products of weights, one a weight and symbol
+            symbols = min(length, self.recipe.sizes["length"][-1])
+            self.products = self.recipe.products * math.sqrt(symbols)
+        else:
+            self.products = 60 * config.minutes * self.cores * SPEED
         self.usual_hidden = self.choose_hidden()
         self.hidden = config.hidden or self.usual_hidden
         self.weights = weights_of(self.hidden, self.layers, config.cell)
-        self.wanted_passes = config.epochs or self.choose_passes()
-        self.passes = self.wanted_passes
+        self.passes = self.wanted_passes = config.epochs or self.choose_passes()
         if config.minutes is not None:
-            self.passes = min(self.passes, self.affordable_passes())
+            overhead = self.cores * self.recipe.overhead / self.mean_batch  # all cores wait for it
+            affordable = self.products / ((self.weights + overhead) * length)
+            self.passes = min(self.passes, affordable / self.share_of_passes)
         self.steps = self.passes * length / self.targets
 
-    def products_of_run(self) -> float:
-        """Return how many products of weights the run computes, one a weight and symbol."""
-        if self.config.minutes is not None:
-            return 60 * self.config.minutes * self.cores * SPEED
-        return self.recipe.products * math.sqrt(min(self.length, self.recipe.sizes[-1].length))
-
     def choose_hidden(self) -> int:
-        """Return the units of a layer that the text can fill and the run can afford.
-
-        With w weights in a network of one unit, a run computes  products = w hidden^2 symbols read.
-        """
+        """Return the units of a layer that the text can fill and the run can afford."""
+        # With w weights in a network of one unit, products = w hidden^2 symbols read.
         recipe, w = self.recipe, weights_of(1, self.layers, self.config.cell)
         read_in_passes = recipe.passes_before_growing * self.length
         read_in_steps = FEW_STEPS * self.targets
@@ -232,22 +177,13 @@ class NetworkFit:
         return max(8, 8 * round(hidden / 8))
 
     def choose_passes(self) -> float:
-        """Return the passes, before the minutes limit them.
-
-        With minutes, a network that is smaller than this text can fill gets more passes. Without,
-        the passes are those of the usual network, whatever [hidden] is.
-        """
+        """Return the passes, before minutes limit them: with these, more for a smaller network."""
         passes = self.recipe.at(self.length, "passes")
         if self.config.minutes is not None:
             return passes * max(1, (self.recipe.at(self.length, "hidden") / self.hidden) ** 2)
+        # whatever [hidden] is
         weights = weights_of(self.usual_hidden, self.layers, self.config.cell)
         return min(passes, max(1, self.products / (weights * self.length)))
-
-    def affordable_passes(self) -> float:
-        """Return the passes that the minutes suffice for."""
-        overhead = self.cores * self.recipe.overhead / self.mean_batch  # all cores wait for it
-        passes = self.products / ((self.weights + overhead) * self.length)
-        return passes / self.share_of_passes  # the run makes that share of them
 
     def choose_settings(self) -> dict[str, Any]:
         """Return the sizes, the epochs, the rate and the weight decay of the run."""
@@ -275,53 +211,41 @@ class NetworkFit:
         return lowered * min(HIGHEST_LR, recipe.lr * max(1.0, for_few_steps))
 
     def choose_noise(self, counting: float) -> dict[str, float]:
-        """Return the shares that are dropped. Weights that read a text more often need more.
+        """Return the shares that are dropped: more for weights that read a text more often.
 
         Text of which counting has a low loss needs less, and so does a run that ends early.
         """
-        recipe, reuse = self.recipe, self.passes * self.weights / self.length
-
-        def risen(first_and_last: tuple[float, float]) -> float:
-            return float(np.interp(math.log(reuse), np.log(first_and_last), (0, 1)))
-
-        settled = max(self.steps / FEW_STEPS, self.passes / self.wanted_passes)
+        recipe, reuse = self.recipe, math.log(self.passes * self.weights / self.length)
         needed = float(np.interp(counting, recipe.easy_nats, (recipe.easy_noise, 1)))
         if self.config.minutes is not None:
-            needed *= min(1.0, settled)
-        dropout = round(needed * recipe.most_dropout * risen(recipe.dropout_from), 2)
+            needed *= min(1.0, max(self.steps / FEW_STEPS, self.passes / self.wanted_passes))
+        risen = float(np.interp(reuse, np.log(recipe.dropout_from), (0, 1)))
+        dropout = round(needed * MOST_DROPOUT * risen, 2)
         dropconnect = self.config.dropconnect
         if dropconnect is None:
-            dropconnect = round(needed * 0.4 * risen(recipe.dropconnect_from), 2)
+            risen = float(np.interp(reuse, np.log(recipe.dropconnect_from), (0, 1)))
+            dropconnect = round(needed * MOST_DROPCONNECT * risen, 2)
         blank = round(BLANK_SHARE * dropconnect, 2)
         return {"dropout": dropout, "dropconnect": dropconnect, "blank": blank}
 
 
 def checkup_interval(held_out: int, targets: int, steps: int) -> int:
-    """Return the steps between check-ups, of which each scores a fifteenth of what is read at most.
-
-    If few check-ups would remain in the whole run, each scores a part of the held-out text.
-    """
+    """Return the steps between check-ups, which score a fifteenth of what is read at most."""
     least = ceil_div(TRAINED_PER_SCORED * held_out, targets)
-    if least > steps // FEWEST_CHECKUPS:
+    if least > steps // FEWEST_CHECKUPS:  # so few check-ups score a part of the held-out text
         least = ceil_div(TRAINED_PER_SCORED * min(held_out, LEAST_SCORED), targets)
     return max(1, steps // CHECKUPS, least)
 
 
 def usual_shards(products: float, lanes: int, cores: int | None) -> int:
-    """Return the number of shards for a step of so many products of weights between units.
-
-    ``cores`` is a number that was asked for.
-    """
+    """Return the number of shards for a step of so many products, or for cores as asked for."""
     if cores is not None and cores > 2:
         return max(1, min(cores, lanes // FEWEST_LANES))
     return 2 if products >= WORK_OF_TWO_SHARDS and lanes >= FEWEST_LANES else 1
 
 
 def fit_pace(config: Fitted, typed: TrainConfig, held_out: int, speed: float) -> Fitted:
-    """Return the settings with check-ups and warm-up that suit a run with a time limit.
-
-    ``held_out`` counts symbols; ``speed`` is in characters a second.
-    """
+    """Return the settings with check-ups and warm-up for a time limit, by characters a second."""
     if config.minutes is None:
         return config
     targets = config.batch * config.bptt
@@ -329,27 +253,21 @@ def fit_pace(config: Fitted, typed: TrainConfig, held_out: int, speed: float) ->
     interval = checkup_interval(held_out, targets, steps)
     if config.epochs != FOREVER:  # the epochs may end before the minutes
         interval = min(interval, config.check_every)
-    check_every = interval if typed.check_every is None else typed.check_every
     warmup = min(config.warmup, steps // 20) if typed.warmup is None else typed.warmup
-    return replace(config, check_every=check_every, warmup=warmup)
+    return replace(config, check_every=typed.check_every or interval, warmup=warmup)
 
 
 def settings_to_show(config: Fitted) -> dict[str, Any]:
-    """Return the settings by name, but for cores, on which no figure depends.
-
-    ``epochs`` is None if minutes alone end the run.
-    """
+    """Return the settings by name, without cores, on which no figure depends."""
     settings = asdict(config)
     del settings["cores"]
-    if config.epochs == FOREVER:
-        settings["epochs"] = None
-    return settings
+    epochs = None if config.epochs == FOREVER else config.epochs  # None: minutes alone end the run
+    return settings | {"epochs": epochs}
 
 
-def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:
+def sizes_of(model: LanguageModel) -> dict[str, Any]:
     """Return the settings that the parameters of a model decide."""
     a = model.architecture
-    sizes: dict[str, int | str | bool]
     sizes = {"hidden": a.hidden, "layers": a.layers, "cell": a.cell_name, "ends": a.head_name}
     return sizes | {"clock": "clock" in a.requested, "teacher_forcing": a.forced}
 
@@ -357,21 +275,18 @@ def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:
 def take_sizes(
     config: TrainConfig, model: LanguageModel, typed: Collection[str] | None = None
 ) -> TrainConfig:
-    """Return the settings with the sizes of the model; SettingError if other sizes were typed.
-
-    Without ``typed``, each setting that differs from its default counts as typed.
-    """
-    sizes = sizes_of(model)
+    """Return the settings with the sizes of the model; SettingError if other sizes were typed."""
     if config.init_radius != TrainConfig.init_radius:
         what = f"init_radius {config.init_radius:g} is for new weights, and the model has its own"
         raise SettingError(what, "Leave it out, or train without that model.", "init_radius")
+    if typed is None:  # by its default
+        typed = {f.name for f in fields(config) if getattr(config, f.name) != f.default}
+    sizes = sizes_of(model)
+    wanted = {name: getattr(config, name) for name in sizes if name in typed}
     hint = "Leave it out; or train a start with it, on the list given-names-latin, say, and name"
     hint += " that model with [start_from]."
-    if typed is None:
-        typed = {f.name for f in fields(config) if getattr(config, f.name) != f.default}
-    wanted = {name: getattr(config, name) for name in sizes if name in typed}
     check_agreement("the model to start from", sizes, wanted, hint, error=SettingError)
-    return replace(config, **sizes)  # type: ignore[arg-type]
+    return replace(config, **sizes)
 
 
 def check_agreement(
@@ -386,9 +301,8 @@ def check_agreement(
     """Raise an error that names both values if a wanted setting is not what the holder has."""
     for name, value in wanted.items():
         old = had[name]
-        if value == old or (name in may_rise and old is not None and value > old):
-            continue
-        has = in_words(name, old).removeprefix(f"{name} ")
-        what = f"{in_words(name, value)} contradicts {holder}, which has {has}"
-        advice = f"[{name}] may be raised, not lowered." if name in may_rise else hint
-        raise error(what, advice, name)
+        if value != old and (name not in may_rise or old is None or value < old):
+            has = in_words(name, old).removeprefix(f"{name} ")
+            what = f"{in_words(name, value)} contradicts {holder}, which has {has}"
+            advice = f"[{name}] may be raised, not lowered." if name in may_rise else hint
+            raise error(what, advice, name)

@@ -27,11 +27,9 @@ from charrnn.text.examples import WARM_UP, excerpt_of
 from charrnn.text.vocabulary import END, Ids, Vocabulary
 
 Places = NDArray[np.int64]
-Counted = NDArray[np.bool_]  # whether a symbol counts
-Piece = tuple[Ids, Counted, Ids | None]  # symbols, and the label of the example of each
+Piece = tuple[Ids, NDArray[np.bool_], Ids | None]  # symbols, whether each counts, and its label
 Portion = Sequence[Piece]  # of each text
 
-CHUNK = 1 << 16  # symbols gathered at a time, to need little memory
 CHECKUP_LANE = 1 << 8  # symbols counted in a lane of a check-up
 SLACK = 16  # a lane may be a sixteenth longer or shorter, to begin with an example
 
@@ -40,32 +38,22 @@ class Epoch:
     """One pass over the examples in a random order; every symbol is a target exactly once.
 
     The stream is a circle, cut at B places that move with each epoch. A cut near the beginning of
-    an example is moved to that beginning. A cut through a long example stays, and the rest of that
-    example is read from a zero state.
-
-    The gradient stops where a window begins.
+    an example is moved there. A cut through a long example stays; its rest is read from a zero
+    state. The gradient stops where a window begins.
     """
 
     def __init__(
-        self,
-        examples: Examples,
-        lanes: int,
-        time_steps: int,
-        seed: int,
-        epoch: int,
-        *,
-        with_positions: bool = False,
+        self, examples: Examples, lanes: int, time_steps: int, seed: int, epoch: int
     ) -> None:
-        """With ``with_positions``, windows hold places in examples."""
-        self.examples, self.time_steps, self.with_positions = examples, time_steps, with_positions
+        self.examples, self.time_steps = examples, time_steps
         rng = np.random.default_rng([seed, ORDER, epoch])
         order = np.arange(len(examples), dtype=np.uint32)
         rng.shuffle(order)
         starts, self.total = examples.starts.astype(np.int64), len(examples.ids)
         self.labels = None if examples.labels is None else examples.labels[order]
-        self.ends_in_ids = starts[order + 1]  # (n,) of each example, in this order
-        self.sizes = self.ends_in_ids - starts[order]
+        self.sizes = starts[order + 1] - starts[order]  # (n,) of each example, in this order
         self.ends_on_circle = np.cumsum(self.sizes)  # (n,)
+        self.offsets = starts[order + 1] - self.ends_on_circle  # (n,) of its place in ids
         # (B + 1,) The last bound is the first, once round, and moves as the first does.
         cuts = np.arange(lanes + 1, dtype=np.int64) * self.total // lanes
         cuts += int(rng.integers(self.total))
@@ -76,50 +64,30 @@ class Epoch:
         self.lengths = np.diff(self.bounds)
         self.window_count = ceil_div(int(self.lengths.max()), time_steps)
 
-    def windows_from(self, window: int) -> Iterator[Window]:
-        """Yield the windows of this epoch from that number on."""
-        rows = self._rows()
-        for first in range(
-            window * self.time_steps, self.window_count * self.time_steps, self.time_steps
-        ):
+    def windows_from(self, window: int, *, with_positions: bool = False) -> Iterator[Window]:
+        """Yield the windows of this epoch from that number on, perhaps with places in examples."""
+        for number in range(window, self.window_count):
+            first = number * self.time_steps
             unread = self.lengths - first  # (B,) symbols of each lane
             time_steps = min(self.time_steps, int(unread.max()))
-            ids = rows[first : first + time_steps + 1].astype(np.intp)
-            x, y = ids[:-1], ids[1:]
+            # (B, T + 1) on the circle, from the one before the window on. A lane that is shorter
+            # than the longest reads on beyond its end, where it is idle.
+            places = self.bounds[:-1, None] + np.arange(first - 1, first + time_steps)
+            places %= self.total
+            example = np.searchsorted(self.ends_on_circle, places, side="right")
+            ids = self.examples.ids[places + self.offsets[example]]
+            by_step = np.ascontiguousarray(ids.T, np.intp)
+            x, y = by_step[:-1], by_step[1:]
             is_first = x == END
             t = np.arange(time_steps)[:, None]
             idle = t >= unread if unread.min() < time_steps else None
             clock = to_come = None
-            if self.with_positions or self.labels is not None:
-                places = (self.bounds[:-1] + first + t) % self.total  # of y
-            if self.with_positions:  # the characters of the example before y, and from y on
-                clock, ahead = self._distances(places)
+            if with_positions:  # the characters of the example before y, and from y on
+                clock, ahead = self._distances(places[:, 1:].T)
                 to_come = ahead - 1  # without END
             if self.labels is not None:
-                example = np.searchsorted(self.ends_on_circle, places[is_first], side="right")
-                x = x.copy()
-                x[is_first] = self.labels[example]
+                x = np.where(is_first, self.labels[example[:, 1:].T], x)
             yield Window(x, y, is_first, idle, clock, to_come)
-
-    def _rows(self) -> Ids:
-        """Return the symbols of each lane in the whole epoch and the one before them, (rows, B).
-
-        A lane that is shorter than the longest reads on beyond its end, where it is idle.
-        """
-        ids = self.examples.ids
-        offsets = self.ends_in_ids - self.ends_on_circle
-        circle = np.empty_like(ids)
-        for first in range(0, self.total, CHUNK):
-            places = np.arange(first, min(first + CHUNK, self.total))
-            example = np.searchsorted(self.ends_on_circle, places, side="right")
-            circle[places] = ids[places + offsets[example]]
-        size = self.window_count * self.time_steps + 1
-        circle = np.resize(circle, self.total + size)  # goes round again
-        rows = np.empty((size, len(self.lengths)), ids.dtype)
-        for lane, bound in enumerate(self.bounds[:-1].tolist()):
-            first = (bound - 1) % self.total
-            rows[:, lane] = circle[first : first + size]
-        return rows
 
     def _distances(self, places: Places) -> tuple[Places, Places]:
         """Return the symbols from the beginning of its example to each place, and to its end."""
@@ -129,24 +97,21 @@ class Epoch:
 
 
 def portions_of(texts: Sequence[Examples], most: Sequence[int], shards: int) -> list[Portion]:
-    """Return excerpts of these texts, with about so many symbols of each, in portions."""
-    divided = []
+    """Return excerpts of these texts, with about so many symbols of each, in portions.
+
+    A portion begins where an example or a piece does. Some may be empty.
+    """
+    divided: list[list[Piece]] = []
     for text, size in zip(texts, most, strict=True):
         places, is_counted = excerpt_of(text.ids, size)
-        divided.append(divide(text.ids[places], is_counted, shards, text.labels_at(places)))
+        ids, labels = text.ids[places], text.labels_at(places)
+        is_piece_start = is_counted[:-1] & ~is_counted[1:]  # with a warm-up that does not count
+        starts = np.append(np.flatnonzero((ids[:-1] == END) | is_piece_start) + 1, len(ids))
+        cuts = starts[np.searchsorted(starts, len(ids) * np.arange(1, shards) // shards)]
+        of_pieces = [None] * shards if labels is None else np.split(labels, cuts)
+        pieces = zip(np.split(ids, cuts), np.split(is_counted, cuts), of_pieces, strict=True)
+        divided.append(list(pieces))
     return list(zip(*divided, strict=True))
-
-
-def divide(ids: Ids, is_counted: Counted, portions: int, labels: Ids | None = None) -> list[Piece]:
-    """Divide an excerpt into portions of about one size, where an example or a piece begins.
-
-    Some portions may be empty.
-    """
-    is_piece_start = is_counted[:-1] & ~is_counted[1:]  # with a warm-up that does not count
-    starts = np.append(np.flatnonzero((ids[:-1] == END) | is_piece_start) + 1, len(ids))
-    cuts = starts[np.searchsorted(starts, len(ids) * np.arange(1, portions) // portions)]
-    by_portion = [None] * portions if labels is None else np.split(labels, cuts)
-    return list(zip(np.split(ids, cuts), np.split(is_counted, cuts), by_portion, strict=True))
 
 
 @np.errstate(all="ignore")  # overflow shows in the loss

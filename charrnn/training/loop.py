@@ -5,16 +5,15 @@
             gradient -> clip -> optimiser -> average of the last parameters
             now and then: a check-up         held-out loss; the best average so far is kept
 
-The average spans about the last 40 % of the steps, and fewer as the rate falls. It learns as the
-network does, without the noise of single steps. A check-up measures its held-out loss, on a part of
-the text, at a small part of training's cost.
+The average spans about the last 40 % of the steps, and fewer as the rate falls. A check-up measures
+its held-out loss, on a part of the text.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,14 +23,12 @@ from charrnn.network.arrays import Array
 from charrnn.network.through_time import Window
 from charrnn.prediction.losses import Score
 from charrnn.settings.training import Ending, Fitted
-from charrnn.system.cores import cores_for
 from charrnn.text.corpus import Corpus
 from charrnn.training.batches import Epoch, portions_of
-from charrnn.training.noise import Noise
+from charrnn.training.noise import Noise, OwnInputs
 from charrnn.training.optimizer import MOMENTUM, Optimizer, clip, rate, symbol_rate_factor
-from charrnn.training.own_inputs import OwnInputs
-from charrnn.training.processes import BatchSize, SharedBatch, norm, sample_inputs
-from charrnn.training.state import Best, TrainState, find_ending, is_due, share_done
+from charrnn.training.processes import SharedBatch, norm, sample_inputs
+from charrnn.training.state import Best, TrainState, find_ending, share_done
 
 TRAINED_PER_SCORED = 15  # symbols between two check-ups, for each symbol scored
 LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
@@ -74,41 +71,13 @@ class Done:
 Event = Step | Checkup | Done
 
 
-def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
-    """Train until the run is over, changing the state in place."""
-    yield from events_of(Learner(state, corpus, config))
-
-
-def events_of(learner: Learner) -> Iterator[Event]:
-    """Train as ``train`` does, by a learner whose processes have been started."""
-    state, config = learner.state, learner.config
-    try:
-        while True:
-            why = find_ending(state, config)
-            if is_due(state, config):  # also after the last step
-                act: Callable[[], Event] = learner.check_up
-            elif why is None:
-                act = learner.take_step
-            else:
-                break
-            began = time.monotonic()  # what the caller does between events is left out
-            event = act()
-            if config.minutes is not None:
-                state.minutes += (time.monotonic() - began) / 60
-            yield event
-    finally:
-        learner.batch.close()
-    yield Done(why)
-
-
 class Learner:
-    """Takes the steps and the check-ups of a run."""
+    """Takes the steps and the check-ups of a run, and changes its state in place."""
 
     def __init__(self, state: TrainState, corpus: Corpus, config: Fitted) -> None:
         p = state.parameters
         self.state, self.corpus, self.config = state, corpus, config
-        size = BatchSize(config.bptt, config.batch, config.shards, config.dropout > 0)
-        self.batch = SharedBatch(p.architecture, size, cores_for(config.cores))
+        self.batch = SharedBatch(p.architecture, config)
         momentum = 0.0 if config.book else MOMENTUM
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay, momentum)
         self.noise = Noise(p, config)
@@ -117,9 +86,28 @@ class Learner:
         self.epoch: Epoch | None = None
         self.unread: Iterator[Window] = iter(())  # windows of the epoch
         trained = config.check_every * config.batch * config.bptt  # from check-up to check-up
-        scored = max(LEAST_SCORED, trained // TRAINED_PER_SCORED)
-        texts = [corpus.train, corpus.held_out]
-        self.portions = portions_of(texts, [FAMILIAR, scored], config.shards)
+        sizes = FAMILIAR, max(LEAST_SCORED, trained // TRAINED_PER_SCORED)
+        self.portions = portions_of((corpus.train, corpus.held_out), sizes, config.shards)
+
+    def events(self) -> Iterator[Event]:
+        """Train until the run is over."""
+        state, config = self.state, self.config
+        try:
+            while True:
+                why = find_ending(config, state, state.best, state.history)
+                last_checked = state.history[-1]["step"] if state.history else 0
+                is_due = why is not None or state.step % config.check_every == 0
+                needs_checkup = is_due and state.step != last_checked
+                if why is not None and not needs_checkup:
+                    break
+                began = time.monotonic()  # what the caller does between events is left out
+                event = self.check_up() if needs_checkup else self.take_step()
+                if config.minutes is not None:
+                    state.minutes += (time.monotonic() - began) / 60
+                yield event
+        finally:
+            self.batch.close()
+        yield Done(why)
 
     @np.errstate(all="ignore")  # overflow shows in the loss
     def take_step(self) -> Step:
@@ -147,18 +135,31 @@ class Learner:
     def learn(self, gradient: Array, done: float) -> float:
         """Change the parameters and their average, and return the learning rate of this step."""
         state, config = self.state, self.config
-        p, moments = state.parameters.flat, state.moments
+        p, average = state.parameters.flat, state.average
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         is_early = state.step and done and not config.book
         symbol_rate = symbol_rate_factor(state.step / done) if is_early else 1.0
         state.step += 1
-        self.optimizer.update(gradient, moments, state.step, lr, symbol_rate)
+        self.optimizer.update(gradient, state.moments, state.step, lr, symbol_rate)
         if config.book:
-            state.average[...] = p
-            return lr
-        span = max(1.0, AVERAGED * state.step * lr / config.lr)  # steps in the average
-        state.average += (p - state.average) / np.float32(span)
+            average[...] = p
+        else:
+            span = max(1.0, AVERAGED * state.step * lr / config.lr)  # steps in the average
+            average += (p - average) / np.float32(span)
         return lr
+
+    def next_window(self) -> Window:
+        """Return the next window of this epoch, which begins here or goes on."""
+        state, config = self.state, self.config
+        if self.epoch is None:
+            sizes = config.batch, config.bptt, config.seed, state.epoch
+            self.epoch = Epoch(self.corpus.train, *sizes)
+            if state.window >= self.epoch.window_count:
+                what = f"the run is at window {state.window:,} of {self.epoch.window_count:,}"
+                raise ResumeError(what, "It was not saved by this program; train a new model.")
+            has_inputs = bool(state.parameters.architecture.inputs)
+            self.unread = self.epoch.windows_from(state.window, with_positions=has_inputs)
+        return next(self.unread)
 
     def finish_window(self, window: Window, nats: float) -> None:
         """Count the targets of a window. The last window ends the epoch, and clears the states."""
@@ -168,32 +169,19 @@ class Learner:
         state.targets += window.count
         state.window += 1
         if self.epoch is not None and state.window == self.epoch.window_count:
-            state.epoch += 1
-            state.window = 0
-            self.epoch = None
+            state.epoch, state.window, self.epoch = state.epoch + 1, 0, None
             for h in state.carried:
                 h[...] = 0
 
-    def next_window(self) -> Window:
-        """Return the next window of this epoch, which begins here or goes on."""
-        state, config = self.state, self.config
-        if self.epoch is None:
-            sizes = config.batch, config.bptt, config.seed, state.epoch
-            with_positions = bool(state.parameters.architecture.inputs)
-            self.epoch = Epoch(self.corpus.train, *sizes, with_positions=with_positions)
-            if state.window >= self.epoch.window_count:
-                what = f"the run is at window {state.window:,} of {self.epoch.window_count:,}"
-                raise ResumeError(what, "It was not saved by this program; train a new model.")
-            self.unread = self.epoch.windows_from(state.window)
-        return next(self.unread)
-
     def check_up(self) -> Checkup:
         """Score the network, and keep its parameters if they are the best so far."""
-        state = self.state
-        of_train, of_held_out = self.scores()
-        familiar = of_train.nats_per_character
+        state, batch = self.state, self.batch
+        batch.p.flat[...] = state.average  # until the next step
+        by_portion = batch.scores(self.corpus.vocabulary, self.portions)
+        on_train, on_held_out = (sum(scores, Score()) for scores in zip(*by_portion, strict=True))
+        familiar = on_train.nats_per_character
         self.check_divergence(familiar)  # the loss of a step is from before its update
-        score = of_held_out if of_held_out.count else None
+        score = on_held_out if on_held_out.count else None
         train_with_noise = state.nats / max(1, state.targets)  # 0 if a file is wrong
         loss = train_with_noise if score is None else score.nats_per_character
         is_best = score is None or state.best is None or loss < state.best.nats_per_character
@@ -205,20 +193,10 @@ class Learner:
         state.nats, state.targets = 0.0, 0
         return Checkup(state.step, score, familiar, is_best, train_with_noise)
 
-    def scores(self) -> list[Score]:
-        """Return the losses on excerpts of the training text and of the held-out text."""
-        self.batch.p.flat[...] = self.state.average  # until the next step
-        by_portion = self.batch.scores(self.corpus.vocabulary, self.portions)
-        return [sum(scores, Score()) for scores in zip(*by_portion, strict=True)]
-
     def check_divergence(self, nats_per_character: float, norm: float = 0.0) -> None:
-        """Raise DivergedError if the loss is far worse than that of knowing nothing, or NaN.
-
-        Raise it also for a norm that is not finite.
-        """
+        """Raise DivergedError for a loss far worse than that of knowing nothing, and for NaN."""
         is_sound = nats_per_character < self.limit and math.isfinite(norm)  # False for NaN
         if not is_sound:
             lr = f"{min(self.config.lr / 5, LR_TO_TRY):.1g}"
             what = f"the loss diverged at step {self.state.step:,}"
-            # Errors write [lr] as lr in Python, and as --lr on the command line.
             raise DivergedError(what, f"Try a smaller learning rate, such as [lr] {lr}.")

@@ -18,12 +18,8 @@ from charrnn.network.arrays import Array
 from charrnn.network.parameters import Parameters
 from charrnn.settings.training import Schedule, UpdateRule
 
-MOMENTS: Final[dict[UpdateRule, tuple[str, ...]]] = {
-    "adam": ("m", "v"),
-    "rmsprop": ("v",),
-    "adagrad": ("v",),
-    "sgd": ("m",),
-}
+# The letters of the moments of each rule
+MOMENTS: Final[dict[UpdateRule, str]] = {"adam": "mv", "rmsprop": "v", "adagrad": "v", "sgd": "m"}
 Moments = dict[str, Array]
 
 BETA1, BETA2 = 0.9, 0.999  # Adam's memory of past gradients and squares
@@ -48,10 +44,6 @@ def rate(schedule: Schedule, step: int, warmup: int, done: float) -> float:
     return rising * (LOWEST_RATE + (1 - LOWEST_RATE) * falling)
 
 
-def norm_of(gradient: Array) -> float:
-    return math.sqrt(float(np.dot(gradient, gradient)))
-
-
 def clip(gradient: Array, norm: float, longest: float) -> None:
     """Shorten a gradient of this norm to ``longest``, unless that is 0."""
     if 0 < longest < norm:
@@ -61,8 +53,8 @@ def clip(gradient: Array, norm: float, longest: float) -> None:
 def symbol_rate_factor(steps: float) -> float:
     """Return the factor of the rate of U1 and V: above 1 in a run of few steps.
 
-    Their rows are those of symbols, and the rare ones are seen too seldom to learn at the rate
-    of W. In many steps that rate is enough, and a higher one learns small texts by heart.
+    Rare symbols are seen too seldom to learn at the rate of W. In many steps that rate is enough,
+    and a higher one learns small texts by heart.
     """
     return min(HIGHEST_SYMBOL_RATE, max(1.0, ENOUGH_STEPS / steps))
 
@@ -71,11 +63,7 @@ class Optimizer:
     """A rule for some parameters, and its memory for a step."""
 
     def __init__(
-        self,
-        rule: UpdateRule,
-        p: Parameters,
-        weight_decay: float = 0.0,
-        momentum: float = MOMENTUM,  # of sgd
+        self, rule: UpdateRule, p: Parameters, weight_decay: float = 0.0, momentum: float = MOMENTUM
     ) -> None:
         self.rule, self.weight_decay, self.momentum = rule, weight_decay, momentum
         self._p, self._matrices = p.flat, [array for array in p.values() if array.ndim == 2]
@@ -86,10 +74,7 @@ class Optimizer:
     def update(
         self, g: Array, moments: Moments, step: int, lr: float, symbol_rate: float = 1.0
     ) -> None:
-        """Update p and the moments in place with the gradient of a step, counted from 1.
-
-        The rate of U1 and V is ``symbol_rate`` times lr.
-        """
+        """Update p and the moments in place. Steps count from 1; U1 and V have another rate."""
         if self.weight_decay:
             for matrix in self._matrices:
                 matrix *= 1 - lr * self.weight_decay
@@ -108,7 +93,7 @@ class Optimizer:
         self._p -= self._change
 
     def _adam(self, g: Array, m: Array, v: Array, step: int, lr: float) -> None:
-        change, scratch = self._change, self._scratch
+        scratch = self._scratch
         m *= BETA1
         np.multiply(g, 1 - BETA1, out=scratch)
         m += scratch
@@ -120,8 +105,8 @@ class Optimizer:
         # m^ / (sqrt v^ + e) = m root / ((1 - b1^step) (sqrt v + e root))
         np.sqrt(v, out=scratch)
         scratch += EPSILON * root
-        np.divide(m, scratch, out=change)
-        change *= lr * root / (1 - BETA1**step)
+        np.divide(m, scratch, out=self._change)
+        self._change *= lr * root / (1 - BETA1**step)
 
     def _divide_by_root(self, g: Array, v: Array, lr: float) -> None:
         """Make a step of adagrad, or of rmsprop, which forgets."""

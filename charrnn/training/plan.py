@@ -1,7 +1,7 @@
 """The cost of a run in memory and steps, before it begins, and what a run of the book lacks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,19 +25,12 @@ BYTES_IN_C = 18  # of a parameter: python -m tests.benchmarks exports
 BYTES_OF_COUNTED_SYMBOL = 72  # of its n-grams, while these are made
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The cost of a run."""
-
-    memory_bytes: int
-    steps_per_epoch: int  # of the first; the others differ by a few
-    steps: int | None  # None if minutes alone end the run
-
-
-def plan(config: Fitted, corpus: Corpus) -> Plan:
+def plan(config: Fitted, corpus: Corpus) -> dict[str, Any]:
+    """Return the memory of a run, and its steps: None if minutes alone end it."""
     per_epoch = Epoch(corpus.train, config.batch, config.bptt, config.seed, 0).window_count
     steps = None if config.minutes and config.epochs == FOREVER else per_epoch * config.epochs
-    return Plan(memory_bytes(config, corpus), per_epoch, steps)
+    needed = memory_bytes(config, corpus)
+    return {"memory_bytes": needed, "steps_per_epoch": per_epoch, "steps": steps}
 
 
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:
@@ -85,16 +78,15 @@ def check_memory(needed: int, available: int | None) -> None:
 def header_bytes(config: Fitted, corpus: Corpus, typed: Mapping[str, Any]) -> tuple[int, int]:
     """Estimate the bytes of the network as a C header, and of one that starts from no model."""
     own = fit_settings(TrainConfig(**typed), corpus)
-    sizes = [architecture_of(settings, corpus.vocabulary) for settings in (config, own)]
     seen = np.union1d(corpus.train.ids, corpus.held_out.ids)  # without characters of the model
-    sizes[1] = replace(sizes[1], symbols=len(seen) + 1)
-    first, second = (BYTES_IN_C * size.parameter_count for size in sizes)
-    return first, second
+    alone = replace(architecture_of(own, corpus.vocabulary), symbols=len(seen) + 1)
+    whole = architecture_of(config, corpus.vocabulary)
+    return BYTES_IN_C * whole.parameter_count, BYTES_IN_C * alone.parameter_count
 
 
 def left_out(config: Fitted) -> list[str]:
     """Return what a run of train --book does without, in words."""
-    words = ["momentum", "an average of parameters", "a higher rate of U1 and V"]
-    is_level = config.schedule == "constant"
-    words = words[config.optimizer != "sgd" :] + ["a fall of the rate"] * is_level
+    words = ["momentum"] if config.optimizer == "sgd" else []
+    words += ["an average of parameters", "a higher rate of U1 and V"]
+    words += ["a fall of the rate"] if config.schedule == "constant" else []
     return words + [name.replace("_", " ") for name in OFF_IN_BOOK if not getattr(config, name)]

@@ -7,7 +7,7 @@ that starts from a model has the model's sizes and predicts as the model does.
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from charrnn.text.corpus import Corpus
 from charrnn.training.optimizer import Moments, initial_moments
 
 FEWEST_BEFORE_STOP = 12  # check-ups of a run that automatic patience may end
-
-
 Row = Mapping[str, float]  # of a check-up
 
 
@@ -65,20 +63,20 @@ def initial_state(corpus: Corpus, config: Fitted, model: LanguageModel | None = 
         check_mixable(config.ends)
     check_patience(config.patience, len(corpus.held_out))
     architecture = architecture_of(config, corpus.vocabulary)
-    if model is not None and model.vocabulary.labels and not corpus.vocabulary.labels:
-        what = "the model to start from has labels, and the corpus has none"
-        raise SettingError(what, "Add [label_by].", "label_by")
-    if model is not None:
-        size = len(corpus.train.ids)
-        # each count and 1, so that none is 0
-        softened = (np.exp(corpus.log_frequencies) * size + 1) / (size + architecture.symbols)
-        p = model.parameters_for(corpus.vocabulary, softened)
-    else:
+    if model is None:
         rng = np.random.default_rng([config.seed, WEIGHTS])
         p = initial(architecture, corpus.log_frequencies, rng, radius=config.init_radius)
         if architecture.head.lengths is not None:
             starts = corpus.train.starts.astype(np.int64)
             architecture.head.lengths.initialize(p, np.diff(starts) - 1)
+    elif model.vocabulary.labels and not corpus.vocabulary.labels:
+        what = "the model to start from has labels, and the corpus has none"
+        raise SettingError(what, "Add [label_by].", "label_by")
+    else:
+        size = len(corpus.train.ids)
+        # each count and 1, so that none is 0
+        softened = (np.exp(corpus.log_frequencies) * size + 1) / (size + architecture.symbols)
+        p = model.parameters_for(corpus.vocabulary, softened)
     shape = config.batch, config.hidden
     zeros: LaneStates = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
     return TrainState(p, initial_moments(config.optimizer, p), p.flat.copy(), zeros)
@@ -92,26 +90,20 @@ def check_patience(patience: int | None, held_out: int) -> None:
         raise SettingError(what, hint, "patience")
 
 
-def find_ending(state: TrainState, config: Fitted) -> Ending | None:
-    """Return why a run has ended, or None if it goes on."""
-    best_step = None if state.best is None else state.best.step
-    return ending_at(config, state.epoch, state.minutes, best_step, state.history)
-
-
-def ending_at(
-    config: Fitted, epochs: int, minutes: float, best_step: int | None, history: Sequence[Row]
+def find_ending(
+    config: Fitted, counters: Counters, best: Sequence[Any] | None, history: Sequence[Row]
 ) -> Ending | None:
-    """Return why a run that is this far has ended, or None.
+    """Return why a run that is this far has ended, or None; ``best`` begins with the best step.
 
     Automatic patience makes a quarter more check-ups than led to the best, and at least 12 in all.
     """
-    if epochs >= config.epochs:
+    if counters.epoch >= config.epochs:
         return "epochs"
-    if config.minutes is not None and minutes >= config.minutes:
+    if config.minutes is not None and counters.minutes >= config.minutes:
         return "minutes"
-    if config.patience is not None and best_step is not None:
+    if config.patience is not None and best is not None:
         # Called at each step, so a long history is not counted row by row.
-        until_best = bisect_right(history, best_step, key=lambda row: int(row["step"]))
+        until_best = bisect_right(history, best[0], key=lambda row: int(row["step"]))
         after_best = len(history) - until_best
         automatic = max(until_best // 4, FEWEST_BEFORE_STOP - until_best)
         patience = automatic if config.patience == AUTOMATIC else config.patience
@@ -124,10 +116,3 @@ def share_done(state: TrainState, config: Fitted, length: int) -> float:
     seen = state.characters / (config.epochs * length)
     used = 0.0 if config.minutes is None else state.minutes / config.minutes
     return min(1.0, max(seen, used))
-
-
-def is_due(state: TrainState, config: Fitted) -> bool:
-    """Return True if a check-up comes next, also in a run that was stopped right before one."""
-    if state.step == 0 or (state.history and state.history[-1]["step"] == state.step):
-        return False
-    return state.step % config.check_every == 0 or find_ending(state, config) is not None

@@ -22,7 +22,7 @@ from charrnn.text.corpus import Corpus, corpus_of
 from charrnn.text.examples import excerpt_of
 from charrnn.text.vocabulary import Vocabulary
 from charrnn.training.automatic_settings import fit_settings
-from charrnn.training.loop import train
+from charrnn.training.loop import Learner
 from charrnn.training.state import initial_state
 from tests.networks import nats_of
 
@@ -85,7 +85,7 @@ def rates(corpus: Corpus, settings: TrainConfig) -> tuple[float, float]:
     """Return characters a second of training and of scoring, with the same network."""
     config = fit_settings(settings, corpus)
     state = initial_state(corpus, config)
-    events = train(state, corpus, config)
+    events = Learner(state, corpus, config).events()
     model = LanguageModel(state.parameters, corpus.vocabulary)
     text = corpus.train.ids[excerpt_of(corpus.train.ids, SCORED)[0]]
     works: dict[str, Work] = {

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from charrnn.network.parameters import Architecture, initial
 from charrnn.network.through_time import Window
+from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.automatic_settings import usual_shards, weights_of
 from charrnn.training.optimizer import Optimizer, clip, initial_moments
-from charrnn.training.processes import BatchSize, SharedBatch, norm
+from charrnn.training.processes import SharedBatch, norm
 from tests.benchmarks.speed import Work, in_turn
 
 Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps
@@ -89,7 +90,8 @@ def step(shape: Shape, cores: int, cell: str) -> Work:
     moments, states = initial_moments("adam", p), [np.zeros((lanes, hidden), np.float32)]
     states *= len(size.state_names)
     shards = min(usual_shards(weights_of(hidden, 1, cell) * lanes * steps, lanes, None), cores)
-    everything = SharedBatch(size, BatchSize(steps, lanes, shards, has_dropout=False), cores)
+    config = TrainConfig(bptt=steps, batch=lanes, shards=shards, dropout=0, cores=cores)
+    everything = SharedBatch(size, Fitted(**vars(config)))
     optimizer = Optimizer("adam", p)
     x, y = rng.integers(0, symbols, (2, steps, lanes))
     window = Window(x, y, np.zeros(x.shape, np.bool_))

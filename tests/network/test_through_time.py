@@ -99,7 +99,7 @@ def test_single_steps_are_those_of_the_unfolded_network(shape: Architecture) -> 
     x[0], y = END, x[1:]
     clock = np.repeat(np.arange(steps)[:, None], lanes, 1)
     to_come = np.array([9, 12, 40, 5000]) - clock
-    whole = Window(x[:-1], y, clock=clock, to_come=to_come)
+    whole = Window(x[:-1], y, x[:-1] == END, clock=clock, to_come=to_come)
     expected = nats_through_time(Unfolded(shape, steps, lanes, np.float64), p, whole)
     network = Network(p)
     state = network.zeros(lanes, to_come=to_come[0])

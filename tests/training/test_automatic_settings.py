@@ -17,7 +17,7 @@ from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.text.corpus import Corpus, Examples, corpus_of
 from charrnn.text.vocabulary import END
 from charrnn.training.automatic_settings import FOREVER, fit_pace, fit_settings, weights_of
-from charrnn.training.loop import train
+from charrnn.training.loop import Learner
 from charrnn.training.plan import memory_bytes
 from charrnn.training.state import initial_state
 from tests.program import WORDS
@@ -176,7 +176,7 @@ def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
     for config in (replace(base, batch=32, bptt=200), replace(base, batch=16, bptt=100)):
         planned.append(memory_bytes(config, corpus))
         tracemalloc.start()
-        run = train(initial_state(corpus, config), corpus, config)
+        run = Learner(initial_state(corpus, config), corpus, config).events()
         next(run)
         taken.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()

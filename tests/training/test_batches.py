@@ -36,7 +36,7 @@ def epochs(draw: st.DrawFn) -> Epoch:
     text = examples(draw(st.lists(st.integers(0, 40), min_size=1, max_size=30)))
     lanes = min(draw(st.integers(1, 6)), len(text.ids))
     steps, seed, number = (draw(st.integers(least, 9)) for least in (1, 0, 0))
-    return Epoch(text, lanes, steps, seed, number, with_positions=True)
+    return Epoch(text, lanes, steps, seed, number)
 
 
 @given(epochs())
@@ -45,9 +45,8 @@ def test_every_symbol_is_a_target_exactly_once_after_the_last_of_its_example(epo
     text, seen = epoch.examples, Counter[int]()
     before, sizes = np.append(END, text.ids[:-1]), np.diff(text.starts.astype(int))
     begins, stops = np.repeat(text.starts[:-1], sizes), np.repeat(text.starts[1:], sizes)
-    for window in epoch.windows_from(0):
+    for window in epoch.windows_from(0, with_positions=True):
         seen.update(targets(window))
-        assert window.is_first is not None
         assert window.clock is not None
         assert window.to_come is not None
         assert window.is_first[window.x == END].all()
@@ -84,7 +83,6 @@ def test_each_epoch_has_an_order_of_its_own_and_a_seed_repeats_it() -> None:
 def test_lanes_begin_with_an_example_where_examples_are_short() -> None:
     text = examples([3, 4, 5, 6] * 100)
     first = next(Epoch(text, 8, 16, 0, 0).windows_from(0))
-    assert first.is_first is not None
     assert first.is_first[0].all()
 
 

@@ -16,7 +16,7 @@ from charrnn.text.vocabulary import Vocabulary
 from charrnn.training.automatic_settings import take_sizes
 from charrnn.training.loop import AVERAGED, Checkup, Done, Step
 from charrnn.training.optimizer import Optimizer
-from charrnn.training.state import ending_at
+from charrnn.training.state import Counters, find_ending
 from tests.networks import babbler, model_of
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
@@ -184,7 +184,7 @@ def test_what_is_typed_wins_over_the_book() -> None:
 def test_patience_counts_the_check_ups_since_the_best(patience: int, why: str | None) -> None:
     config = train(["anna", "bob"] * 9, epochs=9, patience=patience).checkpoint.config
     history = [{"step": step} for step in (5, 10, 15, 20)]
-    assert ending_at(config, 1, 0.0, 10, history) == why
+    assert find_ending(config, Counters(epoch=1), (10,), history) == why
 
 
 @pytest.mark.parametrize(("until_best", "in_vain"), [(1, 11), (10, 2), (16, 4), (19, 4), (32, 8)])
@@ -195,4 +195,4 @@ def test_without_a_limit_a_run_ends_after_a_quarter_more_in_vain(
     assert config.patience == 0
     for count, end in (in_vain - 1, None), (in_vain, "patience"):
         history = [{"step": 10.0 * row} for row in range(1, until_best + count + 1)]
-        assert ending_at(config, 0, 0.0, 10 * until_best, history) == end
+        assert find_ending(config, Counters(), (10 * until_best,), history) == end

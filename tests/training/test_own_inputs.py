@@ -14,7 +14,7 @@ from charrnn.settings.training import Fitted
 from charrnn.text.corpus import corpus_of
 from charrnn.text.vocabulary import END, UNKNOWN
 from charrnn.training.automatic_settings import fit_settings
-from charrnn.training.own_inputs import OwnInputs, sample_characters
+from charrnn.training.noise import OwnInputs, sample_characters
 
 NAMES = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna", "ida", "jo"] * 4
 STEPS, LANES, SYMBOLS = 12, 400, 7
