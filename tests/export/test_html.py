@@ -134,9 +134,7 @@ def test_every_field_has_a_name_and_every_button_a_word(labels: list[str] | None
 
 
 @pytest.mark.parametrize(("holdout", "count"), [("0", 0), ("0.1", 1)])
-def test_the_page_has_a_held_out_loss_where_a_text_was_held_out(
-    program: Program, holdout: str, count: int
-) -> None:
+def test_the_page_has_the_held_out_loss_if_any(program: Program, holdout: str, count: int) -> None:
     program.train("names.txt", "--holdout", holdout)
     program.run("export", "page.html").says()
     assert (program / "page.html").read_text("utf-8").count("Held-out loss") == count

@@ -157,9 +157,7 @@ def test_a_choice_of_label_draws_and_reads_as_python_does(opened: Open, tmp_path
         ("files", "#best=1", False),
     ],
 )
-def test_the_box_best_is_off_where_the_link_names_a_seed(
-    opened: Open, kind: str, settings: str, is_best: bool
-) -> None:
+def test_best_is_off_with_a_seed(opened: Open, kind: str, settings: str, is_best: bool) -> None:
     page = opened(page_of(model_of("abcdé", hidden=6, layers=1), kind), settings)
     settle(page)
     assert page.ask("get('best').checked") is is_best

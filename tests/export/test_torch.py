@@ -59,9 +59,7 @@ def layer_of_torch(cell: str, p: Mapping[str, Array], layer: int, x: Array) -> A
 
 
 @pytest.mark.parametrize("size", MODELS, ids=IDS)
-def test_it_has_all_numbers_and_the_equations_of_torch_give_the_logits(
-    size: dict[str, Any],
-) -> None:
+def test_it_has_all_numbers_and_torch_would_give_the_logits(size: dict[str, Any]) -> None:
     model = model_of(**size)
     p, ids = load(safetensors(model)), random_ids(model, FEW)
     kept = np.concatenate([array.ravel() for array in p.values()])

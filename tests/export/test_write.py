@@ -76,9 +76,7 @@ def refusal(model: Model, call: str) -> str:
 
 
 @pytest.mark.parametrize(("number", "labels"), [*enumerate([None, LABELS] * 3)])
-def test_a_module_draws_and_scores_as_the_slim_file(
-    number: int, labels: list[str] | None, tmp_path: Path
-) -> None:
+def test_a_module_draws_as_python(number: int, labels: list[str] | None, tmp_path: Path) -> None:
     model = model_of(**MODELS[number], seed=SEED, labels=labels)
     small = slim(model, tmp_path)
     ways: list[Any] = [(s, n, {"temperature": t, "prime": prime}) for s, t, n, prime in DRAWN]
@@ -171,9 +169,7 @@ def printed(*line: str | Path) -> list[str]:
 
 @needs_cc
 @pytest.mark.parametrize(("number", "labels"), [*enumerate([LABELS, None, None] * 2)])
-def test_a_header_draws_as_the_slim_file(
-    number: int, labels: list[str] | None, tmp_path: Path
-) -> None:
+def test_a_header_draws_as_python(number: int, labels: list[str] | None, tmp_path: Path) -> None:
     model = model_of(**MODELS[number], seed=SEED, labels=labels)
     code = OF_LABELS if labels else PROGRAM
     main = compiled(tmp_path, code, "cc", "-std=c99", "-O2", *STRICT, names=model)
@@ -269,9 +265,7 @@ int main(void) {
 @pytest.mark.parametrize(
     ("text", "size"), [(CHARACTERS, MODELS[0]), ("😀🦕𝒳", MODELS[5])], ids=["mixed", "four bytes"]
 )
-def test_fault_61_a_header_writes_at_most_the_bytes_it_was_given(
-    tmp_path: Path, text: str, size: dict[str, Any]
-) -> None:
+def test_fault_61_no_byte_is_too_many(tmp_path: Path, text: str, size: dict[str, Any]) -> None:
     model = model_of(text, **size, seed=SEED)
     careful = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     main = compiled(tmp_path, SMALL_BUFFERS, "cc", "-std=c99", "-O1", *careful, names=model)

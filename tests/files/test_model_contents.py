@@ -186,9 +186,7 @@ def test_fault_30_a_run_that_is_over_without_a_check_up_makes_one(program: Progr
 
 
 @pytest.mark.parametrize("part", [[], {}])
-def test_fault_30_facts_that_take_far_more_memory_than_their_file_are_refused(
-    program: Program, part: Any
-) -> None:
+def test_fault_30_facts_that_take_much_memory_are_refused(program: Program, part: Any) -> None:
     row = {"step": 1, "characters": 2, "train": 1.0, "train_with_noise": 1.0}
     forge(program / "model.npz", lambda document, _: put(document, ("history",), [row] * 10_000))
     assert len(charrnn.load("model.npz").trained.history) == 10_000

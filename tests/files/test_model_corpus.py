@@ -31,7 +31,7 @@ def program(program: Program) -> Program:
 
 
 @pytest.mark.parametrize("absolute", [False, True])
-def test_the_corpus_is_found_from_another_folder(
+def test_the_corpus_is_found_from_afar(
     program: Program, monkeypatch: pytest.MonkeyPatch, absolute: bool
 ) -> None:
     name = (program / "texts/names.txt") if absolute else "texts/names.txt"
@@ -59,9 +59,7 @@ def test_a_model_and_its_corpus_may_move_together(program: Program) -> None:
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/0", "pipe"])
-def test_fault_47_only_what_is_no_regular_file_is_recorded_as_standard_input(
-    program: Program, name: str
-) -> None:
+def test_fault_47_what_is_no_file_is_noted_as_standard_input(program: Program, name: str) -> None:
     if name == "pipe":
         os.mkfifo("pipe")
     program.write("-", "")
@@ -193,9 +191,7 @@ def test_fault_29_validation_files_are_known_again_too(program: Program) -> None
     program.refuses(*again, what="valid.txt has changed", hint=hint)
 
 
-def test_fault_29_a_model_that_learned_from_the_files_of_another_is_told_so(
-    program: Program,
-) -> None:
+def test_fault_29_a_model_that_learned_from_files_of_another_is_told_so(program: Program) -> None:
     program.run("train", "texts/names.txt", *BRIEF).says()
     shutil.copy("texts/names.txt", "copy.txt")
     ran = program.run("train", "copy.txt", "--from", "model.npz", "-m", "b.npz", "--dry-run")

@@ -34,9 +34,7 @@ def full(*_: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_a_save_outlasts_a_power_cut_and_leaves_the_rights_of_the_file(
-    stored: Path, disk_calls: list[str]
-) -> None:
+def test_a_save_outlasts_a_power_cut_and_leaves_rights(stored: Path, disk_calls: list[str]) -> None:
     stored.chmod(0o640)
     charrnn.resume(stored, TEXTS).save(stored)
     assert disk_calls == ["fsync", "replace", "fsync"]  # the file, its name, the folder
@@ -44,9 +42,7 @@ def test_a_save_outlasts_a_power_cut_and_leaves_the_rights_of_the_file(
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, 0o640), (0o600, 0o600), (0o664, 0o664)])
-def test_fault_31_a_file_is_never_more_readable_than_the_old_one(
-    tmp_path: Path, before: int | None, after: int
-) -> None:
+def test_fault_31_nobody_else_reads_a_file(tmp_path: Path, before: int | None, after: int) -> None:
     """It is made for its owner alone: who opens it while it is empty reads on."""
     path, usual = tmp_path / "m.npz", os.umask(0o027)
     if before is not None:
@@ -74,9 +70,7 @@ def test_fault_31_a_file_is_never_more_readable_than_the_old_one(
         ("sweep", "names.txt", *SMALL, "--seeds", "2", "-o", "verses"),
     ],
 )
-def test_fault_48_names_of_the_package_are_refused_for_files_to_write(
-    trained: Program, line: tuple[str, ...]
-) -> None:
+def test_fault_48_names_of_the_package_are_refused(trained: Program, line: tuple[str, ...]) -> None:
     name = next(word for word in line if os.path.basename(word) in (*CORPORA, *MODELS))
     what = f"{name} cannot be written: the package has a corpus or a model"
     hint = f"Name another file, such as my-{os.path.basename(name)}."
@@ -156,9 +150,7 @@ def test_fault_42_a_folder_that_cannot_be_opened_or_synced_is_no_error(
 
 
 @pytest.mark.parametrize("others", [b"", b"0\n"])  # lines of another run, which come meanwhile
-def test_faults_19_and_46_a_line_is_written_whole_or_not_at_all(
-    tmp_path: Path, others: bytes
-) -> None:
+def test_faults_19_and_46_a_line_is_written_whole_or_not(tmp_path: Path, others: bytes) -> None:
     lines: Any = LineFile(tmp_path / "rows.jsonl")
     lines.append({"a": 1})
     write = lines._file.write
@@ -231,9 +223,7 @@ def test_fault_23_a_lock_that_its_holder_removes_meanwhile_keeps_nobody_out(
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_an_old_model_gets_the_next_free_name(
-    stored: Path, monkeypatch: pytest.MonkeyPatch, links: bool
-) -> None:
+def test_an_old_model_is_kept(stored: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
     if not links:
         monkeypatch.setattr(os, "link", full)
     before = stored.read_bytes()
@@ -245,9 +235,7 @@ def test_an_old_model_gets_the_next_free_name(
     assert saving.keep_old(stored.parent / "other.npz") is None
 
 
-def test_fault_44_a_full_disk_without_links_leaves_no_torn_model(
-    stored: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_44_no_old_model_is_torn(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def write_some(source: Any, copy: Any) -> None:
         copy.write(source.read(100))
         full(copy)
@@ -264,9 +252,7 @@ def test_fault_44_a_full_disk_without_links_leaves_no_torn_model(
     assert stat.S_IMODE(os.stat(old).st_mode) == 0o600
 
 
-def test_fault_44_through_a_link_it_names_the_file_beside_the_target(
-    stored: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_44_a_link_leads_elsewhere(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (stored.parent / "links").mkdir()
     monkeypatch.chdir(stored.parent / "links")
     Path("m.npz").symlink_to(stored)

@@ -80,9 +80,7 @@ OTHERS = [Architecture(7, 7, 1, "output"), Architecture(300, 5, 1)]
     ids=["all", "without dropout", "carried, all count"],
 )
 @pytest.mark.parametrize("shape", [*SHAPES, *OTHERS], ids=str)
-def test_the_gradient_is_what_central_differences_say(
-    shape: Architecture, resets: bool, dropout: bool, idle: bool
-) -> None:
+def test_gradients_are_slopes(shape: Architecture, resets: bool, dropout: bool, idle: bool) -> None:
     """And a single wrong number would be noticed."""
     p = parameters_of(shape)
     w, h0, m = window(shape.symbols, resets=resets, idle=idle), state_of(p), masks_of(p)

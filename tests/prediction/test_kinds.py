@@ -31,9 +31,7 @@ def test_with_new_labels_a_network_scores_as_before(forced: bool) -> None:
 
 
 @pytest.mark.parametrize("counts", [False, True])
-def test_the_oddest_sum_is_that_of_all_held_out_examples(
-    counts: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_oddest_sum_is_one_of_all_sums(counts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scoring, "SUMMED_AT_ONCE", 3)
     run = charrnn.train(TEXTS * 30, labels=LABELS * 30, holdout=0.4, counts=counts, **SMALL)
     assert list(run)

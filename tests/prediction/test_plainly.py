@@ -53,9 +53,7 @@ def test_scores_and_ranks(model: LanguageModel, texts: list[str]) -> None:
 
 @settings(max_examples=settings().max_examples * 2)
 @given(models(), LISTS, st.integers(1, 60))
-def test_scores_in_stretches_that_have_read_all_before(
-    model: LanguageModel, texts: list[str], stretch: int
-) -> None:
+def test_scores_in_stretches(model: LanguageModel, texts: list[str], stretch: int) -> None:
     ids = model.vocabulary.encode_codes(join_examples(texts))
     costs = [cost for text in texts for cost in plain_costs(model, text)[0]]
     nats, _ = score_ids(Predictor([model]), ids, stretch=stretch, warm_up=1000)
@@ -92,9 +90,7 @@ def test_draws(
 
 
 @given(models(("length",)), st.text("abЖ", max_size=3), st.integers(0, 9))
-def test_draws_of_a_length_have_the_cost_of_the_text(
-    model: LanguageModel, prime: str, seed: int
-) -> None:
+def test_draws_of_a_length_cost_as_their_text(model: LanguageModel, prime: str, seed: int) -> None:
     config = SampleConfig(max_characters=30, seed=seed)
     for sample in Sampler(model, config, prime).samples(range(4)):
         assert sample.text.startswith(prime)

@@ -52,9 +52,7 @@ def test_a_sample_is_the_same_alone_among_ten_and_among_hundreds(kind: str) -> N
     assert len(set(hundreds)) > 30
 
 
-def test_what_has_no_weight_is_not_drawn_by_the_least_number(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_has_no_weight_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     def zeros(streams: Any, _: int, steps: int) -> Numbers:
         return np.zeros((steps, len(streams)))
 

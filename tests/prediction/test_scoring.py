@@ -109,9 +109,7 @@ def test_losses_of_the_models_of_the_package(name: str) -> None:
     assert score.nats_per_character == pytest.approx(expected, abs=1e-4)
 
 
-def test_fault_40_a_large_vocabulary_is_scored_in_fewer_lanes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_fault_40_many_characters_have_fewer_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     predictor = Predictor([babbler(MANY, hidden=4, layers=1)])
     texts = [MANY[at] + MANY[-at] for at in range(120)]
     nats = score_texts(predictor, texts).nats

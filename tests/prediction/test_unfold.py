@@ -133,9 +133,7 @@ def test_the_gradient_is_that_of_training(size: dict[str, Any]) -> None:
 
 @networks
 @pytest.mark.parametrize("t", [0, 4, len(TEXT)])
-def test_the_gradient_of_a_state_is_that_of_central_differences(
-    size: dict[str, Any], t: int
-) -> None:
+def test_the_gradient_of_a_state_is_measured(size: dict[str, Any], t: int) -> None:
     model = model_of(**size)
     found, window = unfolded(model), window_of(model, TEXT)
     p = exact(model)

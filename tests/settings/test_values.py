@@ -190,7 +190,7 @@ def assert_about(names: set[str], error: SettingError) -> None:
 
 
 @given(chosen(TrainConfig), chosen(CorpusConfig))
-def test_fault_17_any_settings_are_refused_or_saved_and_loaded(
+def test_fault_17_any_settings_are_refused_or_kept(
     learning: dict[str, Any], cutting: dict[str, Any]
 ) -> None:
     small = {"hidden": 3, "layers": 1, "epochs": 1, "bptt": 4, "batch": 3}

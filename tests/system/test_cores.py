@@ -62,9 +62,7 @@ def test_fault_38_a_control_group_whose_name_is_not_utf8_is_left_out(tmp_path: P
         (V1 | {"proc/self/cgroup": "4:memory:/docker/5f/box\n"}, 9223372036854771712 - 2549272576),
     ],
 )
-def test_fault_38_the_memory_of_control_groups(
-    tmp_path: Path, files: dict[str, str], free: int | None
-) -> None:
+def test_fault_38_memory_of_groups(tmp_path: Path, files: dict[str, str], free: int | None) -> None:
     assert available(system(tmp_path, files)) == free
 
 
@@ -114,16 +112,12 @@ def test_fault_34_importing_changes_nothing_in_the_environment() -> None:
         ),
     ],
 )
-def test_fault_34_whether_numpy_has_one_thread_is_known(
-    first: str, env: Changes, is_known: bool
-) -> None:
+def test_fault_34_threads_of_numpy_are_known(first: str, env: Changes, is_known: bool) -> None:
     code = f"{first}from charrnn.system.cores import has_one_thread; print(has_one_thread())"
     assert run_python(code, env) == f"{is_known}\n"
 
 
-def test_fault_34_the_program_limits_its_threads_and_not_those_that_were_chosen(
-    program: Program,
-) -> None:
+def test_fault_34_the_program_limits_threads_unless_they_were_chosen(program: Program) -> None:
     show = "import atexit, os; atexit.register(lambda: print(os.environ['OMP_NUM_THREADS'], "
     show += "os.environ['OPENBLAS_NUM_THREADS']))"
     env = UNLIMITED | {"OMP_NUM_THREADS": "7"}

@@ -36,9 +36,7 @@ MARK = [signal.SIGINT, signal.SIGTERM, seldom(signal.SIGHUP)]
 
 
 @pytest.mark.parametrize("number", MARK, ids=lambda number: number.name)
-def test_fault_20_a_signal_is_said_saved_and_died_of(
-    program: Program, number: signal.Signals
-) -> None:
+def test_fault_20_a_signal_is_said_and_died_of(program: Program, number: signal.Signals) -> None:
     with program.going(*ENDLESS, *METRICS, "--json") as child:
         child.until_saved()
         child.send(number)
@@ -70,9 +68,7 @@ Progress.show = stuck
 
 
 @pytest.mark.parametrize("first", [signal.SIGINT, seldom(signal.SIGHUP)])
-def test_fault_20_it_is_said_in_the_middle_of_a_step_and_twice_stops_at_once(
-    program: Program, first: signal.Signals
-) -> None:
+def test_fault_20_a_second_signal_stops_at_once(program: Program, first: signal.Signals) -> None:
     with program.going(*ENDLESS, by=program_with(STUCK)) as child:
         child.until(lambda: "stuck" in child.out)
         before = (program / "model.npz").read_bytes()
@@ -114,9 +110,7 @@ def test_fault_20_a_signal_while_processes_start_ends_them(program: Program) -> 
     wait_until(lambda: not any(map(is_running, workers)))
 
 
-def test_with_quiet_a_signal_saves_a_run_of_several_processes_without_a_word(
-    program: Program,
-) -> None:
+def test_with_quiet_a_signal_saves_a_run_of_processes_without_a_word(program: Program) -> None:
     several = ("--batch", "24", "--bptt", "2", "--cores", "3")
     with program.going(*ENDLESS, *several, "-q") as child:
         child.until_saved()

@@ -73,7 +73,7 @@ def test_corpora_of_the_program(
         (["日🦖", "é"], 0.0, ["日🦖", "é"], []),
     ],
 )
-def test_fault_1_texts_become_two_parts(
+def test_fault_1_two_parts(
     texts: list[str], share: float, train: list[str], held_out: list[str]
 ) -> None:
     assert parts_of(corpus_of(texts, CorpusConfig(holdout=share))) == (train, held_out)

@@ -123,9 +123,7 @@ def test_fault_6_names_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.M
         text_of("-", Reading())
 
 
-def test_fault_8_names_with_newlines_and_dashes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_8_names_with_newlines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("-n", "a\nb", "\x1b[31m", "ä b"):
         file_of(tmp_path, b"x\n", name)

@@ -56,9 +56,7 @@ ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=9)
 
 @settings(max_examples=settings().max_examples * 10)
 @given(ROWS, st.sampled_from(",;\t"), st.integers(0, 2), st.booleans())
-def test_any_table_that_csv_writes_is_read(
-    rows: list[tuple[str, ...]], separator: str, at: int, by_name: bool
-) -> None:
+def test_tables_of_csv(rows: list[tuple[str, ...]], separator: str, at: int, by_name: bool) -> None:
     names = ("id", "Some Word", "c")
     if separator == "\t":  # where quotes are characters, and breaks cannot stand in a field
         rows = [tuple(cell.replace("\n", "") for cell in row) for row in rows]

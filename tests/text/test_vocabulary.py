@@ -29,9 +29,7 @@ def test_decoding_what_was_encoded_gives_the_text_back(text: str) -> None:
         ("", "ab", [1, 1], ["a", "b"]),
     ],
 )
-def test_characters_have_numbers(
-    characters: str, text: str, ids: list[int], unknown: list[str]
-) -> None:
+def test_ids_of_characters(characters: str, text: str, ids: list[int], unknown: list[str]) -> None:
     vocabulary = Vocabulary(characters)
     assert vocabulary.symbols == len(characters) + 2
     assert vocabulary.encode(text).tolist() == ids

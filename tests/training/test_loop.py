@@ -101,9 +101,7 @@ def settings_of_run(lines: int, start_from: Model | None, **given: Any) -> Fitte
 @pytest.mark.parametrize(
     ("lines", "lr", "passes"), [(50, 0.0016, 0.12), (500, 0.0018, 0.45), (1600, 0.004, 1)]
 )
-def test_the_shorter_the_list_the_fewer_and_smaller_are_the_steps(
-    lines: int, lr: float, passes: float
-) -> None:
+def test_a_short_list_has_few_and_small_steps(lines: int, lr: float, passes: float) -> None:
     sizes: dict[str, Any] = {"hidden": 8, "layers": 1}
     model = fit(["ab1"] * 9, TrainConfig(epochs=1, **sizes), holdout=0.0)
     fresh, begun = settings_of_run(lines, None, **sizes), settings_of_run(lines, model)
@@ -139,9 +137,7 @@ def test_fault_54_a_check_up_finds_that_the_only_step_diverged() -> None:
         list(run)
 
 
-def test_fault_59_the_rate_of_symbols_is_that_of_the_steps_of_the_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_fault_59_the_rate_of_symbols_is_that_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     update, rates = Optimizer.update, []
 
     def noted(optimizer: Optimizer, *arguments: Any) -> None:
@@ -188,9 +184,7 @@ def test_patience_counts_the_check_ups_since_the_best(patience: int, why: str | 
 
 
 @pytest.mark.parametrize(("until_best", "in_vain"), [(1, 11), (10, 2), (16, 4), (19, 4), (32, 8)])
-def test_without_a_limit_a_run_ends_after_a_quarter_more_in_vain(
-    until_best: int, in_vain: int
-) -> None:
+def test_without_a_limit_a_quarter_more_is_in_vain(until_best: int, in_vain: int) -> None:
     config = train(["anna", "bob"] * 9).checkpoint.config
     assert config.patience == 0
     for count, end in (in_vain - 1, None), (in_vain, "patience"):

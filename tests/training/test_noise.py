@@ -14,9 +14,7 @@ from tests.training.test_own_inputs import SYMBOLS, window
     ("share", "done", "expected"),
     [(1e-6, 0, 0), (0.01, 0, 0.01), (0.95, 0.5, 0.95), (0.4, 0.75, 0.2), (0.4, 1, 0)],
 )
-def test_about_that_share_is_hidden_and_less_towards_the_end(
-    share: float, done: float, expected: float
-) -> None:
+def test_a_share_is_hidden_and_less_at_the_end(share: float, done: float, expected: float) -> None:
     p = Parameters.zeros(Architecture(5, 64, 1), np.float32)
     p.flat[...] = 1
     config = TrainConfig(batch=64, seed=3, dropout=share, dropconnect=share, blank=share)

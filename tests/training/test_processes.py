@@ -140,9 +140,7 @@ NOISE = ("--dropout", "0.3", "--own-inputs", "0.3", "--clip", "0.5", "--counts",
 
 
 @pytest.mark.parametrize("cores", ["1", "3"])
-def test_fault_67_in_either_order_of_imports_a_run_ends_in_the_bytes_of_the_program(
-    program: Program, cores: str
-) -> None:
+def test_fault_67_in_any_order_of_imports_bytes_are_the_same(program: Program, cores: str) -> None:
     shape = ("--hidden", "120", "--bptt", "8", "--batch", "24", "--cores", cores, *NOISE)
     program.run("train", "names.txt", *shape, "--epochs", "1", "-m", "names.npz").says()
     for first in ("", "import numpy; "):
