@@ -21,8 +21,7 @@ from charrnn.settings.corpus import Kind
 from charrnn.text.vocabulary import END, END_CODE, Codes, Ids, codes_of
 
 LONE: Final = "\udfff"  # a lone surrogate, which no text has: it marks the gaps between paragraphs
-MOST_PIECES: Final = 64  # of an excerpt
-SHORTEST_PIECE: Final = 1 << 9  # symbols
+MOST_PIECES, SHORTEST_PIECE = 64, 1 << 9  # of an excerpt, and the symbols of one
 WARM_UP: Final = 1 << 5  # symbols of a piece in the midst of an example
 LOOK: Final = 1 << 16  # characters that show how to cut a text
 
@@ -84,8 +83,8 @@ def choose_kind(text: str) -> Literal["lines", "paragraphs"]:
 def excerpt_of(ids: Ids, most: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the places of about ``most`` symbols, and whether each counts.
 
-    They are evenly spaced pieces, since a text may be sorted: whole examples, if a piece has any.
-    Another piece begins in the midst of an example, and its first symbols only warm up a network.
+    They are evenly spaced pieces, of whole examples if there are any. Else the first symbols of a
+    piece only warm up a network.
     """
     if len(ids) <= most:
         return np.arange(len(ids)), np.ones(len(ids), np.bool_)

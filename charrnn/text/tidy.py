@@ -75,13 +75,13 @@ class Tidied:
 
     lines: Counter[str] = field(default_factory=Counter)  # rule -> lines
     examples: dict[str, list[str]] = field(default_factory=dict)  # rule -> lines, before and after
-    known: set[tuple[str, str]] = field(default_factory=set)  # labels, and lines without case
+    known: dict[str, set[str]] = field(default_factory=dict)  # label -> lines without case
 
     def tidy(self, text: str, label: str = "") -> str:
         """Return the lines of a text without mess; comments, headings and repeats are dropped."""
         lines = [line for line in text.split("\n") if line.strip()]
         is_quiet = 2 * sum(map(str.isupper, lines)) < len(lines)
-        tidied: list[str] = []
+        tidied, known = list[str](), self.known.setdefault(label, set())
         for number, line in enumerate(lines):
             bare, rules = clean(line)
             is_column = number == 0 and bare.casefold() in HEADINGS and len(lines) > 1
@@ -90,7 +90,7 @@ class Tidied:
                 bare, rules = "", ["comment"]
             elif bare.endswith(":") or is_column or is_loud:
                 bare, rules = "", ["heading"]
-            elif (label, bare.casefold()) in self.known:
+            elif bare.casefold() in known:
                 bare, rules = "", ["repeat"]
             self.lines.update(rules)
             for rule in rules:
@@ -98,7 +98,7 @@ class Tidied:
                 if len(shown) < SHOWN:
                     shown.append(f"{line.strip()} -> {bare}" if bare else line.strip())
             if bare:
-                self.known.add((label, bare.casefold()))
+                known.add(bare.casefold())
                 tidied.append(bare + "\n")
         return "".join(tidied)
 

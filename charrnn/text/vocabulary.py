@@ -24,14 +24,12 @@ from charrnn.system.visible import did_you_mean
 Ids = NDArray[np.unsignedinteger[Any]]
 Codes = NDArray[np.uint32]  # Unicode code points
 
-END: Final = 0
-UNKNOWN: Final = 1
+END, UNKNOWN = 0, 1
 END_CODE: Final = np.uint32(0x110000)  # stands for END: the first number that is not a code point
 AT_ONCE: Final = 1 << 20  # symbols, at most
 SCALARS: Final = 1_112_064  # characters that Unicode has room for, without surrogates
 REPLACEMENT: Final = 0xFFFD  # the character shown for UNKNOWN
-MOST_LABELS: Final = 1000
-SHOWN_LABELS: Final = 20  # in an error
+MOST_LABELS, SHOWN_LABELS = 1000, 20  # of a vocabulary, and in an error
 
 
 def codes_of(text: str) -> Codes:
