@@ -189,14 +189,14 @@ def fit_and_score(
     checkpoint: Checkpoint, corpus: Corpus, *, however_long: bool = False
 ) -> dict[Use, Array64]:
     """Fit the mixture, note the oddest example, and return the nats by use, if that is quick."""
-    ids, state, counted = corpus.held_out.ids, checkpoint.state, checkpoint.counted
+    ids, state, held_out = corpus.held_out.ids, checkpoint.state, corpus.held_out
     if state.best is None or not len(ids):
         return {}
-    model = checkpoint.trained.model  # with the best parameters
+    model, counted = checkpoint.trained.model, checkpoint.counted  # the best network
     most = max(loop.SCORED_AT_ONCE, state.characters // TRAINED_PER_SCORED_AT_END)
     is_wanted = however_long or len(ids) <= most
-    found = mixture_and_costs(model, counted, corpus.held_out, is_wanted)
-    checkpoint.mixture, costs, checkpoint.oddest_sums = found
+    fitted = mixture_and_costs(model, counted, held_out, is_wanted)
+    checkpoint.mixture, costs, checkpoint.oddest_sums = fitted
     checkpoint.oddest = oddest(ids, costs)
     return costs
 

@@ -212,8 +212,8 @@ def without_empty(value: Any) -> Any:
     """Return a value of JSON without the keys of empty values, which the defaults stand for."""
     if not isinstance(value, dict):
         return value
-    kept = {name: without_empty(item) for name, item in value.items()}
-    return {name: item for name, item in kept.items() if item not in (None, "", (), [], {})}
+    inner = {name: without_empty(item) for name, item in value.items()}
+    return {name: item for name, item in inner.items() if item not in (None, "", (), [], {})}
 
 
 def read_array(
@@ -268,9 +268,9 @@ def save_loaded(path: PathName, trained: Trained, origin: str | None) -> None:
     stored, arrays = without_run(trained), Arrays()
     if origin is not None:
         with suppress(ModelFileError):
-            there, run = read(origin)
-            if are_same(there, trained):
-                stored, arrays = there, run
+            loaded, arrays_of_run = read(origin)
+            if are_same(loaded, trained):
+                stored, arrays = loaded, arrays_of_run
     with suppress(ModelFileError):
         if stored.slim and os.path.exists(path) and not load_trained(path).slim:
             what = f"{os.fspath(path)} holds a run that can be resumed, this model none"

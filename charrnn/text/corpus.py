@@ -268,8 +268,8 @@ def counted_labels(train: Sequence[str], held_out: Sequence[str]) -> dict[str, i
     counts = dict(sorted(Counter(train).items()))
     if train and not 2 <= len(counts) <= MOST_LABELS:
         what = f"there are {len(counts):,} labels, not 2 to {MOST_LABELS:,}"
-        one = f"all examples have the label {train[0]}" if len(counts) == 1 else what
-        raise CorpusError(one, "Name several files, or another column with [label_by].")
+        what = f"all examples have the label {train[0]}" if len(counts) == 1 else what
+        raise CorpusError(what, "Name several files, or another column with [label_by].")
     for label in held_out:
         if label not in counts:
             what = f"the label {label} is only in the held-out part"
