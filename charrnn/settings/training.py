@@ -95,7 +95,7 @@ class TrainConfig(Checked):
     )
     optimizer: UpdateRule | None = learning(
         OneOf(UpdateRule),
-        default_in_words="adam; with --book plain sgd",
+        default_in_words="adam; plain sgd as in the book",
         short="Choose the optimiser",
     )
     lr: float | None = learning(

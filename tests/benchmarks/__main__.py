@@ -1,7 +1,6 @@
 """Measure charrnn and print tables. No figure is judged.
 
-python -m tests.benchmarks                         all quick sections, in a few minutes
-python -m tests.benchmarks step speed              these sections only
+python -m tests.benchmarks step exports            these sections
 python -m tests.benchmarks step --against PYTHON   compare with PyTorch or JAX in that PYTHON
 python -m tests.benchmarks seconds --corpus FILE --against PYTHON   losses after 1, 10, 60 seconds
 python -m tests.benchmarks labels --corpus FOLDER --against PYTHON  telling a file's kind of text
@@ -17,8 +16,7 @@ from typing import Any
 
 from charrnn.system.cores import ONE_THREAD
 
-QUICK = ("step", "speed")
-SECTIONS = (*QUICK, "exports", "oddness", "seconds", "labels", "results", "learning")
+SECTIONS = ("step", "exports", "oddness", "seconds", "labels", "results", "learning")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -58,7 +56,7 @@ def main() -> None:
     }
     os.environ.update(ONE_THREAD)  # before numpy is imported: one BLAS thread, as in the program
     print(f"{os.cpu_count()} cores")
-    for name in options.sections or QUICK:
+    for name in options.sections or ["step"]:
         print(f"\n## {name}\n", flush=True)
         section = import_module(f"tests.benchmarks.{name}")
         if not options.dry_run:

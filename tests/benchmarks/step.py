@@ -5,11 +5,14 @@
 Here BLAS uses all cores, as in a program that leaves threads to BLAS: so it is a process.
 """
 
+import gc
 import json
 import os
 import statistics
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +24,8 @@ from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.automatic_settings import usual_shards, weights_of
 from charrnn.training.optimizer import Optimizer, clip, initial_moments
 from charrnn.training.processes import SharedBatch, norm
-from tests.benchmarks.speed import Work, in_turn
 
+Work = Callable[[], object]
 Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps
 
 OTHERS_HAVE = ("tanh", "gru", "lstm")  # other libraries do not feed back outputs
@@ -33,6 +36,8 @@ SHAPES: tuple[Shape, ...] = (
     (28, 64, 32, 16),
 )
 ROUNDS = 5
+LEAST_ROUNDS = 27  # of a step, the first two to warm up
+LONG_ENOUGH = 1.0  # seconds; shorter measurements vary too much
 PEERS = Path(__file__).parent / "peers"
 
 
@@ -77,8 +82,17 @@ def rates(command: list[str]) -> dict[str, float]:
 
 
 def rate_of(work: Work, shape: Shape) -> float:
-    """Return the characters a second of a step."""
-    return shape[2] * shape[3] / statistics.median(in_turn({"step": work})["step"])
+    """Return the characters a second of a step: the median of rounds that take LONG_ENOUGH."""
+    seconds: list[float] = []
+    gc.disable()
+    try:
+        while len(seconds) < LEAST_ROUNDS or sum(seconds) < LONG_ENOUGH:
+            start = time.perf_counter()
+            work()
+            seconds.append(time.perf_counter() - start)
+    finally:
+        gc.enable()
+    return shape[2] * shape[3] / statistics.median(seconds[2:])
 
 
 def step(shape: Shape, cores: int, cell: str) -> Work:
