@@ -66,35 +66,45 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield str(file)
 
 
-@pytest.mark.parametrize("in_order", [True, False])
-def test_results_are_the_same_and_in_order(dask: str, in_order: bool) -> None:
+def test_results_and_errors_are_the_same_on_all_executors(dask: str) -> None:
     expected = results(work, GROUPS)
     assert expected == [("s", group, "1") for group in GROUPS]
-    for how in ({"cores": 2}, {"scheduler": dask}):
-        found = results(work, GROUPS, in_order=in_order, **how)
-        assert found == expected if in_order else sorted(found) == sorted(expected)
-    assert results(work, []) == results(work, [], cores=2) == []
+    ways: list[tuple[int, dict[str, Any]]] = [(1, {}), (6, {"cores": 2}), (6, {"scheduler": dask})]
+    for most, how in ways:
+        assert results(work, GROUPS, **how) == expected
+        assert sorted(results(work, GROUPS, in_order=False, **how)) == sorted(expected)
+        assert results(work, [], **how) == []
+        groups = iter([0.0] * 40)
+        with open_executor("s", **how) as executor:
+            next(executor(work, groups))
+            assert 40 - most <= len(list(groups)) < 40  # few are sent ahead
+        with pytest.raises(CorpusError, match="two") as error:
+            results(fail_at_two, range(9), **how)
+        assert error.value.hint == "Take one."
+        with pytest.raises(IndexError) as bug:
+            results(stumble_at_two, range(9), **how)
+        assert "in stumble_at_two" in "".join(traceback.format_exception(bug.value))
 
 
-@pytest.mark.parametrize("line", ["sample -n 100 --seed 1 --unique", "eval long.txt --per-example"])
-def test_commands_answer_the_same_on_all_executors(trained: Program, dask: str, line: str) -> None:
+def test_commands_answer_the_same_on_all_executors(trained: Program, dask: str) -> None:
     trained.write("long.txt", NAMES * 50)
-    answers = [
-        trained.run(*line.split(), "--json", *how)
-        for how in (("--cores", "1"), ("--cores", "2"), ("--scheduler", dask))
-    ]
-    assert len(answers[0].rows) > 50
-    assert {answer.out for answer in answers} == {answers[0].out}
-
-
-def test_a_sweep_writes_the_same_models_on_all_executors(program: Program, dask: str) -> None:
-    line = ("sweep", "names.txt", *SMALL, "--try", "lr=0.01,0.02", "--seeds", "2", "-q")
-    models = []
-    for folder, *how in (("1", "--cores", "1"), ("2", "--cores", "2"), ("3", "--scheduler", dask)):
-        program.run(*line, "-o", folder, *how).says()
-        models.append({file.name: file.read_bytes() for file in (program / folder).glob("*.npz")})
+    sweep = ("sweep", "names.txt", *SMALL, "--try", "lr=0.01,0.02", "--seeds", "2", "-q", "-o")
+    lines = ("sample -n 100 --seed 1 --unique", "eval long.txt --per-example")
+    answers, models = list[str](), []
+    for name, *how in (("1", "--cores", "1"), ("2", "--cores", "2"), ("3", "--scheduler", dask)):
+        answers += [trained.run(*line.split(), "--json", *how).out for line in lines]
+        trained.run(*sweep, name, *how).says()
+        models.append({file.name: file.read_bytes() for file in (trained / name).glob("*.npz")})
+    assert answers == answers[:2] * 3
+    assert min(answer.count("\n") for answer in answers) >= 100
     assert len(models[0]) == 4
-    assert models[0] == models[1] == models[2]
+    assert models == models[:1] * 3
+
+
+def test_other_versions_are_refused(dask: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "VERSIONS", "charrnn 9 and numpy 9")
+    with pytest.raises(ClusterError, match=r"a worker has charrnn 0.* this machine charrnn 9"):
+        results(work, GROUPS, scheduler=dask)
 
 
 @pytest.mark.parametrize(
@@ -139,14 +149,6 @@ def test_processes_of_the_caller_stay(monkeypatch: Any) -> None:
     process.join()
 
 
-def test_few_groups_are_sent_ahead(dask: str) -> None:
-    for how, most in ({}, 1), ({"cores": 2}, 6), ({"scheduler": dask}, 6):
-        groups = iter([0.0] * 40)
-        with open_executor("s", **how) as executor:
-            next(executor(work, groups))
-            assert 40 - most <= len(list(groups)) < 40
-
-
 def test_no_group_is_lost_while_there_is_no_worker() -> None:
     def submit(function: Any, group: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -154,16 +156,6 @@ def test_no_group_is_lost_while_there_is_no_worker() -> None:
         return future
 
     assert list(cluster.results_of(submit, lambda: 0, work, GROUPS)) == results(work, GROUPS)
-
-
-def test_an_error_of_the_work_comes_back_whole_and_a_bug_with_its_traceback(dask: str) -> None:
-    for how in ({}, {"cores": 2}, {"scheduler": dask}):
-        with pytest.raises(CorpusError, match="two") as error:
-            results(fail_at_two, range(9), **how)
-        assert error.value.hint == "Take one."
-        with pytest.raises(IndexError) as bug:
-            results(stumble_at_two, range(9), **how)
-        assert "in stumble_at_two" in "".join(traceback.format_exception(bug.value))
 
 
 @pytest.mark.parametrize("function", [die_at_two, die_while_sending])
@@ -184,12 +176,6 @@ def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch
         ):
             with pytest.raises(ClusterError, match=what):
                 results(work, GROUPS, scheduler=scheduler)
-
-
-def test_other_versions_are_refused(dask: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "VERSIONS", "charrnn 9 and numpy 9")
-    with pytest.raises(ClusterError, match=r"a worker has charrnn 0.* this machine charrnn 9"):
-        results(work, GROUPS, scheduler=dask)
 
 
 SCRIPT = """
