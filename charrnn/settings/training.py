@@ -104,7 +104,7 @@ class TrainConfig(Checked):
     schedule: Schedule | None = learning(
         OneOf(Schedule),
         "Choose how the learning rate falls.",
-        default_in_words="cosine; with --book constant",
+        default_in_words="cosine; constant as in the book",
         short="Choose how the rate falls",
     )
     warmup: int | None = learning(
@@ -116,7 +116,7 @@ class TrainConfig(Checked):
     clip: float | None = learning(
         Real(0, 1e12),
         "Clip gradients to this norm|; 0 turns clipping off.",
-        default_in_words="1; with --book 5",
+        default_in_words="1; 5 as in the book",
     )
     weight_decay: float | None = learning(
         Real(0, 1e6),
