@@ -90,16 +90,13 @@ def check_writable(path: PathName) -> None:
 
 
 def keep_old(path: PathName) -> str | None:
-    """Give a model, if there is one, a second name such as model.1.npz, and return that.
-
-    The first name stays until a save replaces it, so a kill in between loses neither.
-    """
+    """Give a model, if there is one, a second name such as model.1.npz, and return that."""
     with target_of(path) as target:
         if not target.is_file():
             return None
         for number in count(1):
             old = target.with_name(f"{target.stem}.{number}{target.suffix}")
-            if not os.path.lexists(old):
+            if not os.path.lexists(old):  # the first name stays until a save replaces it
                 try:
                     os.link(target, old)
                 except OSError:  # the filesystem has no links

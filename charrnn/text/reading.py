@@ -156,15 +156,12 @@ def packing_of(data: bytes) -> str | None:
 
 
 def unpacked(data: bytes, source: str, *, is_bounded: bool = False) -> bytes:
-    """Return the content of all streams in packed data, and other data as it is.
-
-    The modules of Python ignore a damaged stream after the first one. NULs may follow a stream.
-    """
+    """Return the content of all streams in packed data, and other data as it is."""
     suffix = packing_of(data) or os.path.splitext(source)[1]
     if suffix not in PACKINGS:
         return data
     room, pieces = TIMES_UNPACKED * len(data) + LEAST_ROOM, []
-    while data:
+    while data:  # the modules of Python ignore a damaged stream after the first one
         stream = PACKINGS[suffix][1]()
         while not stream.eof:
             piece = b""
@@ -178,7 +175,7 @@ def unpacked(data: bytes, source: str, *, is_bounded: bool = False) -> bytes:
                 why = "damaged or cut short" if is_torn else "far larger when it is unpacked"
                 what = f"{name_of(source)} cannot be read: its {suffix} data is {why}"
                 raise CorpusError(what, "Copy the text again, or unpack it and name that file.")
-        data = stream.unused_data.lstrip(b"\0")
+        data = stream.unused_data.lstrip(b"\0")  # which may follow a stream
     return b"".join(pieces)
 
 

@@ -22,7 +22,6 @@ def rows_of(text: str, reading: Reading, name: str) -> list[Row]:
     """Return the rows of a table; where they have labels, those with a text.
 
     A number counts columns from 1. Any other column is named in the first row, which is left out.
-    Breaks in a field become spaces.
     """
     columns, table = [str(reading.column)], fields_of(text, name)
     if reading.label_by not in (None, "file"):
@@ -34,7 +33,7 @@ def rows_of(text: str, reading: Reading, name: str) -> list[Row]:
     rows = []
     for line, fields in table:
         texts = [fields[at] if at < len(fields) else "" for at in places]
-        field, *label = (re.sub("[\r\n]+", " ", text) for text in texts)
+        field, *label = (re.sub("[\r\n]+", " ", text) for text in texts)  # each on one line
         if label and field.strip() and not label[0].strip():
             what = f"line {line} of {name} has a text and no label"
             raise CorpusError(what, "Fill that field, or leave the line out.")
