@@ -86,7 +86,9 @@ def run_page(page: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(program.folder)
     with ExitStack() as background:
         for shown in blocks_of(page):
-            if shown.direction("not") is not None or not is_here(shown.direction("needs")):
+            needed = shown.direction("needs")
+            is_here = needed is None or shutil.which(needed) or find_spec(needed)
+            if shown.direction("not") is not None or not is_here:
                 continue
             block = shown.as_run(port)
             if (name := block.direction("file")) is not None:
@@ -96,10 +98,6 @@ def run_page(page: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> N
             elif block.language == "console":
                 for command, output in block.commands:
                     run_command(block, command, output, program, background)
-
-
-def is_here(name: str | None) -> bool:
-    return name is None or shutil.which(name) is not None or find_spec(name) is not None
 
 
 def free_port() -> int:

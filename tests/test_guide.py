@@ -305,7 +305,7 @@ def test_the_recipe_for_cron_runs_with_the_variables_of_cron(program: Program) -
         for number in ("1", "2")
     ]
     program.write("yesterday.log", day[0])
-    small = ("--hidden", "16", "--layers", "1", "--epochs", "2")
+    small = ("--hidden", "8", "--layers", "1", "--epochs", "1")
     program.run("train", "yesterday.log", "-m", "log.npz", *small).says()
     first = (program / "log.npz").read_bytes()
     program.write("yesterday.log", day[1] + "".join(odd))
