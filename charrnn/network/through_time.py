@@ -234,8 +234,9 @@ class Unfolded:
         plain, of_plain = p.plain(self._plain), self._of_plain or gradient
         h = self._forward(plain, window, first_lanes, masks)
         d_h = self.layers[-1].d_h[: len(window.x)]
-        is_idle, is_end = window.idle, window.y == END
+        is_idle = window.idle
         if lengths is not None:  # the loss of the length takes the place of that of END
+            is_end = window.y == END
             is_idle = is_end if is_idle is None else is_idle | is_end
         idle = None if is_idle is None else np.flatnonzero(is_idle)
         largest = 1.0 if masks is None else float(masks[-1].max())  # |h|
@@ -346,7 +347,8 @@ class Unfolded:
 def first_lanes_of(window: Window) -> FirstLanes:
     """Return the lanes in which an example begins, for each step."""
     by_step: list[list[int]] = [[] for _ in window.x]
-    for t, lane in np.argwhere(window.is_first).tolist():
+    t_of_each, lanes = np.nonzero(window.is_first)
+    for t, lane in zip(t_of_each.tolist(), lanes.tolist(), strict=True):
         by_step[t].append(lane)
     return by_step
 

@@ -13,6 +13,7 @@ a few. They come in as many portions as a batch has shards, so that each process
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from charrnn.network.arrays import ceil_div
@@ -30,6 +31,7 @@ Places = NDArray[np.int64]
 Piece = tuple[Ids, NDArray[np.bool_], Ids | None]  # symbols, whether each counts, and its label
 Portion = Sequence[Piece]  # of each text
 
+CHUNK = 1 << 16  # symbols gathered at a time, to need little memory
 CHECKUP_LANE = 1 << 8  # symbols counted in a lane of a check-up
 SLACK = 16  # a lane may be a sixteenth longer or shorter, to begin with an example
 
@@ -66,28 +68,42 @@ class Epoch:
 
     def windows_from(self, window: int, *, with_positions: bool = False) -> Iterator[Window]:
         """Yield the windows of this epoch from that number on, perhaps with places in examples."""
+        lanes = self._lanes()
         for number in range(window, self.window_count):
             first = number * self.time_steps
             unread = self.lengths - first  # (B,) symbols of each lane
             time_steps = min(self.time_steps, int(unread.max()))
-            # (B, T + 1) on the circle, from the one before the window on. A lane that is shorter
-            # than the longest reads on beyond its end, where it is idle.
-            places = self.bounds[:-1, None] + np.arange(first - 1, first + time_steps)
-            places %= self.total
-            example = np.searchsorted(self.ends_on_circle, places, side="right")
-            ids = self.examples.ids[places + self.offsets[example]]
-            by_step = np.ascontiguousarray(ids.T, np.intp)
-            x, y = by_step[:-1], by_step[1:]
+            ids = lanes[:, first : first + time_steps + 1].T.astype(np.intp, order="C")
+            x, y = ids[:-1], ids[1:]
             is_first = x == END
             t = np.arange(time_steps)[:, None]
             idle = t >= unread if unread.min() < time_steps else None
             clock = to_come = None
+            if with_positions or self.labels is not None:
+                places = (self.bounds[:-1] + first + t) % self.total  # of y
             if with_positions:  # the characters of the example before y, and from y on
-                clock, ahead = self._distances(places[:, 1:].T)
+                clock, ahead = self._distances(places)
                 to_come = ahead - 1  # without END
             if self.labels is not None:
-                x = np.where(is_first, self.labels[example[:, 1:].T], x)
+                example = np.searchsorted(self.ends_on_circle, places[is_first], side="right")
+                x = x.copy()
+                x[is_first] = self.labels[example]
             yield Window(x, y, is_first, idle, clock, to_come)
+
+    def _lanes(self) -> Ids:
+        """Return the symbols of each lane in the whole epoch and the one before them, (B, symbols).
+
+        A lane that is shorter than the longest reads on beyond its end, where it is idle.
+        """
+        circle = np.empty_like(self.examples.ids)
+        for first in range(0, self.total, CHUNK):
+            places = np.arange(first, min(first + CHUNK, self.total))
+            example = np.searchsorted(self.ends_on_circle, places, side="right")
+            circle[places] = self.examples.ids[places + self.offsets[example]]
+        size = self.window_count * self.time_steps + 1
+        circle = np.resize(circle, self.total + size)  # goes round again
+        lanes: Ids = sliding_window_view(circle, size)[(self.bounds[:-1] - 1) % self.total]
+        return lanes
 
     def _distances(self, places: Places) -> tuple[Places, Places]:
         """Return the symbols from the beginning of its example to each place, and to its end."""
