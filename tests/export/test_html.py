@@ -101,7 +101,9 @@ def luminance(colour: str) -> float:
 def test_everything_can_be_read_in_the_light_and_in_the_dark(is_dark: bool) -> None:
     (style,) = Reading(page_of(model_of(layers=1, hidden=4).trained)).texts["style"]
     roots = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
-    colours = dict(re.findall(r"--([\w-]+): ([^;]+);", "".join(roots[: 1 + is_dark])))
+    colours: dict[str, str] = dict(
+        re.findall(r"--([\w-]+): ([^;]+);", "".join(roots[: 1 + is_dark]))
+    )
     pairs = [*product(("ink", "faint"), ("ground", "field")), ("on-main", "main"), ("ink", "bar")]
     pairs += [(f"{band}-ink", band) for band in "bcdefg"]
     pairs += [("state-ink", state) for state in "stuwxy"]

@@ -83,7 +83,7 @@ def test_a_module_draws_as_python(number: int, labels: list[str] | None, tmp_pat
     ways.append((7, 30, {"unique": True, "shortest": 2}))
     for label in (None, *small.labels):
         given = {} if label is None else {"label": label}
-        for seed, count, how in ways:
+        for seed, count, how in ways if label is None else ways[-2:]:
             options = f"{{ seed: '{seed}', number, ...{json.dumps(given | how)} }}"
             each = f"Array.from({{ length: {count} }}, (_, number) => model.sample({options}))"
             assert in_javascript(model, each) == small.sample(count, seed=seed, label=label, **how)
@@ -175,7 +175,9 @@ def test_a_header_draws_as_python(number: int, labels: list[str] | None, tmp_pat
     main = compiled(tmp_path, code, "cc", "-std=c99", "-O2", *STRICT, names=model)
     small = slim(model, tmp_path)
     places = [("-1", None), ("4", None), *((str(i), s) for i, s in enumerate(small.labels))]
-    for (place, label), drawing in product(places if labels else [("", None)], DRAWN):
+    of_labels = product(places[1:], DRAWN[1:2])
+    unlabelled = product([places[0] if labels else ("", None)], DRAWN)
+    for (place, label), drawing in (*unlabelled, *(of_labels if labels else ())):
         seed, temperature, count, prime = drawing
         config = SampleConfig(seed=seed, temperature=temperature)
         drawn = list(Sampler(small.predictor(), config, prime, label).samples(range(count)))
