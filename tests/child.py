@@ -1,4 +1,4 @@
-"""Child processes of a test: their environment, their output, and their certain end."""
+"""Child processes of a test, from start to certain end; and the files that are touched."""
 
 import json
 import os
@@ -10,10 +10,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
+from unittest import mock
 
 import pytest
 
@@ -269,3 +271,39 @@ def is_running(process: int) -> bool:
 def program_with(code: str) -> list[str]:
     """Return the program after some lines of Python that change it."""
     return [*PYTHON, "-c", f"{code}\nfrom charrnn.__main__ import run\nrun()"]
+
+
+# Which files are opened or looked at, whoever asks for them
+
+EVENTS = ("open", "os.listdir", "os.scandir", "os.remove", "os.rename", "os.truncate")
+OF_PYTHON = (sys.prefix, os.path.dirname(os.__file__), str(HOME), "/proc", "/sys")
+names_by_block: list[set[str]] = []
+
+
+def note(event: str, given: tuple[Any, ...]) -> None:
+    """Note the names that a call is about."""
+    if names_by_block and event in EVENTS:
+        for name in given[: 1 + (event == "os.rename")]:
+            if isinstance(name, str | bytes | os.PathLike):
+                path = os.path.abspath(os.fsdecode(name))
+                names_by_block[-1].update([path] * (not path.startswith(OF_PYTHON)))
+
+
+sys.addaudithook(note)  # of what is opened, listed or changed; it cannot be removed
+
+
+@contextmanager
+def touched() -> Iterator[set[str]]:
+    """Yield the paths that are touched in this block, but for those of Python and the system."""
+
+    def asked(usual: Any, name: Any, *how: Any, **more: Any) -> Any:
+        note("open", (name,))
+        return usual(name, *how, **more)
+
+    with ExitStack() as stack:
+        for function in ("stat", "lstat", "access", "readlink"):
+            usual = getattr(os, function)
+            stack.enter_context(mock.patch.object(os, function, partial(asked, usual)))
+        names_by_block.append(set())
+        stack.callback(names_by_block.pop)
+        yield names_by_block[-1]

@@ -109,7 +109,7 @@ def test_everything_can_be_read_in_the_light_and_in_the_dark(is_dark: bool) -> N
     pairs += [("state-ink", state) for state in "stuwxy"]
     lines = [("edge", "ground"), ("edge", "field"), ("focus", "ground")]
     for one, other in pairs + lines:
-        shades = (colours.get(name[6:-1], name) for name in (colours[one], colours[other]))
+        shades = (str(colours.get(name[6:-1], name)) for name in (colours[one], colours[other]))
         dark, light = sorted(map(luminance, shades))
         least = 4.5 if (one, other) in pairs else 3
         assert (light + 0.05) / (dark + 0.05) >= least, (one, other)

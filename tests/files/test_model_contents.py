@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 import charrnn
 from charrnn.errors import ModelFileError
+from tests.child import touched
 from tests.networks import Facts, forge
 from tests.program import NAMES, Program
-from tests.touched import touched
 
 ODD: list[Any] = [None, True, -1, 0, 1 << 20, 2**63, 1e308, "", "x", "\ud800", "/dev/zero"]
 ODD += [[], [[]], {}, {"a": [{"b": None}]}]

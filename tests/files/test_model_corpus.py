@@ -17,9 +17,9 @@ from charrnn import errors
 from charrnn.files.model_corpus import conditions_on
 from charrnn.text import reading
 from charrnn.text.corpus import read_files
+from tests.child import touched
 from tests.networks import Facts, forge
 from tests.program import BRIEF, Program
-from tests.touched import touched
 
 
 @pytest.fixture
