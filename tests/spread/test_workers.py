@@ -102,8 +102,9 @@ def test_commands_answer_the_same_on_all_executors(trained: Program, dask: str) 
 
 
 def test_other_versions_are_refused(dask: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    what = f"a worker has {cluster.VERSIONS}, this machine charrnn 9 and numpy 9"
     monkeypatch.setattr(cluster, "VERSIONS", "charrnn 9 and numpy 9")
-    with pytest.raises(ClusterError, match=r"a worker has charrnn 0.* this machine charrnn 9"):
+    with pytest.raises(ClusterError, match=what):
         results(work, GROUPS, scheduler=dask)
 
 
