@@ -215,7 +215,8 @@ class Model:
         labels: The label of each; by default, the sum over all labels is scored.
         cores: How many processes share the work; each takes a moment to start.
         """
-        groups = scoring.groups_with(each_of(texts), None if labels is None else each_of(labels))
+        kinds = None if labels is None else each_of(labels, "labels")
+        groups = scoring.groups_with(each_of(texts), kinds)
         return sum(in_parallel(scoring.total_of, self.predictor(use), groups, cores), Score())
 
     def label_probabilities(self, texts: Iterable[str], *, use: str | None = None) -> Array64:
@@ -225,7 +226,7 @@ class Model:
         """
         predictor, parts = self.predictor(use), [np.empty((0, len(self.labels)))]
         if not self.labels:
-            raise SettingError("the model has no labels", "Train one with [label_by].", "label")
+            raise SettingError("the model has no labels", "Train one with labels.", "label")
         for group in scoring.groups_of(each_of(texts)):
             ids = self.vocabulary.encode_codes(join_examples(group))
             parts.append(softmax(scoring.score_by_label(predictor, ids).log_joint))
@@ -253,7 +254,7 @@ class Model:
     ) -> Surprisal:
         """Return the loss of each character of a text, and of its END."""
         text = check("text", text, Text())
-        labels = None if label is None else [label]
+        labels = None if label is None else check_texts([label], "labels")
         scored = scoring.score_texts(self.predictor(use), [text], labels, ranking=True)
         assert scored.ranks is not None
         return Surprisal(text, scored.nats.tolist(), scored.ranks.tolist())
@@ -293,7 +294,8 @@ class Model:
         first = self.vocabulary.id_of(label)
         is_whole = x.dtype.kind in "iu" and ((x >= 0) & (x < symbols)).all()
         if x.ndim != 1 or (len(x) and not is_whole):
-            raise ValueError(f"ids are a row of whole numbers from 0 to {symbols - 1}")
+            what = f"ids are a row of whole numbers from 0 to {symbols - 1}"
+            raise SettingError(what, "Give those of vocabulary.encode.")
         x, network = x.astype(np.intp), Network(self.parameters)
         to_come = np.append(still_to_come(x[1:]), 0)
         o: Array64 = np.empty((len(x), symbols))
@@ -324,7 +326,7 @@ class Model:
         The matrices of a .npz file are rounded to 16 bits.
 
         path: The name of the file, which ends in .html, .mjs, .h, .safetensors or .npz.
-        force: Replace a file that charrnn did not write.
+        force: Replace a file that is there.
         title: The title of a page; default: the name of the file.
         prefix: All names in a C header begin with this; default: the name of the file.
         without_counts: Leave the training text out of a .npz file.
@@ -368,6 +370,6 @@ def mix(*models: Model) -> Model:
     return mixture
 
 
-def each_of(texts: Iterable[str]) -> list[str]:
+def each_of(texts: Iterable[str], name: str = "texts") -> list[str]:
     """Return the texts to score; a str alone is one text."""
-    return [texts] if isinstance(texts, str) else check_texts(texts)
+    return [texts] if isinstance(texts, str) else check_texts(texts, name)

@@ -1,5 +1,6 @@
 """Labels, from training to telling kinds: all cells and ends; what is exact and what stays."""
 
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -227,8 +228,18 @@ def test_a_label_that_is_not_there_is_named_with_those_that_are(model: Model) ->
     assert error.value.hint == "Did you mean north? There are north, south."
     with pytest.raises(SettingError, match="has labels, and none was given"):
         model.fill("v_lla")
-    with pytest.raises(SettingError, match="the model has no labels"):
-        charrnn.fit(NORTH, **SMALL).sample(label="north")
+    plain = charrnn.fit(NORTH, **SMALL)
+    for refused in (partial(plain.sample, label="north"), partial(plain.classify, NORTH)):
+        with pytest.raises(SettingError, match="the model has no labels") as error:
+            refused()
+        assert error.value.hint.startswith("Train one with labels")
+    wrong: Any = ["north"]
+    for refuse in (model.surprisal, lambda _, label: model.score(TEXTS[:1], [label])):
+        with pytest.raises(SettingError, match="a label cannot be list"):
+            refuse("anna", label=wrong)
+    with pytest.raises(SettingError, match="a label cannot be int") as error:
+        charrnn.fit(TEXTS, labels=range(len(TEXTS)))  # type: ignore[arg-type]
+    assert error.value.hint == "Give str(label) for each."
 
 
 def test_a_run_with_labels_resumes_to_the_same_bytes(tmp_path: Path) -> None:

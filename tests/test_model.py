@@ -76,8 +76,8 @@ def test_logits_are_what_scores_are_made_of(model: charrnn.Model) -> None:
     score = model.score([text])
     assert score.nats == pytest.approx(nats, rel=1e-5)
     assert (score.characters, score.ends) == (5, 1)
-    for wrong in ([10**6], [-1], [1.7], [[1]], ["a"]):
-        with pytest.raises(ValueError, match="ids are"):
+    for wrong in ([10**6], [-1], [1.7], [[1]], ["a"], "Thor"):
+        with pytest.raises(SettingError, match="ids are"):
             model.logits(wrong)  # type: ignore[arg-type]
 
 
@@ -96,6 +96,8 @@ def test_a_slim_model_draws_and_scores_the_same(tmp_path: Path, model: charrnn.M
     model.save(tmp_path / "whole.npz")
     for whole in (model, charrnn.load(tmp_path / "whole.npz")):
         whole.export(tmp_path / "slim.npz", force=True)
+        with pytest.raises(charrnn.CharrnnError, match="is there already"):  # though it is ours
+            whole.export(tmp_path / "slim.npz")
         loaded = charrnn.load(tmp_path / "slim.npz")
         assert loaded.score(TEXTS).nats == pytest.approx(model.score(TEXTS).nats, rel=1e-3)
         assert loaded.trained.best == model.trained.best
@@ -336,6 +338,12 @@ def test_fault_53_a_fitted_model_knows_its_texts_while_it_lives(program: Program
     lists.save("model.npz")
     with pytest.raises(charrnn.CharrnnError, match="trained on texts from Python"):
         charrnn.load("model.npz").sample(novel=True)
+    with pytest.raises(charrnn.CharrnnError) as told:
+        charrnn.load("model.npz").sample(known_words=True)
+    assert told.value.hint == "Resume the run with the list named once, by resume."
+    again = charrnn.resume("model.npz", texts).model
+    drawn = again.sample(9, seed=1, known_words=True)
+    assert {text.casefold() for text in drawn} <= {"a", "b", "cc"}
     with pytest.warns(UserWarning, match="samples may be copies"):
         charrnn.load("model.npz").sample(best=True)
 

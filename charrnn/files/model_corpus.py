@@ -30,6 +30,7 @@ from charrnn.text.tidy import clean
 WITHOUT_WAITING: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 NAME_A_TEXT: Final = "Without the corpus, name a text."
 NAME_THE_LIST: Final = "Name the list with [not_in]."
+NAME_IT_ONCE: Final = "Resume the run with the list named once, by [resume]."
 
 Names = Sequence[str]  # of files
 
@@ -139,7 +140,7 @@ def conditions_on(
             texts, change = training_texts(model)
         except CorpusError as error:
             if needs_texts:
-                hint = "Resume the run with the list named once." if needs_list else NAME_THE_LIST
+                hint = NAME_IT_ONCE if needs_list else NAME_THE_LIST
                 raise CharrnnError(error.what, hint) from None
             note(f"{error.what}: samples may be copies of it")
             continue

@@ -208,8 +208,10 @@ def check_texts(texts: object, name: str = "texts") -> list[str]:
     listed = list(texts)
     for text in listed:
         if not isinstance(text, str):
-            what = f"a text cannot be {type(text).__name__}"
-            raise SettingError(what, "Give texts alone, or paths alone.")
+            one, hint = "text", "Give texts alone, or paths alone."
+            if name == "labels":
+                one, hint = "label", "Give str(label) for each."
+            raise SettingError(f"a {one} cannot be {type(text).__name__}", hint)
     return listed
 
 

@@ -66,7 +66,9 @@ def test_parts_and_baselines(made: Program) -> None:
     assert {*found["by_use"]} == {"network", "counts", "both"}
     assert found["by_use"]["both"]["nats_per_character"] == found["nats_per_character"]
     assert {"uniform", "unigram", "markov-1"} <= found["baselines"].keys()
-    assert found["baselines"]["uniform"]["difference"] < 0
+    for row in (*found["baselines"].values(), *found["by_use"].values()):
+        less = found["nats_per_character"] - row["nats_per_character"]
+        assert row["difference"] == pytest.approx(less, abs=1e-9)
     (alone,) = rows(made, "-m", "counts.npz", "--use", "network")
     expected = found["by_use"]["network"]["nats_per_character"]
     assert alone["nats_per_character"] == pytest.approx(expected)
@@ -103,6 +105,9 @@ def test_several_models_are_a_row_each_after_their_mixture(made: Program) -> Non
     mixture, first, *_ = found = rows(made, *line)
     assert [one["model"] for one in found] == ["mixture", "model.npz", "host.npz"]
     assert "difference" not in first
+    for one in found:
+        less = one["nats_per_character"] - first["nats_per_character"]
+        assert one.get("difference", 0) == pytest.approx(less, abs=1e-9)
     assert mixture["standard_error"] > 0
     _, seen = made.terminal("eval", *line, columns=80)
     assert "difference" in seen

@@ -155,7 +155,7 @@ def test_novel_samples_are_not_of_the_corpus_even_if_that_is_gone(well_trained: 
     names.unlink()
     well_trained.refuses("sample", "--novel", what="names.txt is gone", hint=hint)
     for words in (["--known-words"], ["--distance", "2"]):
-        hint = "Resume the run with the list named once."
+        hint = "Resume the run with the list named once, by --resume."
         well_trained.refuses("sample", *words, what="names.txt is gone", hint=hint)
     ran = well_trained.run("sample", "-n", "2", "--best")
     assert (ran.status, "samples may be copies" in ran.err) == (0, True)
