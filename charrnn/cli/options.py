@@ -91,7 +91,7 @@ class CommandOptions:
 
     FIRST: ClassVar[str] = ""  # the fields of the options that -h shows; none: all
     as_json: bool = flag(short="Write JSON", names=("--json",))
-    quiet: bool = flag(short="Show only warnings and errors", names=("-q", "--quiet"))
+    quiet: bool = flag(short="Only warnings and errors", names=("-q", "--quiet"))
 
 
 @dataclass(frozen=True, kw_only=True)
