@@ -14,6 +14,7 @@ from charrnn.cli import info
 from charrnn.cli.console import in_words_of_the_command_line, option_for
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError, SettingError
 from charrnn.files import model_file
+from charrnn.text.reading import label_of
 from tests.program import Program
 
 HOUSE = Path(charrnn.__file__).parent
@@ -116,6 +117,12 @@ def test_errors_of_the_library_in_both_words(tmp_path: Path) -> None:
     assert missing.value.hint == f"Train one, or name another with model: {shipped}"
     typed = in_words_of_the_command_line(missing.value)[1]
     assert typed == f"Train one, or name another with -m: {shipped}"
+    with pytest.raises(CharrnnError) as missing:
+        model_file.load_trained(tmp_path / "none.npz", "start_from")
+    assert "another with --from:" in in_words_of_the_command_line(missing.value)[1]
+    with pytest.raises(CharrnnError) as nameless:
+        label_of("-")
+    assert in_words_of_the_command_line(nameless.value)[0][:16] == "--label-by file "
 
 
 def test_what_was_noted_on_the_way_comes_after_the_hint() -> None:

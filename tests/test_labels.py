@@ -197,6 +197,9 @@ def test_labels_are_names_of_files_or_a_column(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("".join(rows[:16]) + "odd,\n" + "".join(rows[16:]))
     with pytest.raises(CorpusError, match=r"line 17 of .*table.csv has a text and no label"):
         labels_in(table, column="1", label_by="2")
+    with pytest.raises(CorpusError, match="has no column files;") as error:
+        labels_in(table, column="1", label_by="files")
+    assert error.value.hint.startswith("Did you mean file?")
     for wrong in ("column", "label_by"):
         with pytest.raises(SettingError, match=f"{wrong} cannot be 0"):
             labels_in(table, **{"column": "1", "label_by": "2", wrong: "0"})

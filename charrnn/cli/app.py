@@ -136,8 +136,9 @@ class Commands(TyperGroup):
             return name, load(name), arguments
         if ctx.resilient_parsing:  # the shell completes words
             return None, None, arguments
-        hint = did_you_mean(name, COMMANDS) or "Try 'charrnn --help'."
-        raise SettingError(f"no command {name or repr(name)}", hint)
+        is_option = name in ("help", "version")
+        hint = f"Did you mean --{name}?" if is_option else did_you_mean(name, COMMANDS)
+        raise SettingError(f"no command {name or repr(name)}", hint or "Try 'charrnn --help'.")
 
 
 def load(name: str) -> Command:

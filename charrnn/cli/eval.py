@@ -120,10 +120,7 @@ def run(options: Options, console: Console) -> None:
     if len(models) > 1:
         predictors = {MIXTURE: mix(*models.values()).predictor(options.use), **predictors}
     use = next(iter(predictors.values())).use
-    is_comparable = len(models) == 1 and options.examples in (None, model.corpus.config.examples)
-    is_given = not learned or options.label is not None or "label_by" in options.reading
-    known = model.trained.oddest if is_given or not options.sources else model.trained.oddest_sums
-    rows = Rows(known.get(use) if is_comparable else None, learned, options, console)
+    rows = Rows(oddest_of(models, use, options), learned, options, console)
     needs_corpus = options.baselines or not options.sources
     hint = "Leave out [baselines], which count that corpus." if options.sources else NAME_A_TEXT
     corpus = rebuild_corpus(model.corpus, hint) if needs_corpus else None
@@ -228,18 +225,41 @@ def texts_of(
         split = None if split is None else split - sum(len(text) + 1 for text in texts)
 
 
+def oddest_of(models: dict[str, Model], use: Use, options: Options) -> float | None:
+    """Return the nats of the oddest held-out example, or None; ModelFileError if --above needs it.
+
+    Texts without a label are compared with its sum over all labels.
+    """
+    from charrnn.prediction.losses import ENOUGH_EXAMPLES
+    from charrnn.prediction.scoring import MOST_SUMMED
+
+    model, *others = models.values()
+    trained, labels = model.trained, len(model.vocabulary.labels)
+    is_given = not labels or options.label is not None or "label_by" in options.reading
+    known = trained.oddest if is_given or not options.sources else trained.oddest_sums
+    held_out = count(model.corpus.held_out_examples, "example")
+    if others:
+        why = "several models have no common unit"
+    elif options.examples not in (None, model.corpus.config.examples):
+        why = "examples are not cut as in training"
+    elif use in known:
+        return known[use]
+    elif model.corpus.held_out_examples < ENOUGH_EXAMPLES:
+        why = f"the training held out {held_out}, and {ENOUGH_EXAMPLES} are needed"
+    else:
+        is_unsummed = known is trained.oddest_sums and labels > MOST_SUMMED
+        why = f"{labels} labels need --label" if is_unsummed else "the unit is not known"
+    if (options.above or "").endswith("x"):
+        raise ModelFileError(f"--above {options.above}: {why}", "Or name bits: --above 4.")
+    return None
+
+
 def limit_of(above: str | None, oddest: float | None) -> float:
     """Return --above in nats per character, of which the oddest held-out example has so many."""
     if above is None:
         return -math.inf
     number = float(above.removesuffix("x"))
-    if not above.endswith("x"):
-        return number * math.log(2)
-    if oddest is None:
-        why = "That needs one model with 20 held-out examples, and texts cut as in training;"
-        why += " with more than 32 labels, --label. Or name bits: --above 4."
-        raise ModelFileError(f"--above {above}: the oddest held-out example is not known", why)
-    return number * oddest
+    return number * (oddest or 0.0) if above.endswith("x") else number * math.log(2)
 
 
 class Rows:

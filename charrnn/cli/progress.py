@@ -120,8 +120,9 @@ class Training:
         if nats is None:
             return None
         apart = losses.difference_of(ids, nats, self.run._nats["network"])
-        is_lower = apart.nats_per_character < 0 and not apart.may_be_chance
-        return losses.tally(ids, nats).nats_per_character if is_lower else None
+        loss, alone = losses.tally(ids, nats).nats_per_character, self.scores["network"]
+        is_lower = round(loss, 3) < round(alone.nats_per_character, 3)  # as they are shown
+        return loss if is_lower and not apart.may_be_chance else None
 
     def facts(self) -> dict[str, Any]:
         """Return what is known before the training, for JSON."""
@@ -156,7 +157,7 @@ class Training:
 
 def new_training(options: TrainOptions, console: Console) -> Training:
     """Begin a run, whose corpus is shown."""
-    start = None if options.start_from is None else load_trained(options.start_from)
+    start = None if options.start_from is None else load_trained(options.start_from, "start_from")
     model = None if start is None else start.model
     wanted = runs.configure(options.learning, model)
     corpus, cutting = options.read("" if model is None else model.vocabulary.characters, console)

@@ -193,7 +193,7 @@ def read_material(options: Options, console: Console) -> Material:
 
     model, known, typed = None, "", {**options.reading, **options.cutting}
     if options.start_from is not None:
-        model = load_trained(options.start_from).model
+        model = load_trained(options.start_from, "start_from").model
         known, typed["from"] = model.vocabulary.characters, str(options.start_from)
     corpus, cutting = options.read(known, console)
     if not len(corpus.held_out):

@@ -132,7 +132,8 @@ def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]
     yield Visible(f"\nsum {unfolding.nats:.3f} nats in {steps}")
     if room >= FEWEST_UNITS:
         yield Visible(f"units of the top layer: {marks(range(7), output)} from -1 to 1")
-        yield Visible("a gradient ten times smaller has the next mark")
+        if value == "dL/dh":
+            yield Visible("a gradient ten times smaller has the next mark")
 
 
 def marks(bands: Iterable[int], output: Output) -> Visible:

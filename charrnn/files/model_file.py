@@ -92,9 +92,9 @@ def layout(
     return arrays
 
 
-def load_trained(path: PathName) -> Trained:
-    """Return the part of a file that sampling and scoring need."""
-    return read(path)[0]
+def load_trained(path: PathName, named: str = "model") -> Trained:
+    """Return the part of a file, named by this setting, that sampling and scoring need."""
+    return read(path, named)[0]
 
 
 def load(path: PathName) -> Checkpoint:
@@ -116,7 +116,7 @@ def load(path: PathName) -> Checkpoint:
     return Checkpoint(vocabulary=model.vocabulary, state=state, **trained.shared())
 
 
-def read(path: PathName) -> tuple[Trained, Arrays]:
+def read(path: PathName, named: str = "model") -> tuple[Trained, Arrays]:
     """Return what a file holds. Raise ModelFileError for a file that cannot be used."""
     name, file = os.fspath(path), model_at(path)
     try:
@@ -131,10 +131,10 @@ def read(path: PathName) -> tuple[Trained, Arrays]:
         hint = "Restore it from a copy, or train it again."
         if isinstance(error, FileNotFoundError):
             what, near = f"there is no model {name}", did_you_mean(name, MODELS)
-            hint = f"{near} Train one, or name another with [model]: a file, or {either(MODELS)}."
+            hint = f"{near} Train one, or name another with [{named}]: a file, or {either(MODELS)}."
         elif isinstance(error, OSError):
             what = f"{name} cannot be read: {error.strerror or error}"
-            hint = "Name another model with [model]."
+            hint = f"Name another model with [{named}]."
         raise ModelFileError(what, hint.strip()) from error
 
 

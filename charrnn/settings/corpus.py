@@ -6,6 +6,7 @@ from typing import Literal
 
 from charrnn.errors import SettingError
 from charrnn.settings.values import Checked, Flag, OneOf, Real, Text, setting
+from charrnn.system.visible import did_you_mean
 
 Kind = Literal["auto", "lines", "paragraphs", "files"]
 Normalization = Literal["none", "NFC", "NFKC"]
@@ -68,7 +69,8 @@ class Reading(Checked):
         """Raise SettingError if labels are in a column and it is not known where the texts are."""
         if self.label_by not in (None, "file") and self.column is None:
             what = f"label_by {self.label_by} is a column, and that of the texts is not known"
-            raise SettingError(what, "Name that with [column].", "label_by")
+            hint = f"{did_you_mean(str(self.label_by), ['file'])} Name that with [column]."
+            raise SettingError(what, hint.strip(), "label_by")
 
 
 @dataclass(frozen=True)

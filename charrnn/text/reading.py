@@ -32,6 +32,7 @@ PACKINGS: Final[dict[str, tuple[bytes, Callable[[], Any]]]] = {  # by suffix: ho
     ".bz2": (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", bz2.BZ2Decompressor),
 }
 TEXT_SUFFIXES: Final = (".txt", ".text", ".csv", ".tsv", ".md")  # that are no part of a label
+UTF_16_MARKS: Final = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 LONGEST_MARK: Final = 10  # bytes at the beginning of packed data
 TIMES_UNPACKED, LEAST_ROOM = 64, 1 << 26  # bytes of unpacked data
 
@@ -84,8 +85,8 @@ def labelled_texts(
 def label_of(source: str) -> str:
     """Return the label of a file: its name without its folder and the usual suffixes."""
     if source == "-":
-        what = "standard input has no name, which label_by file needs"
-        raise CorpusError(what, "Name a file, or a column with [label_by].")
+        what = "label_by file needs a name, and standard input has none"
+        raise CorpusError(what, "Name a file, or a column with [label_by].", "label_by")
     name = os.path.basename(source)
     for suffixes in (tuple(PACKINGS), TEXT_SUFFIXES):
         stem, suffix = os.path.splitext(name)
@@ -108,7 +109,9 @@ def decoded(
             place = place_of(error, size, line, reading)
             what = f"{name} is not {reading.encoding.upper()}: {place}"
             if reading.errors == "strict" or "BOM" in str(error):
-                hint = "Try [encoding] latin-1, utf-16 or utf-16-le, or [errors] replace."
+                others = ", latin-1 or utf-16-le, or [errors] replace"
+                is_marked = size == len(data) and data.startswith(UTF_16_MARKS)
+                hint = f"Try [encoding] utf-16{'' if is_marked else others}."
                 raise CorpusError(what, hint) from None
             if warn is not None:
                 warn(f"{what}; U+FFFD takes the place of such bytes")

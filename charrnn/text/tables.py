@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
+from charrnn.system.visible import did_you_mean
 from charrnn.text.tidy import HEADINGS
 
 COLUMN_SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}
@@ -27,7 +28,11 @@ def rows_of(text: str, reading: Reading, name: str) -> list[Row]:
     if reading.label_by not in (None, "file"):
         columns.append(str(reading.label_by))
     first = table[0][1] if table else []
-    places = [place_of(column, first, name) for column in columns]
+    words: Sequence[list[str]] = (
+        [],
+        ["file"],
+    )  # beside names of columns
+    places = [place_of(*pair, first, name) for pair in zip(columns, words, strict=False)]
     if not all(column.isdecimal() for column in columns):  # the first row has the names
         table = table[1:]
     rows = []
@@ -68,7 +73,7 @@ def fields_of(text: str, name: str) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def place_of(column: str, first: Sequence[str], name: str) -> int:
+def place_of(column: str, words: Sequence[str], first: Sequence[str], name: str) -> int:
     """Return the place of a column in the rows of a table that begins with this row."""
     names = [*first, *(field.strip().casefold() for field in first)]  # as they are, or alike
     wanted = column if column in first else column.strip().casefold()
@@ -78,7 +83,8 @@ def place_of(column: str, first: Sequence[str], name: str) -> int:
         at = names.index(wanted) % len(first) if wanted in names else len(first)
     if first and at >= len(first):
         what = f"{name} has no column {column}; its first row is: {', '.join(first)[:200]}"
-        raise CorpusError(what, "Give the option one of its names, or a number from 1.")
+        near = did_you_mean(column, [*words, *first])
+        raise CorpusError(what, f"{near} Give one of its names, or a number from 1.".lstrip())
     return at
 
 

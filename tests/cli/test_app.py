@@ -106,6 +106,12 @@ def test_help_is_coloured_on_a_terminal_only(program: Program) -> None:
     [
         ("nonsense", "no command nonsense\nTry 'charrnn --help'."),
         ("trian", "no command trian\nDid you mean train?"),
+        ("version", "no command version\nDid you mean --version?"),
+        ("help", "no command help\nDid you mean --help?"),
+        (
+            "train x.txt --label-by files",
+            "is not known\nDid you mean file? Name that with --column",
+        ),
         ("\x1b[31m", "no command \\x1b[31m\nTry"),
         ("", "no command ''\nTry"),
         ("-- --help", "no command --help\nTry"),

@@ -168,11 +168,18 @@ def test_the_oddest_held_out_example_is_a_unit(made: Program) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [("-m", "few.npz"), ("--examples", "files"), ("-m", "counts.npz", "-m", "model.npz")]
+    ("line", "why"),
+    [
+        (("-m", "few.npz"), "the training held out 4 examples, and 20 are needed"),
+        (("--examples", "files"), "examples are not cut as in training"),
+        (("-m", "counts.npz", "-m", "model.npz"), "several models have no common unit"),
+    ],
 )
-def test_no_multiple_without_a_known_oddest(made: Program, line: tuple[str, ...]) -> None:
+def test_no_multiple_without_a_known_oddest(made: Program, line: tuple[str, ...], why: str) -> None:
     assert rows(made, "names.txt", "--per-example", *line)[0]["x_oddest"] is None
-    made.refuses("eval", "names.txt", *line, "--above", "1.5x", what="--above 1.5x:", hint="bits")
+    made.refuses(
+        "eval", "names.txt", *line, "--above", "1.5x", what=f"--above 1.5x: {why}", hint="bits"
+    )
 
 
 def test_characters_with_their_nats_and_ranks(made: Program) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import charrnn
+from charrnn import runs
 from charrnn.cli import progress
 from charrnn.files import model_file
 from charrnn.files.saving import LineFile
@@ -486,7 +487,9 @@ def test_what_is_valid_is_no_novel_text(program: Program) -> None:
     assert not {*novel} & {"a", "b", "bb"}
 
 
-def test_the_loss_with_counts_is_told_and_a_command_adds_them(program: Program) -> None:
+def test_the_loss_with_counts_is_told_and_a_command_adds_them(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
     line = ("dinosaurs", "--epochs", "2", "--hidden", "8")
     told = re.search(r"with counting ([\d.]+): charrnn (.*)$", program.train(*line).err, re.M)
     assert told
@@ -505,6 +508,9 @@ def test_the_loss_with_counts_is_told_and_a_command_adds_them(program: Program) 
     assert "with counting" not in program.train(*line, "--ends", "length", "--force").err
     what = "ends length cannot be mixed with counts"
     program.refuses("train", "--resume", "--counts", what=what, hint="Use --ends", status=2)
+    for gain in (1e-2, 1e-6):  # the latter is as clear, and not to be seen
+        monkeypatch.setattr(runs, "nats_with_counts", lambda run, d=gain: run._nats["network"] - d)
+        assert ("with counting" in program.train(*line, "--force").err) == (gain > 1e-3)
 
 
 def test_counts_are_added_to_an_interrupted_run_which_can_go_on(program: Program) -> None:

@@ -58,6 +58,8 @@ def test_a_row_for_each_step_with_its_cells(well_trained: Program) -> None:
     nats = charrnn.load("model.npz").score(["an na"]).nats
     assert f"sum {nats:.3f} nats in 6 steps" in ran.out
     both = well_trained.run("unfold", "an na", "--backward").out
+    assert "ten times smaller" in both.replace(ran.out, "")
+    assert "ten times smaller" not in ran.out
     assert both.splitlines()[0].split()[-1] == "dL/dh"
 
 

@@ -84,6 +84,7 @@ def test_faults_4_and_49_bytes_become_the_same_text_in_a_file_and_a_pipe(
     [
         (b"ab\r\ncd\rZo\xeb\n", {}, "is not UTF-8: byte 9, in line 3, is 0xeb"),
         (TEXT.encode("utf-16"), {}, "is not UTF-8: byte 0, in line 1, is 0xff"),
+        (b"\xfe\xff\0a", {}, "is not UTF-8: byte 0, in line 1, is 0xfe"),
         (b"a", {"encoding": "utf-16-le"}, "is not UTF-16-LE: byte 0, in line 1, is 0x61"),
         (b'a,b\n"c', {"column": "a"}, "is not a table: line 2"),
         (b"a,b\nc,d", {"column": "d"}, "has no column d; its first row is: a, b"),
@@ -98,6 +99,7 @@ def test_faults_3_and_9_contents_that_cannot_be_read(
         text_in(source, Reading(**reading))  # type: ignore[arg-type]
     assert error.value.what.startswith(f"{source} {words}")
     assert text_of(source, Reading(errors="replace"))
+    assert ("latin-1" in error.value.hint) == (words[-4:] in ("0xeb", "0x61"))
 
 
 @pytest.mark.quick
