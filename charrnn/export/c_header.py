@@ -67,7 +67,8 @@ def arrays(p: Parameters, characters: str, prefix: str) -> str:
     codes = [str(ord(character)) for character in characters] or ["0"]
     definitions = [definition("uint32_t", f"{prefix}_codes", codes)]
     for name, array in p.items():
-        numbers = [f"{np.float32(number)}f" for number in array.ravel()]
+        by_column = array if name == "U1" else array.T  # U1 has a row for each symbol
+        numbers = [f"{np.float32(number)}f" for number in by_column.ravel()]
         definitions.append(definition("float", f"{prefix}_{name}", numbers))
     return "\n".join(definitions)
 

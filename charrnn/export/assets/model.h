@@ -108,12 +108,11 @@ static const struct {
 @LAYERS@
 };
 
-static void @p@_product(const float *m, int rows, const double *x, double *y) { /* y = M x */
-    for (int i = 0; i < rows; i++, m += @P@_UNITS) {
-        double sum = 0;
-        for (int j = 0; j < @P@_UNITS; j++) sum += m[j] * x[j];
-        y[i] = sum;
-    }
+/* y = M x, column by column of M: so compilers compute several rows at once. */
+static void @p@_product(const float *m, int rows, const double *x, double *y) {
+    for (int i = 0; i < rows; i++) y[i] = 0;
+    for (int j = 0; j < @P@_UNITS; j++, m += rows)
+        for (int i = 0; i < rows; i++) y[i] += m[i] * x[j];
 }
 
 @gru lstm@static double @p@_sigmoid(double a) { return 0.5 * tanh(0.5 * a) + 0.5; }
