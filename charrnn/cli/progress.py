@@ -188,8 +188,9 @@ def resume_run(options: TrainOptions, console: Console) -> Training:
 
 def say(rows: Iterable[Entry], options: TrainOptions, console: Console) -> None:
     """Write lines of the plan to stderr; for a dry run they are the result."""
-    output = console.out if options.dry_run and not options.as_json else console.err
-    if not console.quiet:
+    is_result = options.dry_run and not options.as_json
+    output = console.out if is_result else console.err
+    if is_result or not console.quiet:
         output.write_lines(entries(rows, output))
 
 

@@ -184,8 +184,11 @@ def test_the_book_has_a_plan_of_what_is_off_and_counts_clipped_steps(program: Pr
 
 def test_a_dry_run_has_all_else_and_touches_nothing(program: Program) -> None:
     before = program.files()
-    ran = program.run("train", "names.txt", "--dry-run", "--metrics", "run.jsonl")
-    assert (ran.status, ran.err) == (0, "")
+    line = ("train", "names.txt", "--dry-run", "--metrics", "run.jsonl")
+    ran, quiet = program.run(*line), program.run(*line, "-q")
+    assert (ran.status, ran.err) == (quiet.status, quiet.err) == (0, "")
+    names = [[row[:9] for row in of.lines if row[0] != " "] for of in (ran, quiet)]
+    assert names[0] == names[1]
     for word in ("settings", "memory", "steps", "time", "counting"):
         assert f"\n{word} " in ran.out
     assert all(name in ran.out for name in ("--dropconnect", "uniform", "markov-6"))
