@@ -237,9 +237,11 @@ def show_ranking(ranking: list[Row], path: Path, options: Options, console: Cons
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     settings = [" ".join([r["name"], *(f"({mark})" for mark in r["marks"])]) for r in ranking]
     wide, room = max(map(len, settings)), out.window if out.is_terminal else None
+    while room and len(widths) > 1 and sum(widths) + 2 * len(widths) + wide > room:
+        widths.pop()  # the settings stay whole
 
     def line(cells: list[str], name: str, *samples: str) -> Visible:
-        cells = [f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)]
+        cells = [f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=False)]
         whole = "  ".join([*cells, f"{name:{wide}}", *samples])
         return Visible(visible_line(whole)[:room].rstrip())  # cut to the width of a terminal
 

@@ -100,7 +100,8 @@ def test_smallest_and_fastest_are_marked_on_the_rows_that_are(program: Program) 
 
 def test_what_the_corpus_chose_is_a_column_where_it_differs(program: Program) -> None:
     line = ("sweep", "names.txt", "--layers", "1", "--epochs", "1", "--hidden", "3")
-    ended = program.run(*line, "--try", "batch=1,8", "--dropconnect", "0")
+    tried_line = (*line, "--try", "batch=1,8", "--dropconnect", "0")
+    ended = program.run(*tried_line)
     head, *rows = (row.split() for row in ended.lines)
     assert head[-4:] == ["size", "rate", "settings", "samples"]
     for row in rows:
@@ -108,6 +109,10 @@ def test_what_the_corpus_chose_is_a_column_where_it_differs(program: Program) ->
             name = next(word for word in row if word.startswith("batch="))
             config = charrnn.load(f"sweep/{name},seed=0.npz").config
             assert row[row.index(name) - 1] == f"{config.lr:.4g}"
+    for columns in (60, 35):  # on a terminal the settings stay whole, and figures give way
+        _, seen = program.terminal(*tried_line, "--resume", columns=columns)
+        table = seen[seen.index("held-out  ") : seen.index("keep the best")]
+        assert (table.count("batch="), "difference" in table) == (2, columns == 60)
     tried = program.run(*line, "--try", "lr=0.1,0.2", "--weight-decay", "0", "-o", "rates")
     assert tried.lines[0].split()[-3:] == ["size", "settings", "samples"]
 
