@@ -332,3 +332,7 @@ def test_the_plan_counts_labels_and_warns_of_rare_ones(program: Program) -> None
     assert "1 of 3 labels have fewer than ten examples, such as east" in shown
     labels = program.run(*line, "--json").json["corpus"]["labels"]
     assert labels == {"east": 1, "north": 13, "south": 18}
+    told = program.run(*line[:-1], "--epochs", "1", "--hidden", "4").err.partition("next ")[2]
+    assert "charrnn sample -n 30 --best --label=east " in told
+    assert "charrnn export model.html " in told  # of the model, where there are several files
+    assert program.run("sample", "-n", "3", "--best", "--label=east").status == 0

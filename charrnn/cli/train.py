@@ -132,18 +132,20 @@ def show_next(training: Training, options: Options, console: Console) -> None:
         return shlex.join(["charrnn", command, *arguments, *model])
 
     corpus, state = training.corpus, training.checkpoint.state
+    again = options.sources if "-" in training.checkpoint.corpus.sources else ()
     if training.stopped == "interrupted":
         metrics = [] if options.metrics is None else ["--metrics", str(options.metrics)]
-        again = options.sources if "-" in training.checkpoint.corpus.sources else ()
         how = "to resume, with the same text" if again else "to resume"
         command = line("train", *again, "--resume", *metrics)
         console.note(f"saved at step {state.step:,}; {how}: {command}")
         return
-    lines = {line("sample"): "a new text"}
+    kind = [f"--label={label}" for label in corpus.vocabulary.labels][:1]
+    lines = {line("sample", *kind): "a new text"}
     if corpus.train.characters < SHORT_EXAMPLE * len(corpus.train):
-        lines = {line("sample", "-n", "30", "--best"): f"thirty good {corpus.examples_are}"}
+        lines = {line("sample", "-n", "30", "--best", *kind): f"thirty good {corpus.examples_are}"}
     stem = Path(corpus.sources[0]).name.partition(".")[0]
-    page = f"{stem if stem.isidentifier() else options.model.stem}.html"
+    names_all = stem.isidentifier() and len(corpus.sources) == 1
+    page = f"{stem if names_all else options.model.stem}.html"
     lines[line("export", page)] = "a page for a friend"
     room, label = console.err.window - INDENT - 1, "next"
     width = max(map(len, lines)) + 2
@@ -153,5 +155,5 @@ def show_next(training: Training, options: Options, console: Console) -> None:
         label = ""
     loss = None if console.quiet else training.loss_with_counts()
     if loss is not None:
-        command = line("train", *corpus.sources, "--resume", "--counts")
+        command = line("train", *again, "--resume", "--counts")
         console.note(f"{'':{INDENT}}with counting {loss:.3f}: {command}")

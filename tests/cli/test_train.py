@@ -496,7 +496,7 @@ def test_the_loss_with_counts_is_told_and_a_command_adds_them(
     line = ("dinosaurs", "--epochs", "2", "--hidden", "8")
     told = re.search(r"with counting ([\d.]+): charrnn (.*)$", program.train(*line).err, re.M)
     assert told
-    assert told[2] == "train dinosaurs --resume --counts"
+    assert told[2] == "train --resume --counts"
     before = model_file.load(program / "model.npz")
     added = program.run(*told[2].split(" "), "--json")
     after = model_file.load(program / "model.npz")
