@@ -308,7 +308,8 @@ def test_the_recipe_for_cron_runs_with_the_variables_of_cron(program: Program) -
     small = ("--hidden", "8", "--layers", "1", "--epochs", "1")
     program.run("train", "yesterday.log", "-m", "log.npz", *small).says()
     first = (program / "log.npz").read_bytes()
-    program.write("yesterday.log", day[1] + "".join(odd))
+    two_of_a_line = odd[0].replace("\n", "\r") + odd[1]  # which sed takes for one
+    program.write("yesterday.log", two_of_a_line + day[1] + "".join(odd))
     daily, weekly = (
         line.split(None, 5)[5].replace("/srv/logs", str(program.folder))
         for line in files["crontab.txt"].splitlines()

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -83,5 +82,5 @@ def lines_of(texts: Sequence[str]) -> Iterator[str]:
     from charrnn.text.reading import lines_of_input
 
     for text in texts:
-        groups = lines_of_input(Reading(errors="replace")) if text == "-" else [[text]]
-        yield from chain.from_iterable(groups)
+        groups = lines_of_input(Reading(errors="replace")) if text == "-" else [[(1, text)]]
+        yield from (line for lines in groups for _, line in lines)

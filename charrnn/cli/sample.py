@@ -213,7 +213,7 @@ def lines_of_files(typed: Sequence[str]) -> Iterator[str]:
             yield text[text[:1] == "@" :]
             continue
         try:
-            lines = text_of(text[1:], Reading()).split("\n")
+            lines = text_of(text[1:], Reading()).replace("\r", "\n").split("\n")
         except CorpusError as error:
             raise CorpusError(error.what, f"For {text} itself, type @{text}.") from error
         yield from filter(str.strip, lines)

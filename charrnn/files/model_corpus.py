@@ -58,11 +58,8 @@ def examples_in(
     is_list = reading.column is None and reading.label_by is None and kind in ("auto", "lines")
     for source in sources:
         if source == "-" and is_live and is_list:
-            number = 1
             for lines in lines_of_input(reading, warn):
-                numbered = enumerate(lines, number)
-                yield [Example(at, line, source) for at, line in numbered if line.strip()]
-                number += len(lines)
+                yield [Example(at, line, source) for at, line in lines if line.strip()]
             continue
         name, text = name_of(source), text_of(source, reading, warn)
         try:
@@ -86,8 +83,9 @@ def rows_in(text: str, reading: Reading, kind: Kind, name: str) -> list[Row]:
         rows = rows_of(text, reading, name)
     else:
         how: Kind = "lines" if reading.tidy else kind
-        how = choose_kind(text) if how == "auto" else how
-        examples = texts_of(split_examples(text, how))
+        divided = text.replace("\r", "\n")
+        how = choose_kind(divided) if how == "auto" else how
+        examples = texts_of(split_examples(divided, how))
         lines = line_numbers(text, how).tolist()
         rows = [(line, example, "") for line, example in zip(lines, examples, strict=True)]
     if reading.tidy:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.settings.corpus import Kind
+from charrnn.text.tables import lines_in
 from charrnn.text.vocabulary import END, END_CODE, Codes, Ids, codes_of
 
 LONE: Final = "\udfff"  # a lone surrogate, which no text has: it marks the gaps between paragraphs
@@ -41,10 +42,11 @@ def line_numbers(text: str, kind: Kind) -> NDArray[np.int64]:
     """Return the lines on which the examples of a text begin, from 1."""
     if kind == "files":
         return np.ones(1 if text.strip() else 0, np.int64)
-    visible = np.array([bool(line.strip()) for line in text.split("\n")])
+    lines = text.replace("\r", "\n").split("\n")
+    visible = np.array([bool(line.strip()) for line in lines])
     if kind == "paragraphs":
         visible[1:] &= ~visible[:-1].copy()
-    return np.flatnonzero(visible) + 1
+    return np.compress(visible, lines_in(text))
 
 
 def join_examples(texts: Sequence[str]) -> Codes:

@@ -48,8 +48,10 @@ def text_of(source: str, reading: Reading, warn: Warn | None = None) -> str:
 
 
 def text_in(data: bytes, source: str, reading: Reading, warn: Warn | None = None) -> str:
-    """Return the text of the content of a source."""
-    return normalized("".join(decoded([data], name_of(source), reading, warn)), reading.normalize)
+    """Return the text of the content of a source. A CR in it divides lines that LF ends."""
+    text = "".join(decoded([data], name_of(source), reading, warn))
+    text = text if "\n" in text else text.replace("\r", "\n")
+    return normalized(text, reading.normalize)
 
 
 def normalized(text: str, form: Normalization) -> str:
@@ -79,6 +81,7 @@ def labelled_texts(
     if reading.label_by == "file":
         texts = {label_of(source): texts[""]}
     for label, text in texts.items():
+        text = text.replace("\r", "\n")
         yield label, tidied.tidy(text, label) if reading.tidy else text
 
 
@@ -97,16 +100,16 @@ def label_of(source: str) -> str:
 def decoded(
     pieces: Iterable[bytes], name: str, reading: Reading, warn: Warn | None = None
 ) -> Iterator[str]:
-    """Yield the text of bytes as they come, with LF for each line break and no BOM before it."""
+    """Yield the text of bytes as they come, with LF for each CR LF and no BOM before it."""
     decoder = codecs.getincrementaldecoder(reading.encoding)()
-    with_breaks = io.IncrementalNewlineDecoder(decoder, translate=True)
-    size, line, mark = 0, 1, "\ufeff"
+    with_breaks = io.IncrementalNewlineDecoder(decoder, translate=False)
+    size, ends, mark = 0, {"\n": 0, "\r": 0}, "\ufeff"
     for data in chain(pieces, [b""]):
         size += len(data)
         try:
             text = with_breaks.decode(data, not data)
         except UnicodeError as error:
-            place = place_of(error, size, line, reading)
+            place = place_of(error, size, ends, reading)
             what = f"{name} is not {reading.encoding.upper()}: {place}"
             if reading.errors == "strict" or "BOM" in str(error):
                 others = ", latin-1 or utf-16-le, or [errors] replace"
@@ -117,18 +120,21 @@ def decoded(
                 warn(f"{what}; U+FFFD takes the place of such bytes")
             decoder.errors = "replace"
             text = with_breaks.decode(data, not data)
-        line += text.count("\n")
+        text = text.replace("\r\n", "\n")
+        ends = {end: count + text.count(end) for end, count in ends.items()}
         if text:
             yield text.removeprefix(mark)
             mark = ""
 
 
-def place_of(error: UnicodeError, size: int, line: int, reading: Reading) -> str:
-    """Say where bytes cannot be decoded: ``size`` were read, the last of them from a line on."""
+def place_of(error: UnicodeError, size: int, ends: dict[str, int], reading: Reading) -> str:
+    """Say where bytes cannot be decoded: ``size`` were read, after so many ``ends`` of lines."""
     if not isinstance(error, UnicodeDecodeError):
         return str(error)
-    before = error.object[: error.start].decode(reading.encoding, "replace")
-    line += len(re.findall("\r\n?|\n", before))
+    data = error.object[: error.start], error.object
+    before, text = (part.decode(reading.encoding, "replace") for part in data)
+    end = "\n" if ends["\n"] or "\n" in text else "\r"
+    line = 1 + ends[end] + before.count(end)
     byte = size - len(error.object) + error.start
     return f"byte {byte}, in line {line}, is 0x{error.object[error.start]:02x}"
 
@@ -182,17 +188,25 @@ def unpacked(data: bytes, source: str, *, is_bounded: bool = False) -> bytes:
     return b"".join(pieces)
 
 
-def lines_of_input(reading: Reading, warn: Warn | None = None) -> Iterator[list[str]]:
-    """Yield the lines of standard input as soon as they come, all that are there at once."""
-    unfinished: list[str] = []  # pieces of a line
+def lines_of_input(reading: Reading, warn: Warn | None = None) -> Iterator[list[tuple[int, str]]]:
+    """Yield the lines of standard input with their numbers, all that are there at once.
+
+    Text without LF, in which CR ends lines, comes at the end.
+    """
+    unfinished, number = list[str](), 1  # pieces of a line, and its number
     for text in chain(decoded(pieces_of_input(), name_of("-"), reading, warn), [None]):
         first, *lines = [""] if text is None else text.split("\n")
         unfinished.append(first)
         if lines or (text is None and any(unfinished)):
             lines = ["".join(unfinished), *lines]
             unfinished = [] if text is None else [lines.pop()]
+            if text is None:
+                last = lines[0].removesuffix("\r")
+                lines = [last] if number > 1 else last.split("\r")
             lines = [normalized(line, reading.normalize) for line in lines]
-            yield [clean(line)[0] or line for line in lines] if reading.tidy else lines
+            rows = [(at, row) for at, line in enumerate(lines, number) for row in line.split("\r")]
+            yield [(at, clean(row)[0] or row) for at, row in rows] if reading.tidy else rows
+            number += len(lines)
 
 
 def pieces_of_input() -> Iterator[bytes]:

@@ -5,6 +5,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final, Literal
 
 from charrnn.errors import CorpusError
@@ -47,26 +48,32 @@ def rows_of(text: str, reading: Reading, name: str) -> list[Row]:
     return rows
 
 
+def lines_in(text: str) -> list[int]:
+    """Return the line on which each piece between breaks begins, as sed counts: LF ends a line."""
+    return [*accumulate((end == "\n" for end in re.findall("[\r\n]", text)), initial=1)]
+
+
 def fields_of(text: str, name: str) -> list[tuple[int, list[str]]]:
     """Return the rows of a table, the first with text first, and on which line each begins.
 
     The separator is the one that the first line has most of. Quotes enclose fields, except between
     tabs, where they are characters.
     """
+    numbers, text = lines_in(text), text.replace("\r", "\n")
     head = text.lstrip().split("\n", 1)[0]
     separator = max(COLUMN_SEPARATORS, key=head.count)
     is_tabbed = separator == "\t" and "\t" in head
     quoting: Literal[0, 3] = csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL
     table = csv.reader(io.StringIO(text, "\n"), delimiter=separator, quoting=quoting, strict=True)
     usual_limit = csv.field_size_limit(min(len(text) + 1, LARGEST_FIELD))
-    rows, line = list[tuple[int, list[str]]](), 1
+    rows, at = list[tuple[int, list[str]]](), 0
     try:
         for fields in table:
             if rows or "".join(fields).strip():
-                rows.append((line, fields))
-            line = table.line_num + 1
+                rows.append((numbers[at], fields))
+            at = table.line_num
     except csv.Error as error:
-        what = f"{name} is not a table: line {table.line_num}, {error}"
+        what = f"{name} is not a table: line {numbers[table.line_num - 1]}, {error}"
         raise CorpusError(what, 'Mend that line; a " may have no end.') from None
     finally:
         csv.field_size_limit(usual_limit)

@@ -1,5 +1,6 @@
 """``charrnn eval``: the loss of a text, rows of its examples, thresholds, several models."""
 
+import gzip
 import json
 import math
 import socket
@@ -142,6 +143,21 @@ def test_rows_come_in_the_order_of_the_lines(made: Program) -> None:
     assert top == sorted(found, key=lambda row: -row["bits_per_character"])[:3]
     assert top[0]["text"] == ODD
     assert rows(made, "names.txt", "gaps.txt", "--top", "1")[0]["file"] == "gaps.txt"
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_lines_are_numbered_as_sed_numbers_them(made: Program, pack: Any) -> None:
+    a, b, c, d = WORDS[:4]
+    for text, numbers in {
+        f"\n{a}\r\n{b}\r\r\n\r{c}\n{d}\r": [2, 3, 4, 5],
+        f"{a}\r{b}\r{c}\n{d}": [1, 1, 1, 2],
+        f"{a}\r\r{b}\r{c}\r{d}\r": [1, 3, 4, 5],
+    }.items():
+        made.write("log.txt", data := pack(text.encode()))
+        for line in (("log.txt", "--per-example"), ("-", "--per-example"), ("-", "--top", "9")):
+            found = rows(made, *line, "--examples", "lines", stdin=data)
+            wanted = {*zip(numbers, WORDS, strict=False)}
+            assert {(row["number"], row["text"]) for row in found} == wanted
 
 
 def test_the_oddest_held_out_example_is_a_unit(made: Program) -> None:

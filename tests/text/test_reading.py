@@ -72,7 +72,7 @@ def test_faults_4_and_49_bytes_become_the_same_text_in_a_file_and_a_pipe(
 ) -> None:
     pipe(data)
     for source in (file_of(tmp_path, data), "-"):
-        assert text_of(source, Reading(**reading)) == text
+        assert text_of(source, Reading(**reading)).replace("\r", "\n") == text
     for size in (1, 2, 7, 1 << 16):
         pipe(data, size)
         assert lines_typed(Reading(**reading)) == text.removesuffix("\n").split("\n")[: len(text)]
@@ -82,7 +82,9 @@ def test_faults_4_and_49_bytes_become_the_same_text_in_a_file_and_a_pipe(
 @pytest.mark.parametrize(
     ("data", "reading", "words"),
     [
-        (b"ab\r\ncd\rZo\xeb\n", {}, "is not UTF-8: byte 9, in line 3, is 0xeb"),
+        (b"ab\r\ncd\rZo\xeb\n", {}, "is not UTF-8: byte 9, in line 2, is 0xeb"),
+        (b"ab\rZo\xeb\n", {}, "is not UTF-8: byte 5, in line 1, is 0xeb"),
+        (b"ab\rZo\xeb\r", {}, "is not UTF-8: byte 5, in line 2, is 0xeb"),
         (TEXT.encode("utf-16"), {}, "is not UTF-8: byte 0, in line 1, is 0xff"),
         (b"\xfe\xff\0a", {}, "is not UTF-8: byte 0, in line 1, is 0xfe"),
         (b"a", {"encoding": "utf-16-le"}, "is not UTF-16-LE: byte 0, in line 1, is 0x61"),
@@ -158,7 +160,7 @@ def pipe(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def lines_typed(reading: Reading, **how: Any) -> list[str]:
-    return [*chain.from_iterable(lines_of_input(reading, **how))]
+    return [line for _, line in chain.from_iterable(lines_of_input(reading, **how))]
 
 
 def test_fault_49_a_long_line_comes_in_many_pieces(pipe: Callable[..., None]) -> None:
@@ -171,7 +173,7 @@ def test_fault_49_a_long_line_comes_in_many_pieces(pipe: Callable[..., None]) ->
 @pytest.mark.parametrize(
     ("data", "encoding", "place"),
     [
-        (b"ab\r\ncd\rZo\xeb\nx\xff\n", "utf-8", "byte 9, in line 3, is 0xeb"),
+        (b"ab\r\ncd\rZo\xeb\nx\xff\n", "utf-8", "byte 9, in line 2, is 0xeb"),
         (b"ab\n\xe2\x82", "utf-8", "byte 3, in line 2, is 0xe2"),
         ("a\nb".encode("utf-16") + b"\0", "utf-16", "byte 8, in line 2, is 0x00"),
     ],

@@ -30,6 +30,7 @@ from charrnn.text.tables import rows_of
         ('n,x\n1,"a\nb\n"\n2,c\n', "x", ["a b ", "c"], [2, 5]),
         ('n,"x\ny"\n1,2\n', "2", ["x y", "2"], [1, 3]),
         ("n,x\n", "x", [], []),
+        ('n,x\r1,"a\rb"\n2,c\r3,d\n4,e', "x", ["a b", "c", "d", "e"], [1, 2, 2, 3]),
     ],
 )
 def test_fault_50_rows_are_known_by_the_lines_on_which_they_begin(
