@@ -261,6 +261,7 @@ class Model:
 
     def embed(self, texts: Iterable[str], *, label: str | None = None) -> Vectors:
         """Return a vector for each text, (N, H): the last state of the top layer."""
+        label = label if label is None else check_texts([label], "labels")[0]
         return embed(self.language_model, each_of(texts), label)
 
     def fill(

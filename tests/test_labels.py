@@ -237,7 +237,7 @@ def test_a_label_that_is_not_there_is_named_with_those_that_are(model: Model) ->
             refused()
         assert error.value.hint.startswith("Train one with labels")
     wrong: Any = ["north"]
-    for refuse in (model.surprisal, lambda _, label: model.score(TEXTS[:1], [label])):
+    for refuse in (model.surprisal, model.embed, lambda _, label: model.score(TEXTS[:1], [label])):
         with pytest.raises(SettingError, match="a label cannot be list"):
             refuse("anna", label=wrong)
     with pytest.raises(SettingError, match="a label cannot be int") as error:
