@@ -1,13 +1,128 @@
-"""What is hidden at random."""
+"""What is hidden at random, and inputs that the network samples itself."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from charrnn.network.parameters import Architecture, Parameters
+import charrnn
+from charrnn.network.parameters import Architecture, Parameters, initial
+from charrnn.network.step import Network
+from charrnn.network.through_time import Window
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.text.corpus import corpus_of
 from charrnn.text.vocabulary import END, UNKNOWN
-from charrnn.training.noise import Noise
-from tests.training.test_own_inputs import SYMBOLS, window
+from charrnn.training.automatic_settings import fit_settings
+from charrnn.training.noise import Noise, OwnInputs, sample_characters
+
+NAMES = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna", "ida", "jo"] * 4
+STEPS, LANES, SYMBOLS = 12, 400, 7
+CELLS = ["tanh", "gru", "lstm", "output"]
+
+
+def config(**more: object) -> Fitted:
+    corpus = corpus_of(NAMES, CorpusConfig())
+    wanted = charrnn.TrainConfig(hidden=6, bptt=STEPS, **more)  # type: ignore[arg-type]
+    made = fit_settings(wanted, corpus)
+    return Fitted(**{**vars(made), "batch": LANES})
+
+
+def network(cell: str = "tanh", layers: int = 1) -> Parameters:
+    rng = np.random.default_rng(0)
+    p = initial(Architecture(SYMBOLS, 6, layers, cell), np.full(SYMBOLS, -2.0), rng)
+    p["V"][...] *= 20
+    return p
+
+
+def window() -> Window:
+    x, y = np.random.default_rng(1).integers(0, SYMBOLS, (2, STEPS, LANES))
+    x[0] = END
+    return Window(x, y, x == END)
+
+
+def zeros(p: Parameters) -> list[np.ndarray]:
+    return [np.zeros((LANES, 6), np.float32) for _ in p.architecture.state_names]
+
+
+def test_without_them_nothing_is_read() -> None:
+    p = network()
+    assert not OwnInputs(p.architecture, config()).is_on
+
+
+@pytest.mark.parametrize("done", [0.0, 0.5, 1.0])
+def test_their_share_grows_to_what_was_asked_for(done: float) -> None:
+    p, w = network(), window()
+    own = OwnInputs(p.architecture, config(own_inputs=0.6))
+    places = own.draw_places(np.random.default_rng(0), w, done)
+    of_characters = places[w.x > UNKNOWN].mean()
+    assert of_characters == pytest.approx(0.6 * done, abs=0.03)
+
+
+@pytest.mark.parametrize("length", [1, 5, STEPS])
+def test_a_stretch_is_so_many_steps_in_a_row_in_every_lane(length: int) -> None:
+    p, w = network(), window()
+    full = Window(np.full_like(w.x, UNKNOWN + 1), w.y, np.zeros(w.x.shape, np.bool_))
+    own = OwnInputs(p.architecture, config(free_running=length))
+    places = own.draw_places(np.random.default_rng(0), full, 0.0)
+    assert (places.sum(0) == length).all()
+    assert (np.abs(np.diff(places.astype(int), axis=0)).sum(0) <= 2).all()
+    starts = places.argmax(0)
+    assert set(starts.tolist()) == set(range(STEPS - length + 1))
+
+
+def test_what_begins_an_example_is_always_read_and_no_end_is_drawn() -> None:
+    p, w = network(), window()
+    read = OwnInputs(p.architecture, config(own_inputs=1.0)).read(p, w, zeros(p), 3, 1.0)
+    np.testing.assert_array_equal(read.x == END, w.x == END)
+    np.testing.assert_array_equal(read.x == UNKNOWN, w.x == UNKNOWN)
+    np.testing.assert_array_equal(read.y, w.y)
+    assert (read.x != w.x).mean() > 0.4
+    x = np.where(w.x == END, SYMBOLS + 1, w.x)  # a label
+    labelled = Window(x, w.y, w.x == END)
+    p = initial(replace(p.architecture, labels=2), np.full(SYMBOLS, -2.0), np.random.default_rng(0))
+    read = OwnInputs(p.architecture, config(own_inputs=1.0)).read(p, labelled, zeros(p), 3, 1.0)
+    np.testing.assert_array_equal(read.x == SYMBOLS + 1, x == SYMBOLS + 1)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("layers", [1, 2])
+def test_each_is_drawn_after_what_was_drawn_before_it(cell: str, layers: int) -> None:
+    """As often as the network says, of all that begins as it has drawn."""
+    layers = 1 if cell == "output" else layers
+    p = network(cell, layers)
+    x = np.full((3, LANES), UNKNOWN + 1)
+    x[0] = END
+    w = Window(x, x, x == END)
+    own = OwnInputs(p.architecture, config(own_inputs=1.0))
+    reads = [own.read(p, w, zeros(p), step, 1.0).x for step in range(60)]
+    drawn = np.concatenate(reads, axis=1)
+    steps = Network(p)
+    for first in range(UNKNOWN + 1, SYMBOLS):
+        state = steps.zeros(1)
+        after_end = chances(steps.step(np.array([END]), state)[0])
+        after_first = chances(steps.step(np.array([first]), state)[0])
+        among = drawn[:, drawn[1] == first]
+        share = among.shape[1] / drawn.shape[1]
+        assert share == pytest.approx(after_end[first - UNKNOWN - 1], abs=0.02)
+        if among.shape[1] > 500:
+            counts = np.bincount(among[2], minlength=SYMBOLS)[UNKNOWN + 1 :]
+            np.testing.assert_allclose(counts / counts.sum(), after_first, atol=0.07)
+
+
+def chances(logits: np.ndarray) -> np.ndarray:
+    """Of the characters alone."""
+    weights = np.exp(logits[UNKNOWN + 1 :] - logits[UNKNOWN + 1 :].max())
+    return np.asarray(weights / weights.sum())
+
+
+def test_fault_59_the_largest_draw_is_one_of_the_last_characters() -> None:
+    rng = np.random.default_rng(0)
+    p = Parameters.zeros(Architecture(3000, 6, 1))
+    p["V"][...] = rng.standard_normal(p["V"].shape)
+    h = rng.standard_normal((300, 6), np.float32)
+    largest = np.nextafter(np.ones(300, np.float32), np.float32(0))
+    assert sample_characters(p, h, largest).min() > 2900
 
 
 @pytest.mark.parametrize(
