@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, compress
@@ -14,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.corpus import CorpusConfig, Kind
+from charrnn.settings.corpus import CorpusConfig, Kind, Reading
 from charrnn.text.counts import JUDGED, baselines
-from charrnn.text.examples import choose_kind, join_examples, split_examples, texts_of
+from charrnn.text.examples import LOOK, choose_kind, join_examples, split_examples, texts_of
 from charrnn.text.reading import Mark, Read, content_of, is_kept, labelled_texts, name_of, unpacked
-from charrnn.text.tables import table_in
+from charrnn.text.tables import rows_of, table_in
 from charrnn.text.tidy import Tidied, mess_in_words, untidy
 from charrnn.text.vocabulary import END, END_CODE, MOST_LABELS, Codes, Ids, Vocabulary, in_blocks
 
@@ -89,6 +90,7 @@ class Corpus:
     valid: tuple[str, ...] = ()
     files: dict[str, Mark] = field(default_factory=dict)  # those that can be read again
     tidied: Tidied = field(default_factory=Tidied)
+    head: str = ""  # the first line of the first file, unless that is tidied
 
     @cached_property
     def digest(self) -> str:
@@ -162,9 +164,11 @@ def read_files(
             raise CorpusError(what, "A corpus needs at least one visible character.")
         if names is sources and valid:
             digest.update(VALID_FOLLOWS)
+    head = [] if config.reading.tidy else texts_of(parts[0].codes[:LOOK])[:1]
     train, held_out = parts if valid else hold_out(*parts.pop(0), config.holdout)
     corpus = encoded(train, held_out, config.known, kind, digest.hexdigest())
-    return replace(corpus, sources=tuple(sources), valid=tuple(valid), files=files, tidied=tidied)
+    corpus = replace(corpus, sources=tuple(sources), valid=tuple(valid), head="".join(head))
+    return replace(corpus, files=files, tidied=tidied)
 
 
 def corpus_of(
@@ -304,9 +308,11 @@ def find_warnings(corpus: Corpus) -> list[Warned]:
         warned.append(Warned("repeated", count, len(unseen)))
     if corpus.examples_are == "lines":
         lines = learned[:LINES_LOOKED_AT]
-        if table := table_in([*lines[:1], *unseen[:1]], lines):
+        if table := table_in(corpus.head, lines):
             kind, count, column = table
-            warned.append(Warned(kind, count, len(lines), column))
+            with suppress(CorpusError):  # which is no table then
+                rows_of("\n".join([corpus.head, *learned, *unseen]), Reading(column=column), "")
+                warned.append(Warned(kind, count, len(lines), column))
         if counts := untidy(lines):
             words = ", ".join(words for _, words in mess_in_words(counts))
             warned.append(Warned("untidy", counts.total(), len(lines), words))

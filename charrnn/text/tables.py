@@ -95,13 +95,15 @@ def place_of(column: str, words: Sequence[str], first: Sequence[str], name: str)
     return at
 
 
-def table_in(firsts: Sequence[str], lines: Sequence[str]) -> tuple[str, int, str] | None:
-    """Return what shows that lines are rows of a table, in how many lines, and a column to read."""
+def table_in(head: str, lines: Sequence[str]) -> tuple[str, int, str] | None:
+    """Return what shows that lines are rows of a table, in how many lines, and a column to read.
+
+    ``head`` is the first line of their file.
+    """
     if len(lines) < ENOUGH_LINES:
         return None
     separators = f"[{''.join(COLUMN_SEPARATORS)}]"
-    # One of ``firsts`` is the first line of its file.
-    fields = [field.strip(" \"'") for field in re.split(separators, "\t".join(firsts))]
+    fields = [field.strip(" \"'") for field in re.split(separators, head)]
     headings = [field for field in fields if field.casefold() in HEADINGS]
     heading = min(headings, key=lambda field: field.casefold() == "id", default="")
     for separator, word in COLUMN_SEPARATORS.items():

@@ -82,9 +82,10 @@ class Tidied:
         lines = [line for line in text.split("\n") if line.strip()]
         is_quiet = 2 * sum(map(str.isupper, lines)) < len(lines)
         tidied, known = list[str](), self.known.setdefault(label, set())
-        for number, line in enumerate(lines):
+        is_top = True  # whether all lines above were dropped
+        for number, line in enumerate(lines, 1):
             bare, rules = clean(line)
-            is_column = number == 0 and bare.casefold() in HEADINGS and len(lines) > 1
+            is_column = is_top and bare.casefold() in HEADINGS and number < len(lines)
             is_loud = is_quiet and bare.isupper() and len(bare.split()) >= LOUD
             if COMMENT.match(line.strip()):
                 bare, rules = "", ["comment"]
@@ -92,6 +93,7 @@ class Tidied:
                 bare, rules = "", ["heading"]
             elif bare.casefold() in known:
                 bare, rules = "", ["repeat"]
+            is_top = is_top and not bare and rules != ["repeat"]
             self.lines.update(rules)
             for rule in rules:
                 shown = self.examples.setdefault(rule, [])

@@ -177,6 +177,8 @@ NAMES = [f"name{number}" for number in range(40)]
         (NAMES, []),
         (["Alone"], [Warned("few examples", 1, 2)]),
         (["First Name", *NAMES], [Warned("header", 1, 37, "First Name")]),
+        (["Title of a list", "Name", *map(str, range(233))], []),  # the title is held out
+        (["Name", '"The Bear" Inn', *NAMES], []),  # cannot be read as a column
         ([f"{name},1" for name in NAMES], [Warned("comma in lines", 36, 36, "1")]),
         (["id;name", *(f"1;{n}" for n in NAMES)], [Warned("semicolon in lines", 37, 37, "name")]),
         (

@@ -31,6 +31,7 @@ LISTS = {
         "Bonn\nKiel\nRom\nUlm\nHof\n",
     ),
     "heading of a column": ("Name,\nAnna,\nName,\n", "Anna\nName\n"),
+    "headings of a list and its column": ("# 1\n-\nTowns:\nName\nRom\nName\n", "Rom\nName\n"),
     "a word that is no heading": ("Bonn\nTitle\n", "Bonn\nTitle\n"),
     "a single word": ("Name\n", "Name\n"),
     "repeats": ("Bonn\n1. Bonn\nBONN,\nKöln\n", "Bonn\nKöln\n"),
