@@ -48,8 +48,10 @@ def rows_of(text: str, reading: Reading, name: str) -> list[Row]:
     return rows
 
 
-def lines_in(text: str) -> list[int]:
+def lines_in(text: str) -> Sequence[int]:
     """Return the line on which each piece between breaks begins, as sed counts: LF ends a line."""
+    if "\r" not in text:
+        return range(1, text.count("\n") + 2)
     return [*accumulate((end == "\n" for end in re.findall("[\r\n]", text)), initial=1)]
 
 
