@@ -29,6 +29,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Program:
     made.write("few.txt", "".join(f"{word}\n" for word in WORDS[:40]))
     hosts = "".join(f"{i},{word}\n" for i, word in enumerate(WORDS))
     made.write("hosts.csv", f"id,host\n{hosts}")
+    made.write("labels.csv", "".join(f"{i % 33},{WORDS[i % 64]}\n" for i in range(363)))
     for name, line in {
         "model": ("names.txt",),
         "counts": ("names.txt", "--counts", "--holdout", "0.4"),
@@ -36,6 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Program:
         "host": ("hosts.csv", "--column", "host"),
         "second": ("hosts.csv", "--column", "2"),
         "length": ("names.txt", "--ends", "length"),
+        "labels": ("labels.csv", "--column", "2", "--label-by", "1"),
     }.items():
         made.run("train", *line, *SIZE, "--epochs", "3", "-m", f"{name}.npz").says()
     return made
@@ -188,6 +190,7 @@ def test_the_oddest_held_out_example_is_a_unit(made: Program) -> None:
     [
         (("-m", "few.npz"), "the training held out 4 examples, and 20 are needed"),
         (("--examples", "files"), "examples are not cut as in training"),
+        (("-m", "labels.npz"), "33 labels need --label"),
         (("-m", "counts.npz", "-m", "model.npz"), "several models have no common unit"),
     ],
 )
