@@ -211,6 +211,8 @@ def test_labels_are_names_of_files_or_a_column(tmp_path: Path) -> None:
         labels_in(table, label_by="2")
     Path(names[1]).write_text("- villa\n- villa\n- aorn\n")  # repeats within a label are dropped
     assert labels_in(names, label_by="file", tidy=True) == {"north": 15, "south": 2}
+    names[1] = str(Path(names[1]).rename(tmp_path / "East.TXT"))
+    assert labels_in(names, label_by="file") == {"East": 3, "north": 15}
 
 
 def test_odd_labels_are_refused(tmp_path: Path) -> None:
@@ -336,6 +338,12 @@ def test_the_plan_counts_labels_and_warns_of_rare_ones(program: Program) -> None
     assert "1 of 3 labels have fewer than ten examples, such as east" in shown
     labels = program.run(*line, "--json").json["corpus"]["labels"]
     assert labels == {"east": 1, "north": 13, "south": 18}
+    for few in ("a", "b", "c"):
+        program.write(f"{few}.txt", "x\n")
+    five = program.run("train", "a.txt", "b.txt", *line[1:]).out
+    assert "labels     5: south 18, north 13, a 1, b 1, east 1\n" in five
+    six = program.run("train", "a.txt", "b.txt", "c.txt", *line[1:]).out
+    assert "labels     6: south 18, north 13, a 1, ..., east 1\n" in six
     told = program.run(*line[:-1], "--epochs", "1", "--hidden", "4").err.partition("next ")[2]
     assert "charrnn sample -n 30 --best --label=east " in told
     assert "charrnn export model.html " in told  # of the model, where there are several files

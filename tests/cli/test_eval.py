@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import re
 import socket
 import subprocess
 from pathlib import Path
@@ -77,6 +78,8 @@ def test_parts_and_baselines(made: Program) -> None:
     assert alone["nats_per_character"] == pytest.approx(expected)
     out = made.run("eval", "-m", "counts.npz", "--baselines").out
     assert out.index("both") < out.index("uniform") < out.index("markov-6")
+    several = made.run("eval", "-m", "model.npz", "-m", "counts.npz", "--baselines").out
+    assert re.search(r"(?m)^ +markov-1 +[\d.]+ +[\d.]+$", several)  # the difference is another one
     assert not any(line.endswith(" ") for line in out.splitlines())
     each = rows(made, "names.txt", "--per-example", "-m", "counts.npz")
     assert all(row["nats"] == row["by_use"]["both"]["nats"] for row in each)

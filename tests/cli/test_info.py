@@ -1,10 +1,13 @@
 """``charrnn info``: a model file from all sides, for people and for programs."""
 
+import io
 import re
 from pathlib import Path
 
 import pytest
 
+from charrnn.cli.console import Output
+from charrnn.cli.info import learning_curve
 from tests.networks import babbler, saved
 from tests.program import SIZE, Program
 
@@ -41,6 +44,12 @@ def test_the_curve_is_drawn_with_what_there_is(program: Program) -> None:
     plain = program.run("info", env={"TERM": "dumb"}).out
     assert re.search(r"^held-out +\d\.\d{3} [-_.:=+*#]+ \d\.\d{3}$", plain, re.M)
     assert not set("▁▂▃▄▅▆▇█") & set(plain)
+
+
+def test_the_high_start_of_a_curve_does_not_flatten_the_rest() -> None:
+    history = [{"train": nats} for nats in (9.0, 2.0, 1.0)]
+    (curve,) = learning_curve(history, Output(io.StringIO()))
+    assert re.fullmatch(r"training +9\.000 (.)\1[_▁] 1\.000", curve)
 
 
 def test_whether_it_can_go_on_depends_on_the_file_alone(program: Program) -> None:

@@ -106,6 +106,8 @@ def test_a_blank_line_stands_between_samples_that_hold_newlines(program: Program
     saved(markov(after), program / "model.npz", "paragraphs")
     assert written(program, "-n", "2") == ("a\nb\n\na\nb\n", "")
     assert written(program, "-t", "1", "-t", "2")[0] == "a\nb\n\na\nb\n"
+    saved(speller("ab"), program / "model.npz")  # only the prime has one
+    assert written(program, "-n", "2", "-p", "\na")[0] == "\nab\n\n\nab\n"
 
 
 def test_the_last_note_says_which_condition_rejected_how_many(program: Program) -> None:
@@ -130,6 +132,11 @@ def test_conditions_hold_across_all_primes(coin: Program) -> None:
     texts = written(coin, *line)[0].splitlines()
     assert len(texts) == len({*texts}) == 16
     assert "" in written(coin, "-n", "30", "--shortest", "0", "--seed", "1")[0].splitlines()
+
+
+def test_one_of_several_samples_that_has_no_end_is_counted(coin: Program) -> None:
+    _, err = written(coin, "-n", "3", "--seed", "1", "--max-chars", "6")
+    assert err == "1 of 3 samples reached --max-chars 6 before the end\n"
 
 
 def test_fault_56_too_few_at_one_of_several_temperatures_are_an_error(coin: Program) -> None:

@@ -87,6 +87,8 @@ def test_the_equations_of_a_step(well_trained: Program) -> None:
     assert "(10.18)" in back
     for shown, number in ((back, "10.21"), (last, "10.19")):
         assert {*re.findall(r"(?m)^\((10\.\d+)\) +dL/dh\(t\)", shown)} == {number}
+    deep = well_trained.run("unfold", "ab", "-m", "dinosaurs", "--step", "3", "--backward").out
+    assert re.findall(r"(?m)^\((10\.\d+)\) +dL/dh\(t\)", deep) == ["10.21", "10.19"]  # by layer
     a = charrnn.load("model.npz").parameters
     assert f"= {a['b1'][0]:.4g} + " in back.replace("(", "").replace(")", "")
 
