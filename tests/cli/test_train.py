@@ -163,6 +163,8 @@ def test_the_book_has_a_plan_of_what_is_off_and_counts_clipped_steps(program: Pr
     plan = " ".join(program.run(*line, "--dropout", "0.1", "--dry-run").out.split())
     assert "book without momentum, an average of parameters" in plan
     assert "warmup, dropconnect, blank, weight decay to beat" in plan
+    adam = " ".join(program.run(*line, "--optimizer", "adam", "--dry-run").out.split())
+    assert "book without an average of parameters" in adam
     assert "--layers 1 --dropout 0.1 " in plan
     assert "--book --optimizer sgd --lr 0.2 --schedule constant --warmup 0 --clip 5 " in plan
     ended = program.run(*line, "--clip", "0.1", "--metrics", "steps.jsonl")
@@ -290,6 +292,9 @@ def test_fault_25_metrics_have_a_line_for_each_step_and_check_up(program: Progra
     assert [line["step"] for line in steps] == list(range(1, len(steps) + 1))
     assert [line["step"] for line in examined][:2] == [7, 14]
     assert all({"train", "train_with_noise", "held_out"} <= line.keys() for line in examined)
+    nats = [line["characters"] * line["train_with_noise"] for line in steps[7:14]]
+    mean = sum(nats) / sum(line["characters"] for line in steps[7:14])
+    assert examined[1]["train_with_noise"] == pytest.approx(mean)
     program.run("train", "names.txt", *BRIEF, "--metrics", "run.jsonl", "--seed", "4")
     again = [json.loads(line) for line in (program / "run.jsonl").read_text().splitlines()]
     assert again[: len(lines) + 1] == [run, *lines]
@@ -312,9 +317,10 @@ def test_fault_46_only_lines_of_a_run_are_cut(program: Program, stopped_after: l
     before = Path("m.jsonl").read_bytes()
     stopped_after += [3]
     assert program.run(*line, "-m", "a.npz", "--force", *metrics).status == 130
-    ahead = {**rows_of("m.jsonl")[-1], "step": 4}
+    last = rows_of("m.jsonl")[-1]
     with open("m.jsonl", "a") as file:  # ahead of the model, as after a kill
-        file.write(json.dumps(ahead) + "\n")
+        for ahead in ({"schema": "charrnn.checkup/3"}, {"step": 4}):
+            file.write(json.dumps(last | ahead) + "\n")
     program.run(*line, "-m", "b.npz", *metrics).says()
     a, b = (rows[0]["run"] for rows in (rows_of("m.jsonl"), rows_of("m.jsonl")[::-1]))
     of_b = [row for row in rows_of("m.jsonl") if row["run"] == b]

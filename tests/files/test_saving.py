@@ -41,10 +41,10 @@ def test_a_save_outlasts_a_power_cut_and_leaves_rights(stored: Path, disk_calls:
     assert stat.S_IMODE(stored.stat().st_mode) == 0o640
 
 
-@pytest.mark.parametrize(("before", "after"), [(None, 0o640), (0o600, 0o600), (0o664, 0o664)])
+@pytest.mark.parametrize(("before", "after"), [(None, 0o660), (0o600, 0o600), (0o664, 0o664)])
 def test_fault_31_nobody_else_reads_a_file(tmp_path: Path, before: int | None, after: int) -> None:
     """It is made for its owner alone: who opens it while it is empty reads on."""
-    path, usual = tmp_path / "m.npz", os.umask(0o027)
+    path, usual = tmp_path / "m.npz", os.umask(0o007)
     if before is not None:
         path.touch()
         path.chmod(before)
@@ -56,7 +56,7 @@ def test_fault_31_nobody_else_reads_a_file(tmp_path: Path, before: int | None, a
             [temporary] = tmp_path.glob(".*.tmp")  # stays where the process is killed
             assert stat.S_IMODE(temporary.stat().st_mode) == (before or 0o600)
         assert stat.S_IMODE(path.stat().st_mode) == after
-        assert os.umask(usual) == 0o027
+        assert os.umask(usual) == 0o007
     finally:
         os.umask(usual)
 

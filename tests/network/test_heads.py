@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import charrnn
@@ -20,10 +20,12 @@ from charrnn.text.vocabulary import END
 from tests.networks import disagreement, drawing_lengths, parameters_of, slopes
 
 
+@example([*range(40, 0, -1)], 0)
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30), st.integers(0, 100))
 def test_lengths_of_any_corpus_add_up_to_1(lengths: list[int], seed: int) -> None:
     p = parameters_of(Architecture(7, 5, 1, head_name="length"))
     Lengths.initialize(p, np.array(lengths))
+    assert (np.diff(p["tau.place"]) > -1e-5).all()  # from the shortest to the longest
     p["tau.share"][...] = np.random.default_rng(seed).standard_normal(COMPONENTS)
     stop = 3000
     counted_up = np.exp(-Lengths.nats(p, np.arange(stop))).sum()
