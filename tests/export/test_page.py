@@ -174,6 +174,7 @@ def test_lengths_hold_and_what_cannot_be_found_is_said(opened: Open) -> None:
     assert settle(page, "type('longest', '3')") == []
     assert page.ask(said) == "found only 0"
     settle(page, "type('longest', '')")
+    assert page.ask(said) == ""
     for typed, count in (("0", 1), ("-3", 1), ("2.9", 2), ("", 1)):
         assert len(settle(page, f"type('count', '{typed}')")) == count
 
@@ -329,6 +330,12 @@ def test_the_table_shows_equations_of_the_square_that_is_pointed_at(opened: Open
     square = "document.querySelectorAll('.now')[0].parentNode.parentNode.children[3].children[2]"
     page.ask(f"{square}.dispatchEvent(new PointerEvent('pointerover', {{ bubbles: true }})), 0")
     assert page.ask("get('what').textContent").startswith("dL/dh(3) of layer 1, unit 3. Step 3")
+    found = unfold(model_of("abcdé", hidden=3, layers=2).language_model, "ab")
+    page = opened(unfolded(found).decode())
+    page.ask(HELPERS)
+    for key in (*["Right"] * 2, *["Down"] * 3):  # to the last step of the lower layer
+        page.ask(f"press('Arrow{key}'), 0")
+    assert page.ask(shown)[0].startswith("(10.21) dL/dh(t) = ")
 
 
 def test_squares_have_the_colours_of_their_numbers(opened: Open) -> None:

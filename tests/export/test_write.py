@@ -13,7 +13,7 @@ import pytest
 
 import charrnn
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.export.c_header import prefix_for
+from charrnn.export.c_header import escaped, prefix_for
 from charrnn.export.html import asset
 from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
@@ -90,6 +90,7 @@ def test_a_module_draws_as_python(number: int, labels: list[str] | None, tmp_pat
         script = f"model.score('abé?Ж', {json.dumps(given)}.label)"
         nats = small.surprisal("abé?Ж", label=label).nats
         np.testing.assert_allclose(in_javascript(model, script), nats)
+    assert in_javascript(model, r"model.asRead('a\rb\r\nc')") == "a\nb\nc"
     if labels:
         assert in_javascript(model, "model.labels") == small.labels
         script = "Array.from({ length: 60 }, (_, number) => model.labelOf(7, number))"
@@ -318,6 +319,7 @@ def test_names_in_c_begin_as_the_file_does_unless_something_else_is_asked_for() 
     for prefix in ("a-b", "2a", "", "é"):
         with pytest.raises(SettingError, match="prefix cannot be"):
             prefix_for("names", prefix)
+    assert escaped("rock'7 é") == r"rock\0477 \303\251"  # three digits, or the 7 would be one
 
 
 @pytest.mark.parametrize(
