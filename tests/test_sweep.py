@@ -3,6 +3,7 @@
 import json
 import math
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from charrnn.errors import ResumeError, SaveError
 from charrnn.files import model_file
 from charrnn.files.model_contents import record_of
+from charrnn.network.parameters import Architecture
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.spread.workers import open_executor
 from charrnn.sweep import (
@@ -22,6 +24,7 @@ from charrnn.sweep import (
     name_of,
     open_folder,
     rank,
+    resized,
     train_one,
     trials_of,
 )
@@ -186,3 +189,9 @@ def test_what_is_wrong_with_a_run_is_in_its_row() -> None:
         found, model = train_one(material(counts=True, **learning), trial)
         assert (found["error"], model is None) == (error, error is not None)
         assert found["stopped"] == ("failed" if error else "epochs")
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_the_nearest_size_may_be_smaller_or_larger(more: int) -> None:
+    size = Architecture(20, 9, 1, "gru")
+    assert resized(replace(size, hidden=50), size.parameter_count + more) == size

@@ -81,6 +81,7 @@ def test_a_share_to_hold_out_is_less_than_all() -> None:
 def test_a_path_is_not_empty() -> None:
     with pytest.raises(ValueError, match="not allowed"):
         File().read("")
+    assert File("FILE.npy", ".npy").checked(Path("A.NPY")) == Path("A.NPY")
 
 
 # 17: a value from Python of nearly the right type

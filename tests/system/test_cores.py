@@ -75,6 +75,11 @@ def test_fault_38_memory_of_groups(tmp_path: Path, files: dict[str, str], free: 
         ({"sys/fs/cgroup/outer/inner/cpu.max": "9900000 100000\n"}, None),
         (V1 | {f"{CPU}quota_us": "50000\n", f"{CPU}period_us": "100000\n"}, 1),
         (V1 | {f"{CPU}quota_us": "-1\n", f"{CPU}period_us": "100000\n"}, None),
+        (
+            {"proc/self/cgroup": "6:cpuset:/box\n"}  # another controller
+            | {f"{CPU}quota_us": "50000\n", f"{CPU}period_us": "100000\n"},
+            None,
+        ),
     ],
 )
 def test_fault_38_the_cores_of_control_groups(
