@@ -88,7 +88,8 @@ def usage_in_our_words(error: Any, args: Sequence[str]) -> tuple[str, str]:
         return f"{name}: {error.message}" if error.message else f"{name} is missing", hint
     message = error.format_message().rstrip(".")
     extra = message.rpartition(" (")[2].removesuffix(")")
-    if "extra argument" in message and (extra.endswith(".npz") or extra in MODELS):
+    is_model = extra in MODELS or (extra.endswith(".npz") and "[" not in extra)  # [lr] is a setting
+    if "extra argument" in message and is_model:
         hint = f"Did you mean -m {shlex.quote(extra)}?"
     return message[:1].lower() + message[1:], hint
 

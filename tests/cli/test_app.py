@@ -145,6 +145,7 @@ def test_fault_68_a_model_in_the_place_of_a_text_is_given_with_m(program: Progra
     for command, extra, hint in (
         ("sample", "stars.npz", "Did you mean -m stars.npz?"),
         ("sample", "my stars.npz", "Did you mean -m 'my stars.npz'?"),
+        ("sample", "[lr].npz", "Try 'charrnn sample --help'."),
         ("info", "dinosaurs", "Did you mean -m dinosaurs?"),
         ("sample", "Anna", "Try 'charrnn sample --help'."),
     ):
