@@ -192,7 +192,7 @@ def labels_in(sources: list[str], **reading: Any) -> dict[str, int]:
 def test_labels_are_names_of_files_or_a_column(tmp_path: Path) -> None:
     names = files(tmp_path)
     assert labels_in(names, label_by="file") == {"north": 15, "south": 20}
-    rows = [f"{text},{label}\n" for text, label in zip(TEXTS, LABELS, strict=True)]
+    rows = [f"{text},{label} \n" for text, label in zip(TEXTS, LABELS, strict=True)]
     (tmp_path / "table.csv").write_text("word,kind\n" + "".join(rows))
     table = [str(tmp_path / "table.csv")]
     assert labels_in(table, column="word", label_by="kind") == {"north": 15, "south": 20}
