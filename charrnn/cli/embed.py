@@ -53,7 +53,7 @@ class Options(shared.CommandOptions):
 def run(options: Options, console: Console) -> None:
     import numpy as np
 
-    from charrnn.files.saving import locked, replaced
+    from charrnn.files.whole_files import locked, replaced
     from charrnn.model import load
 
     sources = options.sources or console.piped()

@@ -42,7 +42,7 @@ def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
     from charrnn.cli.progress import new_training, resume_run, show_dry_run, show_plan, show_summary
     from charrnn.files.model_file import locked_model
-    from charrnn.files.saving import check_writable
+    from charrnn.files.whole_files import check_writable
     from charrnn.runs import events_of_run
 
     check(options)

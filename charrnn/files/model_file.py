@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from charrnn.errors import ModelFileError, ResumeError, SaveError
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
-from charrnn.files.saving import Note, PathName, locked, replaced
+from charrnn.files.whole_files import Note, PathName, locked, replaced
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
 from charrnn.prediction.predictor import EVEN
 from charrnn.settings.training import Fitted

@@ -17,7 +17,7 @@ import charrnn
 from charrnn import runs
 from charrnn.cli import progress
 from charrnn.files import model_file
-from charrnn.files.saving import LineFile
+from charrnn.files.whole_files import LineFile
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Event
 from tests.child import CHARRNN

@@ -14,8 +14,8 @@ import pytest
 import charrnn
 from charrnn import errors
 from charrnn.errors import SaveError
-from charrnn.files import saving
-from charrnn.files.saving import LineFile
+from charrnn.files import whole_files
+from charrnn.files.whole_files import LineFile
 from charrnn.system.packaged import CORPORA, MODELS
 from tests.program import SMALL, Program, assert_no_temporary_files
 
@@ -49,7 +49,10 @@ def test_fault_31_nobody_else_reads_a_file(tmp_path: Path, before: int | None, a
         path.touch()
         path.chmod(before)
     try:
-        with mock.patch.object(os, "open", wraps=os.open) as opened, saving.replaced(path) as file:
+        with (
+            mock.patch.object(os, "open", wraps=os.open) as opened,
+            whole_files.replaced(path) as file,
+        ):
             assert opened.call_args.kwargs == {"mode": 0o600}
             file.write(b"a text")
             file.flush()
@@ -76,7 +79,7 @@ def test_fault_48_names_of_the_package_are_refused(trained: Program, line: tuple
     hint = f"Name another file, such as my-{os.path.basename(name)}."
     trained.refuses(*line, what=what, hint=hint, status=2)
     model = charrnn.load("model.npz")
-    for write in (model.save, saving.check_writable):
+    for write in (model.save, whole_files.check_writable):
         with pytest.raises(errors.SettingError, match="latin cannot be written"):
             write("latin")
 
@@ -199,10 +202,10 @@ def test_fault_19_a_folder_that_is_read_only_is_said_before_training(trained: Pr
 def test_fault_23_a_lock_keeps_others_out(tmp_path: Path) -> None:
     path, lock = tmp_path / "m.npz", tmp_path / ".m.npz.lock"
     lock.touch()  # of a run that was killed
-    with saving.locked(path), pytest.raises(errors.SaveError), saving.locked(path):
+    with whole_files.locked(path), pytest.raises(errors.SaveError), whole_files.locked(path):
         pass
     assert not lock.exists()
-    with saving.locked(path):
+    with whole_files.locked(path):
         pass
 
 
@@ -217,7 +220,7 @@ def test_fault_23_a_lock_that_its_holder_removes_meanwhile_keeps_nobody_out(
         flock(file, how)
 
     monkeypatch.setattr(fcntl, "flock", take)
-    with pytest.raises(errors.SaveError), saving.locked(tmp_path / "m.npz"):
+    with pytest.raises(errors.SaveError), whole_files.locked(tmp_path / "m.npz"):
         pass
     assert lock.exists()
 
@@ -228,11 +231,13 @@ def test_an_old_model_is_kept(stored: Path, monkeypatch: pytest.MonkeyPatch, lin
         monkeypatch.setattr(os, "link", full)
     before = stored.read_bytes()
     (stored.parent / "m.1.npz").write_text("of somebody else")
-    assert saving.keep_old(stored) == str(stored.parent / "m.2.npz")
+    assert whole_files.keep_old(stored) == str(stored.parent / "m.2.npz")
     assert (stored.parent / "m.2.npz").read_bytes() == before == stored.read_bytes()
     if links:
-        assert saving.keep_old(stored) == str(stored.parent / "m.2.npz")  # of a run that was killed
-    assert saving.keep_old(stored.parent / "other.npz") is None
+        assert whole_files.keep_old(stored) == str(
+            stored.parent / "m.2.npz"
+        )  # of a run that was killed
+    assert whole_files.keep_old(stored.parent / "other.npz") is None
 
 
 def test_fault_44_no_old_model_is_torn(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,11 +248,11 @@ def test_fault_44_no_old_model_is_torn(stored: Path, monkeypatch: pytest.MonkeyP
     stored.chmod(0o600)
     monkeypatch.setattr(os, "link", full)
     with mock.patch("shutil.copyfileobj", write_some), pytest.raises(SaveError) as failed:
-        saving.keep_old(stored)
+        whole_files.keep_old(stored)
     assert failed.value.what.endswith("cannot be saved: No space left on device")
     assert failed.value.hint.startswith("Free some room")
     assert os.listdir(stored.parent) == [stored.name]
-    old = saving.keep_old(stored)
+    old = whole_files.keep_old(stored)
     assert old == str(stored.parent / "m.1.npz")
     assert stat.S_IMODE(os.stat(old).st_mode) == 0o600
 
@@ -257,6 +262,6 @@ def test_fault_44_a_link_leads_elsewhere(stored: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(stored.parent / "links")
     Path("m.npz").symlink_to(stored)
     Path("m.1.npz").write_text("of somebody else")
-    assert saving.keep_old("m.npz") == str(stored.parent / "m.1.npz")
-    assert saving.keep_old("../m.npz") == os.path.join("..", "m.1.npz")
+    assert whole_files.keep_old("m.npz") == str(stored.parent / "m.1.npz")
+    assert whole_files.keep_old("../m.npz") == os.path.join("..", "m.1.npz")
     assert Path("../m.1.npz").read_bytes() == stored.read_bytes()
