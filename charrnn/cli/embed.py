@@ -20,17 +20,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from os.path import abspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import charrnn
 from charrnn.cli import options as shared
 from charrnn.cli.console import Console, check_output, count
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.values import File, setting
 from charrnn.system.visible import encodable
-
-if TYPE_CHECKING:
-    from charrnn.model import Model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +52,9 @@ def run(options: Options, console: Console) -> None:
     import numpy as np
 
     from charrnn.files.whole_files import locked, replaced
-    from charrnn.model import load
 
     sources = options.sources or console.piped()
-    path, model = options.output, load(options.model)
+    path, model = options.output, charrnn.load(options.model)
     if path is not None:
         # of the names in a model, only this one is looked up
         learned = [name for name in model.corpus.names if abspath(name) == abspath(path)]
@@ -75,13 +72,13 @@ def run(options: Options, console: Console) -> None:
     console.note(f"{count(len(texts), 'vector')} of {model.config.hidden:,} numbers: {path}")
 
 
-def texts_to_read(model: Model, sources: tuple[str, ...], examples: Any = None) -> list[str]:
+def texts_to_read(model: charrnn.Model, sources: tuple[str, ...], kind: Any = None) -> list[str]:
     """Return the examples of texts, or of the held-out text if none is named."""
     from charrnn.files.model_corpus import held_out_examples, rebuild_corpus, texts_like
 
     if not sources:
         return [example.text for example in held_out_examples(rebuild_corpus(model.corpus))]
-    texts = texts_like(model.corpus, sources, examples)
+    texts = texts_like(model.corpus, sources, kind)
     if not texts:
         raise CorpusError("the text has no examples", "Name a text that is not empty.")
     return texts

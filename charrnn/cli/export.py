@@ -24,6 +24,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
+import charrnn
 from charrnn.cli.console import Console, check_output
 from charrnn.cli.options import CommandOptions, force_option, model_option, nested
 from charrnn.export.write import SUFFIXES, ExportOptions, export_to
@@ -53,11 +54,9 @@ class Options(CommandOptions):
 
 
 def run(options: Options, console: Console) -> None:
-    from charrnn.model import load
-
     path, about = options.out, ExportOptions(**options.about)
     suffix = about.suffix_for(path)
-    model = load(options.model)
+    model = charrnn.load(options.model)
     check_output(path, "FILE", options.model, force=options.force)
     export_to(path, model.trained, about, force=options.force)
     if model.trained.counted is not None and suffix != ".npz":

@@ -20,6 +20,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
+import charrnn
 from charrnn.cli.console import Console
 from charrnn.cli.options import CommandOptions, label_option, model_option, nested
 from charrnn.cli.sample import as_read
@@ -28,6 +29,7 @@ from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import FillConfig
 from charrnn.settings.values import Text, setting
 from charrnn.system.visible import Visible, visible_line
+from charrnn.text.reading import lines_of_input
 
 LEAST = 1e-6  # of the probability: less is not worth a note
 
@@ -48,11 +50,10 @@ class Options(CommandOptions):
 
 
 def run(options: Options, console: Console) -> None:
-    from charrnn.model import load
     from charrnn.prediction.filling import BLANK, GAP, figures_of, fill
 
     console.note_if_waiting(options.texts)
-    model, out, number = load(options.model), console.out, 0
+    model, out, number = charrnn.load(options.model), console.out, 0
     predictor, config = model.predictor(), FillConfig(**options.filling)
     for number, line in enumerate(lines_of(options.texts), 1):
         text = as_read(line, model, console, but=BLANK + GAP)
@@ -79,8 +80,6 @@ def run(options: Options, console: Console) -> None:
 
 def lines_of(texts: Sequence[str]) -> Iterator[str]:
     """Yield the texts; for "-", each line of standard input as soon as it comes."""
-    from charrnn.text.reading import lines_of_input
-
     for text in texts:
         groups = lines_of_input(Reading(errors="replace")) if text == "-" else [[(1, text)]]
         yield from (line for lines in groups for _, line in lines)

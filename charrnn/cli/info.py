@@ -18,19 +18,17 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.filesize import decimal
 
+import charrnn
 from charrnn.cli.console import Console, Output, count, entries, option_for, save
 from charrnn.cli.options import CommandOptions, force_option, model_option
 from charrnn.errors import in_words
 from charrnn.settings.values import File, setting
 from charrnn.system.packaged import model_at
 from charrnn.system.visible import Visible, visible_line
-
-if TYPE_CHECKING:
-    from charrnn.model import Model
 
 SHOWN_SYMBOLS = 60  # characters of a vocabulary that are shown
 CURVE_BLOCKS, CURVE_LETTERS = "▁▂▃▄▅▆▇█", "_.-:=+*#"  # of a learning curve, from low to high
@@ -50,9 +48,7 @@ class Options(CommandOptions):
 
 
 def run(options: Options, console: Console) -> None:
-    from charrnn.model import load
-
-    model = load(options.model)
+    model = charrnn.load(options.model)
     if options.plot is not None:
         from charrnn.notebook import figure
 
@@ -68,7 +64,7 @@ def run(options: Options, console: Console) -> None:
     console.out.write_lines(learning_curve(model.trained.history, console.out))
 
 
-def contents(path: Path, model: Model) -> Iterator[Row]:
+def contents(path: Path, model: charrnn.Model) -> Iterator[Row]:
     """Yield rows about the file, the network, the vocabulary and the corpus."""
     from charrnn.prediction.losses import losses_of_baselines
 
@@ -94,7 +90,7 @@ def contents(path: Path, model: Model) -> Iterator[Row]:
     yield "", f"{words} held out", {"baselines": losses_of_baselines(corpus.baselines)}
 
 
-def training(model: Model) -> Iterator[Row]:
+def training(model: charrnn.Model) -> Iterator[Row]:
     """Yield rows about the settings, the losses, and whether the training can be resumed."""
     from charrnn.prediction.losses import Mean, in_bits
     from charrnn.training.automatic_settings import settings_to_show

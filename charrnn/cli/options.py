@@ -6,6 +6,7 @@ Options are a dataclass of settings. A field that is not typed keeps its default
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from charrnn.settings.corpus import CorpusConfig, Reading, of_corpus
 from charrnn.settings.drawing import DRAWING
 from charrnn.settings.training import LEARNING, TrainConfig
-from charrnn.settings.values import File, Flag, OneOf, Text, Whole, setting, settings_of
+from charrnn.settings.values import (
+    COUNT,
+    File,
+    Flag,
+    OneOf,
+    Text,
+    Values,
+    Whole,
+    ensure,
+    setting,
+    settings_of,
+)
 from charrnn.system.packaged import CORPORA, MODELS
 from charrnn.system.visible import either
 
@@ -162,3 +174,49 @@ class TrainOptions(CorpusOptions):
         "Show all settings, memory, time and baselines, and exit.",
         short="Show all settings and exit",
     )
+
+
+class Threshold(Values):
+    """A number of bits per character, or a multiple of those of the oddest held-out example."""
+
+    def checked(self, value: Any) -> str:
+        ensure(0 <= float(value.removesuffix("x")) < math.inf)
+        return str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalOptions(CommandOptions):
+    """The options of charrnn eval."""
+
+    FIRST = "sources held_out per_example top above per_char baselines label use models"
+    sources: tuple[str, ...] = text_option("Score these files")
+    held_out: bool = flag(
+        "Read the held-out text, even if text is piped in.", short="Score the held-out text"
+    )
+    examples: str | None = field_of(CorpusConfig, "examples", default_in_words="as in training")
+    reading: dict[str, Any] = nested(Reading, default_in_words="as in training")
+    per_example: bool = flag("Show a row for each example|, as it is scored.")
+    top: int | None = setting(COUNT, "Show the N oddest examples|, the most surprising first.")
+    above: str | None = setting(
+        Threshold("BITS|Rx", "a number of bits of at least 0, or a multiple such as 1.5x"),
+        "Exit with status 3 if an example has more bits per character than this, or than R times"
+        " the oddest held-out one, as by 1.5x. Rows show only these.",
+        short="Exit with 3 if one is odder",
+    )
+    per_char: bool = flag(
+        "Show the text coloured by surprisal; without colours, a row for each character with its"
+        " nats and rank.",
+        short="Colour the text by surprisal",
+    )
+    baselines: bool = flag(short="Compare with counting")
+    label: str | None = label_option(
+        "Score all texts under this label.", default_in_words="all labels, by their frequency"
+    )
+    use: str | None = use_option()
+    models: tuple[Path, ...] = models_option(
+        "Several are compared with each other and with the mean of their probabilities."
+        " Repeatable.",
+        short="Score with this model",
+    )
+    cores: int | None = cores_option()
+    scheduler: str | None = scheduler_option()

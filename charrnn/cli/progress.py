@@ -55,32 +55,28 @@ MOST_WARNINGS = 2  # on the screen; a dry run shows all
 Files = Mapping[str, Mark]
 
 
-@dataclass
-class Training:
+@dataclass(eq=False)
+class Training(runs.Run):
     """A run on its corpus, and what came of it."""
 
-    run: runs.Run
+    corpus: Corpus
+    checkpoint: Checkpoint
     warnings: list[Warned]  # about the corpus
     speed: float  # characters a second, in a short trial; 0 if that was not made
+    adds_counts: bool = False  # to a run, and does nothing else
     baselines: list[Baseline] = field(default_factory=list)  # none if nothing is held out
     stopped: Ending = "interrupted"
     scores: dict[str, losses.Score] = field(default_factory=dict)  # on all held-out text, by use
     differences: dict[str, losses.Difference] = field(default_factory=dict)  # from counting
     seconds: float = 0.0  # of this part of the run
     characters: int = 0
-    adds_counts: bool = False  # to a run, and does nothing else
     steps: int = 0
     clipped: int = 0  # of these steps
     status: int = 0  # the exit status for a signal that came
     lost: CharrnnError | None = None  # why lines of metrics are lost
 
-    @property
-    def corpus(self) -> Corpus:
-        return self.run._corpus
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        return self.run.checkpoint
+    def __post_init__(self) -> None:
+        super().__init__(self.corpus, self.checkpoint)
 
     @property
     def share(self) -> float:
@@ -109,17 +105,17 @@ class Training:
     def compare(self) -> None:
         """Compare the losses on all held-out text, if it was scored, with that of counting."""
         ids = self.corpus.held_out.ids
-        for name, nats in self.run._nats.items():
+        for name, nats in self._nats.items():
             best = min(self.baselines, key=lambda baseline: baseline.nats_per_character)
             self.scores[name] = losses.tally(ids, nats)
             self.differences[name] = losses.difference_from(best, ids, nats)
 
     def loss_with_counts(self) -> float | None:
         """Return the held-out loss with counts, which the run has not, if it is clearly lower."""
-        ids, nats = self.corpus.held_out.ids, runs.nats_with_counts(self.run)
+        ids, nats = self.corpus.held_out.ids, runs.nats_with_counts(self)
         if nats is None:
             return None
-        apart = losses.difference_of(ids, nats, self.run._nats["network"])
+        apart = losses.difference_of(ids, nats, self._nats["network"])
         loss, alone = losses.tally(ids, nats).nats_per_character, self.scores["network"]
         is_lower = round(loss, 3) < round(alone.nats_per_character, 3)  # as they are shown
         return loss if is_lower and not apart.may_be_chance else None
@@ -164,8 +160,8 @@ def new_training(options: TrainOptions, console: Console) -> Training:
     old_files = {} if start is None else start.corpus.files
     config = fit_settings(wanted, corpus, model)  # to measure the speed that ``begin_run`` needs
     warnings, speed = show_corpus(corpus, config, old_files, options, console)
-    run = runs.Run(corpus, runs.begin_run(corpus, cutting, wanted, model, speed))
-    return Training(run, warnings, speed)
+    checkpoint = runs.begin_run(corpus, cutting, wanted, model, speed)
+    return Training(corpus, checkpoint, warnings, speed)
 
 
 def resume_run(options: TrainOptions, console: Console) -> Training:
@@ -181,7 +177,7 @@ def resume_run(options: TrainOptions, console: Console) -> Training:
     corpus, checkpoint = runs.reopen(options.model, read, typed)
     adds_counts = wants_counts and runs.add_counts(checkpoint, corpus)
     warnings, speed = show_corpus(corpus, checkpoint.config, {}, options, console)
-    training = Training(runs.Run(corpus, checkpoint), warnings, speed, adds_counts=adds_counts)
+    training = Training(corpus, checkpoint, warnings, speed, adds_counts)
     training.stopped = checkpoint.ended or training.stopped
     return training
 

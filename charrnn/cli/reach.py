@@ -18,6 +18,7 @@ charrnn reach --json | jq -r '.norms[]'
 from dataclasses import dataclass
 from pathlib import Path
 
+import charrnn
 from charrnn.cli.console import Console
 from charrnn.cli.embed import texts_to_read
 from charrnn.cli.options import CommandOptions, model_option, sources_option
@@ -46,12 +47,11 @@ class Options(CommandOptions):
 def run(options: Options, console: Console) -> None:
     import numpy as np
 
-    from charrnn.model import load
     from charrnn.prediction.reach import reach_of
     from charrnn.prediction.scoring import label_ids, likeliest_of
     from charrnn.text.examples import join_examples
 
-    model = load(options.model)
+    model = charrnn.load(options.model)
     console.note_if_waiting(options.sources)
     texts = texts_to_read(model, options.sources)
     ids, labels = model.vocabulary.encode_codes(join_examples(texts)), None

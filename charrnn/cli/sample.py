@@ -34,16 +34,18 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import charrnn
 from charrnn.cli import options as shared
 from charrnn.cli.console import Console, only_one
 from charrnn.cli.options import MODEL, flag, nested
 from charrnn.errors import CharrnnError, CorpusError
+from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import SampleConfig
 from charrnn.settings.values import COUNT, SIZE, Text, Whole, setting
 from charrnn.system.cores import cores_for
+from charrnn.text.reading import read_typed, text_of
 
 if TYPE_CHECKING:
-    from charrnn.model import Model
     from charrnn.prediction.conditions import Conditions
     from charrnn.prediction.sampling import Sample, Sampler
 
@@ -146,19 +148,18 @@ class Shown:
 def run(options: Options, console: Console) -> None:
     """Draw samples and write them. Raise CharrnnError if too few are as they should be."""
     from charrnn.files.model_corpus import conditions_on, texts_like
-    from charrnn.model import mix
     from charrnn.prediction.conditions import choose, folded, limit_length
     from charrnn.prediction.sampling import Sampler
     from charrnn.spread.workers import open_executor
 
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
     models = load_models(options, console)
-    predictor, config = mix(*models).predictor(options.use), SampleConfig(**options.sampling)
+    predictor = charrnn.mix(*models).predictor(options.use)
     typed = list(lines_of_files(options.primes or [""]))
     if not typed:
         raise CorpusError(f"{options.primes[0][1:]} is empty", "It needs a beginning a line.")
     primes = [as_read(text, models[0], console) for text in typed]
-    lengths = options.shortest, options.longest
+    config, lengths = SampleConfig(**options.sampling), (options.shortest, options.longest)
     limits = {prime: limit_length(config, prime, *lengths) for prime in primes}
     kinds: Sequence[str | None] = options.labels or (None,)
     combinations = list(product(kinds, limits, options.temperatures or (1.0,)))
@@ -205,9 +206,6 @@ def run(options: Options, console: Console) -> None:
 
 def lines_of_files(typed: Sequence[str]) -> Iterator[str]:
     """Yield what was typed; @FILE stands for the lines of a file, and @@ for a first @."""
-    from charrnn.settings.corpus import Reading
-    from charrnn.text.reading import text_of
-
     for text in typed:
         if text[:1] != "@" or text[:2] == "@@":
             yield text[text[:1] == "@" :]
@@ -227,15 +225,13 @@ def heading_of(label: str | None, prime: str, temperature: float, options: Optio
     return ", ".join(words)
 
 
-def load_models(options: Options, console: Console) -> list[Model]:
+def load_models(options: Options, console: Console) -> list[charrnn.Model]:
     """Load the models that are named, else the usual file, else a model of the package."""
-    from charrnn.model import load
-
     paths = options.models or (MODEL if os.path.lexists(MODEL) else USUAL,)
     if paths == (USUAL,) and not options.models:
         yours = "train one of your own: charrnn train FILE"
         console.note(f"there is no {MODEL}, so {USUAL}, a model of the package, draws; {yours}")
-    return [load(path) for path in paths]
+    return [charrnn.load(path) for path in paths]
 
 
 def write_as_drawn(sampler: Sampler, console: Console) -> Sample:
@@ -271,7 +267,7 @@ def note_figures(shown: Shown, conditions: Conditions, options: Options, console
         console.note(f"{words}: did you mean {lists}?")
 
 
-def texts_for_note(models: Sequence[Model]) -> Set[str] | None:
+def texts_for_note(models: Sequence[charrnn.Model]) -> Set[str] | None:
     """Return the training texts, where these are few and at hand."""
     from charrnn.files.model_corpus import training_texts
 
@@ -286,10 +282,8 @@ def texts_for_note(models: Sequence[Model]) -> Set[str] | None:
     return texts
 
 
-def as_read(text: str, model: Model, console: Console, but: str = "") -> str:
+def as_read(text: str, model: charrnn.Model, console: Console, but: str = "") -> str:
     """Return a text of the command line, read as a corpus; note its unknown characters."""
-    from charrnn.text.reading import read_typed
-
     text = read_typed(text, model.corpus.reading.normalize)
     unknown = [symbol for symbol in model.vocabulary.unknown_in(text) if symbol not in but]
     if unknown:

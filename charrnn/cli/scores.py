@@ -1,28 +1,195 @@
-"""What charrnn eval shows: figures of each model, by use, beside counting, and of labels; and text
-by how surprising it is: its oddest part, or each character in a colour.
+"""What charrnn eval scores and shows: a row for each example or character, as it is scored; or the
+figures of each model, by use, beside counting, and of labels.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from heapq import nlargest
-from itertools import groupby
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from itertools import groupby, tee
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import numpy as np
 
 from charrnn.cli.console import Console, Output, count, json_line
+from charrnn.cli.options import EvalOptions
+from charrnn.errors import CorpusError, ModelFileError
+from charrnn.files.model_corpus import Example, examples_in, held_out_examples
+from charrnn.model import Model
+from charrnn.prediction import losses, scoring
+from charrnn.prediction.losses import BITS, in_bits
+from charrnn.prediction.predictor import Predictor, Use
+from charrnn.prediction.scoring import Group, ScoredTexts
+from charrnn.spread.workers import open_executor
+from charrnn.system.cores import cores_for
 from charrnn.system.visible import Visible, visible, visible_line
-
-if TYPE_CHECKING:
-    from rich.text import Text as RichText
-
-    from charrnn.prediction.scoring import ScoredTexts
-    from charrnn.text.corpus import Corpus
+from charrnn.text.corpus import Corpus, Examples
+from charrnn.text.counts import baselines
+from charrnn.text.reading import name_of
 
 MOST_CONFUSIONS = 10  # on the screen
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
 BAND_STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
 Record = dict[str, Any]  # the figures of a model, as JSON has them
+Row = tuple[float, Visible]  # the nats per character of an example, and its line
+
+
+def groups_to_score(
+    model: Model, held_out: Corpus | None, options: EvalOptions, console: Console
+) -> Iterable[list[Example]]:
+    """Return the examples in groups: in a list, or as they come where rows of a pipe are shown."""
+    console.note_if_waiting(options.sources)
+    is_live = options.sources == ("-",) and options.per_example and not options.top
+    kind: Any = options.examples or model.corpus.config.examples
+    typed = {"errors": "replace", **options.reading}
+    how = {"needs_column": options.above is not None, "is_live": is_live}
+    files = examples_in(model.corpus, options.sources, typed, kind, console.warn, **how)
+    if held_out is not None:
+        files = iter([held_out_examples(held_out)])
+    texts = attrgetter("text")
+    groups = (group for examples in files for group in scoring.groups_of(examples, texts))
+    return groups if is_live else list(groups)
+
+
+def texts_of(
+    groups: Iterable[list[Example]], split: int | None, label: str | None
+) -> Iterator[Group]:
+    """Yield the texts of each group, and the middle of the held-out text, counted from there."""
+    for examples in groups:
+        texts = [example.text for example in examples]
+        labels = [example.label if label is None else label for example in examples]
+        known = [name for name in labels if name is not None]  # of all, or of none
+        yield Group(texts, split, known or None, telling=label is None)
+        split = None if split is None else split - sum(len(text) + 1 for text in texts)
+
+
+def oddest_of(models: Mapping[str, Model], use: Use, options: EvalOptions) -> float | None:
+    """Return the nats of the oddest held-out example, or None; ModelFileError if --above needs it.
+
+    Texts without a label are compared with its sum over all labels.
+    """
+    model, *others = models.values()
+    trained, labels = model.trained, len(model.labels)
+    is_given = not labels or options.label is not None or "label_by" in options.reading
+    known = trained.oddest if is_given or not options.sources else trained.oddest_sums
+    held_out = model.corpus.held_out_examples
+    if others:
+        why = "several models have no common unit"
+    elif options.examples not in (None, model.corpus.config.examples):
+        why = "examples are not cut as in training"
+    elif use in known:
+        return known[use]
+    elif held_out < losses.ENOUGH_EXAMPLES:
+        needed = f"and {losses.ENOUGH_EXAMPLES} are needed"
+        why = f"the training held out {count(held_out, 'example')}, {needed}"
+    elif known is trained.oddest_sums and labels > scoring.MOST_SUMMED:
+        why = f"{labels} labels need --label"
+    else:
+        why = "the unit is not known"
+    if (options.above or "").endswith("x"):
+        raise ModelFileError(f"--above {options.above}: {why}", "Or name bits: --above 4.")
+    return None
+
+
+class Rows:
+    """A row for each character, or for each example above the limit: as it comes, or the oddest."""
+
+    def __init__(
+        self, oddest: float | None, labels: Iterable[str], options: EvalOptions, console: Console
+    ) -> None:
+        self.oddest, self.limit = oddest, -math.inf  # in nats per character
+        if options.above is not None:
+            unit = (oddest or 0.0) if options.above.endswith("x") else math.log(2)
+            self.limit = float(options.above.removesuffix("x")) * unit
+        self.options, self.console, self.output = options, console, console.out
+        self.label_width = 0 if options.label else min(20, max(map(len, labels), default=0))
+        names = max(map(len, options.sources)) if len(options.sources) > 1 else 0
+        self.place_width = 8 + min(16, names)  # columns for a line, and for its file if several
+        self.are_of_examples = options.per_example or options.top is not None
+        self.are_shown = self.are_of_examples or options.per_char
+        self.count, self.top_rows = 0, list[Row]()
+
+    def write_head(self) -> None:
+        if self.are_of_examples and self.output.is_terminal and not self.options.as_json:
+            label = f"{'label':{self.label_width}}  prob.  " if self.label_width else ""
+            head = f"{'line':>{self.place_width}}  bits/char  x oddest  {label}text"
+            self.output.write_lines([self.output.paint(Visible(head), "cyan")])
+
+    def add(self, examples: list[Example], scored: ScoredTexts) -> None:
+        """Write the characters, or count the examples above the limit and write or keep them."""
+        if self.options.per_char:
+            write_characters(scored, self.options.as_json, self.output)
+        elif self.are_shown or self.options.above:
+            rows = list(self._rows(examples, scored))
+            self.count += len(rows)
+            if self.options.top:
+                self.top_rows = nlargest(self.options.top, self.top_rows + rows, itemgetter(0))
+            elif self.options.per_example:
+                self.output.write_lines(line for _, line in rows)
+
+    def _rows(self, examples: list[Example], scored: ScoredTexts) -> Iterator[Row]:
+        by_use = {use: scored.totals(nats).tolist() for use, nats in scored.nats_by_use.items()}
+        for i, (example, score) in enumerate(zip(examples, scored.scores(), strict=True)):
+            loss = score.nats_per_character
+            if loss <= self.limit:
+                continue
+            if not self.options.as_json:
+                yield loss, self._line(example, loss, scored, i)
+                continue
+            file = {"file": example.file} if len(self.options.sources) > 1 else {}
+            row: dict[str, Any] = {"number": example.number, "text": example.text, **file}
+            row |= {"characters": score.characters, "unknown": score.unknown}
+            row |= {"nats": score.nats, **score.per_character()}
+            row["x_oddest"] = loss / self.oddest if self.oddest else None
+            if scored.likeliest:
+                row["label"], row["label_probability"] = scored.likeliest[i]
+            if len(by_use) > 1:
+                row["by_use"] = {use: {"nats": nats[i]} for use, nats in by_use.items()}
+            yield loss, json_line("eval.example", row)
+
+    def _line(self, example: Example, loss: float, scored: ScoredTexts, i: int) -> Visible:
+
+        width, size, label = self.place_width, self.label_width, ""
+        place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
+        text = example.text.replace("\n", "\\n")
+        if scored.likeliest:
+            name, chance = scored.likeliest[i]
+            label = f"{visible_line(name)[:size]:{size}}  {chance:5.2f}  "
+        if self.output.is_terminal:
+            room = self.output.window - width - 24 - len(label)
+            text = excerpt(example.text, scored.nats[scored.of_text(i)], room)
+        times = f"{loss / self.oddest:.2f}" if self.oddest else "-"
+        shown = f"{in_bits(loss):>9}  {times:>8}  {label}{text}"
+        return Visible(f"{visible_line(place)[-width:]:>{width}}  {shown}")
+
+
+def score_groups(
+    groups: Iterable[list[Example]], split: int | None, predictors: dict[str, Predictor], rows: Rows
+) -> dict[str, ScoredTexts]:
+    """Score the groups and add them to the rows. If these are not shown, return all by model."""
+    options, console, total = rows.options, rows.console, losses.Score()
+    used = [*predictors.values()][: 1 if rows.are_shown else None]
+    cores = min(len(groups), cores_for(options.cores)) if isinstance(groups, list) else 1
+    results: list[list[ScoredTexts]] = []
+    groups, copies = tee(groups)
+    with open_executor(used, cores, options.scheduler) as executor:
+        texts = texts_of(copies, split, options.label)
+        work = executor(partial(scoring.score_group, ranking=options.per_char), texts)
+        for examples, scored in zip(groups, work, strict=True):
+            rows.add(examples, scored[0])
+            total += scored[0].total
+            results += [] if rows.are_shown else [scored]
+    console.out.write_lines(line for _, line in rows.top_rows)
+    if not total.ends:
+        what = f"nothing was scored: {', '.join(map(name_of, options.sources))} is empty"
+        hint = "Name a text with a visible character, or score the held-out text by --held-out."
+        raise CorpusError(what, hint)
+    if rows.are_shown:
+        size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
+        console.note(f"{in_bits(total.nats_per_character)} bits per character, over {size}")
+    by_model = map(scoring.join_groups, zip(*results, strict=True))
+    return dict(zip(predictors, by_model, strict=False))  # none without results
 
 
 def records_of(
@@ -31,11 +198,6 @@ def records_of(
     """Return the figures of each predictor, and how it differs from the first model, and from
     counting if there is a corpus. ``learned`` are the examples of each label in training.
     """
-    from charrnn.prediction import losses
-    from charrnn.prediction.scoring import accuracy_of
-    from charrnn.text.corpus import Examples
-    from charrnn.text.counts import baselines
-
     reference, records = whole[first], list[Record]()
     ids, labels, counting = reference.ids, reference.labels, []
     if corpus is not None:
@@ -47,7 +209,7 @@ def records_of(
         record = {"model": name, "examples": len(scored.texts), **scored.total.figures()}
         if scored.labels is not None and scored.likeliest:
             answers = [label for label, _ in scored.likeliest]
-            record["labels"] = accuracy_of(scored.labels, answers, learned)
+            record["labels"] = scoring.accuracy_of(scored.labels, answers, learned)
         if scored is not reference:
             record |= losses.difference_of(ids, nats, reference.nats).figures()
         if len(scored.nats_by_use) > 1:
@@ -94,8 +256,6 @@ def label_lines(record: Record, name: str) -> Iterator[Visible]:
 
 def show_records(records: list[Record], console: Console, *, as_json: bool) -> None:
     """Show the bits per character of each model, or of one model by use; or JSON."""
-    from charrnn.prediction.losses import BITS, Difference
-
     if as_json:
         for record in records:
             console.json("eval", record)
@@ -111,7 +271,7 @@ def show_records(records: list[Record], console: Console, *, as_json: bool) -> N
         bits, difference = figures["bits_per_character"], figures.get("difference")
         line = f"{visible_line(name):{width}} {bits:9.3f} {2 ** min(bits, 1000):#10,.4g}"
         if difference:
-            apart = Difference(difference, figures["standard_error"])
+            apart = losses.Difference(difference, figures["standard_error"])
             line += f" {BITS * difference:+10.3f} {BITS * apart.standard_error:9.3f}"
             line += " (=)" if apart.may_be_chance else ""
         lines.append(Visible(line) if name.startswith(" ") else out.paint(Visible(line), "bold"))
@@ -127,8 +287,6 @@ def show_records(records: list[Record], console: Console, *, as_json: bool) -> N
 
 def excerpt(text: str, nats: Any, room: int) -> Visible:
     """Return a text on one line; a long one is cut to its most surprising part."""
-    import numpy as np
-
     if len(visible_line(text)) <= room:
         return visible_line(text)
     size = max(4, room - len("......"))
@@ -144,7 +302,7 @@ def write_characters(scored: ScoredTexts, as_json: bool, output: Output) -> None
     characters = [character for text in scored.texts for character in (*text, None)]  # None: END
     nats = scored.nats.tolist()
     if output.takes_colour and not as_json:
-        output.rich.print(coloured(characters, nats), end="", soft_wrap=True)
+        write_coloured(characters, nats, output)
         return
     assert scored.ranks is not None
     lines: list[Visible] = []
@@ -155,8 +313,8 @@ def write_characters(scored: ScoredTexts, as_json: bool, output: Output) -> None
     output.write_lines(lines)
 
 
-def coloured(characters: Sequence[str | None], nats: list[float]) -> RichText:
-    """Return characters in the colours of their surprisal; None is an end."""
+def write_coloured(characters: Sequence[str | None], nats: list[float], output: Output) -> None:
+    """Write characters in the colours of their surprisal; None is an end."""
     from rich.text import Text
 
     from charrnn.export.html import band_of
@@ -166,4 +324,4 @@ def coloured(characters: Sequence[str | None], nats: list[float]) -> RichText:
     for band, stretch in groupby(pairs, itemgetter(0)):
         shown = ["$\n" if character is None else visible(character) for _, character in stretch]
         text.append("".join(shown), BAND_STYLES[band])
-    return text
+    output.rich.print(text, end="", soft_wrap=True)

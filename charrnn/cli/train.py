@@ -55,7 +55,7 @@ def run(options: Options, console: Console) -> None:
     with locked_model(options.model, force=may_replace, note=console.note):
         training = open_run(options, console)
         if not training.adds_counts:
-            events_of_run(training.run)  # which starts its processes
+            events_of_run(training)  # which starts its processes
         show_plan(training, options, console)  # while the processes of the run start
         train_to_the_end(training, options, console, may_replace)
     if options.as_json:
@@ -92,12 +92,12 @@ def train_to_the_end(training: Training, options: Options, console: Console, for
     from charrnn.runs import fit_and_score
     from charrnn.training.loop import Checkup, Done
 
-    run, checkpoint = training.run, training.checkpoint
+    checkpoint = training.checkpoint
     how = {"is_saved": options.resume, "renames_old": not force}
     saver = Saver(options.model, checkpoint, options.metrics, console.note, console.warn, **how)
     with watched(console.quiet) as stop, closing(saver):
         with saver.explained(), closing(Progress(training, console, options.preview)) as screen:
-            for event in () if training.adds_counts else run:
+            for event in () if training.adds_counts else training:
                 if isinstance(event, Done):
                     training.stopped = event.why
                     break
@@ -117,7 +117,7 @@ def train_to_the_end(training: Training, options: Options, console: Console, for
         work = len(training.corpus.held_out.ids) * len(checkpoint.state.parameters.flat)
         is_quick = training.stopped == "interrupted" and work <= QUICK_WORK
         if is_quick or training.adds_counts:
-            run._nats = fit_and_score(checkpoint, training.corpus)
+            training._nats = fit_and_score(checkpoint, training.corpus)
             saver.save()
         training.compare()
         training.status, training.lost = stop.status, saver.close()

@@ -31,6 +31,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import charrnn
 from charrnn.cli.console import Console, Output, count, entries, only_one, save
 from charrnn.cli.options import CommandOptions, flag, force_option, label_option, model_option
 from charrnn.cli.reach import three_digits
@@ -84,12 +85,11 @@ class Options(CommandOptions):
 
 def run(options: Options, console: Console) -> None:
     """Unfold the text, and show the table, the equations, the JSON or the figure."""
-    from charrnn.model import load
     from charrnn.prediction.unfold import unfold
 
     only_one({"--step": options.step, "--output": options.output, "--json": options.as_json})
     only_one({"--step": options.step, "--output": options.output, "--gradients": options.gradients})
-    model, out = load(options.model), console.out
+    model, out = charrnn.load(options.model), console.out
     text = as_read(options.text, model, console)
     backward = options.backward or options.gradients
     unfolding = unfold(model.language_model, text, options.label, backward=backward)
