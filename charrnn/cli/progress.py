@@ -8,7 +8,7 @@ held-out loss, without dropout.
 import math
 import shlex
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -20,7 +20,7 @@ from charrnn import runs
 from charrnn.cli.console import INDENT, TIME_LEFT, Console, Entry, clock, count, entries, option_for
 from charrnn.cli.options import TrainOptions
 from charrnn.errors import CharrnnError, in_words
-from charrnn.files.model_contents import Checkpoint
+from charrnn.files.model_contents import Checkpoint, Trained
 from charrnn.files.model_corpus import read_again
 from charrnn.files.model_file import load_trained
 from charrnn.network.parameters import LanguageModel
@@ -31,7 +31,6 @@ from charrnn.system.cores import available
 from charrnn.system.visible import Visible, visible_line
 from charrnn.text.corpus import Corpus, Warned, find_warnings
 from charrnn.text.counts import Baseline
-from charrnn.text.reading import Mark
 from charrnn.text.tidy import mess_in_words
 from charrnn.training.automatic_settings import FOREVER, fit_settings, settings_to_show
 from charrnn.training.loop import Checkup, Event, Step
@@ -52,7 +51,6 @@ WARNING_TEXTS = {  # why a list may be messy, or its loss misleading
 TABLE = "{count:,} of {of:,} lines look like rows of a table: add --column {column}"
 COMMON_LABELS = 3  # that are named
 MOST_WARNINGS = 2  # on the screen; a dry run shows all
-Files = Mapping[str, Mark]
 
 
 @dataclass(eq=False)
@@ -64,8 +62,8 @@ class Training(runs.Run):
     warnings: list[Warned]  # about the corpus
     speed: float  # characters a second, in a short trial; 0 if that was not made
     adds_counts: bool = False  # to a run, and does nothing else
-    baselines: list[Baseline] = field(default_factory=list)  # none if nothing is held out
     stopped: Ending = "interrupted"
+    baselines: list[Baseline] = field(default_factory=list)  # none if nothing is held out
     scores: dict[str, losses.Score] = field(default_factory=dict)  # on all held-out text, by use
     differences: dict[str, losses.Difference] = field(default_factory=dict)  # from counting
     seconds: float = 0.0  # of this part of the run
@@ -157,9 +155,8 @@ def new_training(options: TrainOptions, console: Console) -> Training:
     model = None if start is None else start.model
     wanted = runs.configure(options.learning, model)
     corpus, cutting = options.read("" if model is None else model.vocabulary.characters, console)
-    old_files = {} if start is None else start.corpus.files
     config = fit_settings(wanted, corpus, model)  # to measure the speed that ``begin_run`` needs
-    warnings, speed = show_corpus(corpus, config, old_files, options, console)
+    warnings, speed = show_corpus(corpus, config, start, options, console)
     checkpoint = runs.begin_run(corpus, cutting, wanted, model, speed)
     return Training(corpus, checkpoint, warnings, speed)
 
@@ -176,10 +173,9 @@ def resume_run(options: TrainOptions, console: Console) -> Training:
     wants_counts = typed.pop("counts", False)
     corpus, checkpoint = runs.reopen(options.model, read, typed)
     adds_counts = wants_counts and runs.add_counts(checkpoint, corpus)
-    warnings, speed = show_corpus(corpus, checkpoint.config, {}, options, console)
-    training = Training(corpus, checkpoint, warnings, speed, adds_counts)
-    training.stopped = checkpoint.ended or training.stopped
-    return training
+    warnings, speed = show_corpus(corpus, checkpoint.config, None, options, console)
+    stopped = checkpoint.ended or "interrupted"
+    return Training(corpus, checkpoint, warnings, speed, adds_counts, stopped)
 
 
 def say(rows: Iterable[Entry], options: TrainOptions, console: Console) -> None:
@@ -191,18 +187,19 @@ def say(rows: Iterable[Entry], options: TrainOptions, console: Console) -> None:
 
 
 def show_corpus(
-    corpus: Corpus, config: Fitted, old_files: Files, options: TrainOptions, console: Console
+    corpus: Corpus, config: Fitted, start: Trained | None, options: TrainOptions, console: Console
 ) -> tuple[list[Warned], float]:
     """Show the corpus, check the memory, and return warnings and characters a second.
 
-    ``old_files`` are those of --from. The speed is 0 if nobody asks for it.
+    The speed is 0 if nobody asks for it.
     """
     warned = find_warnings(corpus)
     lines = []
     for warning in warned:
         words = WARNING_TEXTS.get(warning.kind, TABLE)
         lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))
-    if not corpus.valid and set(corpus.files.values()) & set(old_files.values()):
+    old_files = [] if start is None else start.corpus.files.values()
+    if not corpus.valid and set(corpus.files.values()).intersection(old_files):
         lines.append(f"{options.start_from} may know what is held out: add --valid FILE")
     shown = lines if options.dry_run else lines[:MOST_WARNINGS]
     say([*corpus_entries(corpus), *(("  !", line) for line in shown)], options, console)

@@ -25,9 +25,9 @@ charrnn sample -n 100 --json | jq -r 'select(.ended == "end") | .text'
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -47,7 +47,7 @@ from charrnn.text.reading import read_typed, text_of
 
 if TYPE_CHECKING:
     from charrnn.prediction.conditions import Conditions
-    from charrnn.prediction.sampling import Sample, Sampler
+    from charrnn.prediction.sampling import Sampler
 
 USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
 WORTH_PROCESSES = 20_000  # samples for which processes are worth their start
@@ -135,14 +135,14 @@ class Shown:
     limited: int = 0
     copies: int = 0
 
-    def add(self, sample: Sample) -> None:
+    def add(self, text: str, ended: str) -> None:
         from charrnn.prediction.conditions import folded, words_in
 
         self.samples += 1
-        self.limited += sample.ended == "limit"
-        self.copies += sample.text in (self.texts or ())
+        self.limited += ended == "limit"
+        self.copies += text in (self.texts or ())
         if self.words:
-            self.with_words += not self.words.isdisjoint(words_in([folded(sample.text)]))
+            self.with_words += not self.words.isdisjoint(words_in([folded(text)]))
 
 
 def run(options: Options, console: Console) -> None:
@@ -185,7 +185,7 @@ def run(options: Options, console: Console) -> None:
         sampler = Sampler(predictor, how, prime, label, may_be_empty=options.shortest == 0)
         if streams:
             console.result("\n" if has_newlines and shown.samples else "")
-            shown.add(write_as_drawn(sampler, console))
+            shown.add(*write_as_drawn(sampler, console))
             continue
         with open_executor(sampler, cores, options.scheduler) as executor:
             share = partial(executor, Sampler.draw_group)
@@ -196,7 +196,7 @@ def run(options: Options, console: Console) -> None:
                 else:
                     between = "\n" if has_newlines and shown.samples else ""
                     console.result(f"{between}{sample.text}\n")
-                shown.add(sample)
+                shown.add(sample.text, sample.ended)
     note_figures(shown, conditions, options, console)
     wanted = options.count * len(combinations)
     if shown.samples < wanted:
@@ -234,17 +234,15 @@ def load_models(options: Options, console: Console) -> list[charrnn.Model]:
     return [charrnn.load(path) for path in paths]
 
 
-def write_as_drawn(sampler: Sampler, console: Console) -> Sample:
-    """Write a sample character by character, and return it."""
-    from charrnn.prediction.sampling import Sample
-
+def write_as_drawn(sampler: Sampler, console: Console) -> tuple[str, str]:
+    """Write a sample character by character. Return it, and how it ended."""
     text = piece = sampler.prime
     console.result(text)
     for piece in sampler.stream():
         console.result(piece)
         text += piece
     console.result("\n")
-    return Sample(0, text, math.nan, "limit" if piece else "end")
+    return text, "limit" if piece else "end"
 
 
 def note_figures(shown: Shown, conditions: Conditions, options: Options, console: Console) -> None:
@@ -271,15 +269,14 @@ def texts_for_note(models: Sequence[charrnn.Model]) -> Set[str] | None:
     """Return the training texts, where these are few and at hand."""
     from charrnn.files.model_corpus import training_texts
 
-    texts: set[str] = set()
-    try:
+    texts = set[str]()
+    with suppress(CharrnnError):
         for model in models:
             if sum(size for size, _ in model.corpus.files.values()) > SMALL_CORPUS:
                 return None
             texts.update(training_texts(model.trained)[0])
-    except CharrnnError:
-        return None
-    return texts
+        return texts
+    return None
 
 
 def as_read(text: str, model: charrnn.Model, console: Console, but: str = "") -> str:

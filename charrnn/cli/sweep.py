@@ -63,7 +63,6 @@ class Seeds(Values):
 @dataclass(frozen=True, kw_only=True)
 class Options(shared.CorpusOptions):
     FIRST = "sources tried seeds same_size output resume cores scheduler dry_run"
-
     sources: tuple[str, ...] = shared.sources_option(
         "Files to train on, as for charrnn train.",
         default=MISSING,
@@ -206,13 +205,12 @@ def make_runs(
     folder: Folder, executor: Executor, material: Material, trials: list[Trial], console: Console
 ) -> None:
     """Make these runs, and show a line for each as it ends, and a bar over all."""
-    from charrnn.sweep import loss_of
-
     what = "{percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt} runs, " + TIME_LEFT
     try:
         with console.bar(total=len(trials), bar_format=what) as bar:
             for row in folder.run(executor, material, trials):
-                loss = f"{loss_of(row):8.3f}" if row["best"] else "  failed"
+                best = row["best"]
+                loss = f"{best['nats_per_character']:8.3f}" if best else "  failed"
                 console.note(f"{loss}  {clock(row['seconds']):>8}  {row['name']}")
                 bar.update()
     except (Exception, KeyboardInterrupt):
