@@ -26,23 +26,19 @@ import charrnn
 from charrnn.cli import options as shared
 from charrnn.cli.console import Console, check_output, count
 from charrnn.errors import CorpusError
-from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.values import File, setting
+from charrnn.settings.values import File
 from charrnn.system.visible import encodable
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(shared.CommandOptions):
     sources: tuple[str, ...] = shared.text_option("Read these files")
-    examples: str | None = shared.field_of(
-        CorpusConfig, "examples", default_in_words="as in training"
-    )
+    examples: str | None = shared.examples_option()
     label: str | None = shared.label_option("Read each text with this label.")
     model: Path = shared.model_option()
-    output: Path | None = setting(
+    output: Path | None = shared.output_option(
         File("FILE.npy", ".npy"),
         "Write an array for numpy.load into this file, and nothing to stdout.",
-        names=("-o", "--output"),
         short="Write an array to this file",
     )
     force: bool = shared.force_option("the file of --output")

@@ -93,4 +93,3 @@ def check(options: Options) -> None:
 
 def shown_name(path: Path) -> str:
     return os.path.join(os.curdir, path) if str(path) == MIXTURE else str(path)
-

@@ -22,12 +22,12 @@ from typing import Any
 
 import charrnn
 from charrnn.cli.console import Console
-from charrnn.cli.options import CommandOptions, label_option, model_option, nested
+from charrnn.cli.options import CommandOptions, label_option, model_option, nested, repeatable
 from charrnn.cli.sample import as_read
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import FillConfig
-from charrnn.settings.values import Text, setting
+from charrnn.settings.values import Text
 from charrnn.system.visible import Visible, visible_line
 from charrnn.text.reading import lines_of_input
 
@@ -36,12 +36,11 @@ LEAST = 1e-6  # of the probability: less is not worth a note
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    texts: tuple[str, ...] = setting(
+    texts: tuple[str, ...] = repeatable(
         Text(),
         "A text with missing characters; - reads standard input, one text a line.",
         default=MISSING,
         names=("TEXT",),
-        repeated=True,
         short="Fill in this text",
     )
     filling: dict[str, Any] = nested(FillConfig)

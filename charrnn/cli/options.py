@@ -39,7 +39,9 @@ MODEL = Path("model.npz")
 
 Source = partial(Text, names=CORPORA)  # the name of a text: a file, a corpus of the package, or "-"
 flag = partial(setting, Flag(), panel=OUTPUT)
-sources_option = partial(setting, Source(), repeated=True)
+repeatable = partial(setting, repeated=True)
+sources_option = partial(repeatable, Source())
+output_option = partial(setting, names=("-o", "--output"))
 label_option = partial(setting, Text(), short="Take this label")
 
 
@@ -57,9 +59,8 @@ def field_of(config: type, name: str, more: str = "", **changes: Any) -> Any:
     return field(default=changes["default"], metadata={"setting": replace(declared, **changes)})
 
 
-def text_option(short: str) -> Any:
-    about = "Files to read, or - for standard input. Default: text that is piped in, else the"
-    about += " held-out part of the corpus."
+def text_option(short: str, usual: str = "text that is piped in, else the held-out part") -> Any:
+    about = f"Files to read, or - for standard input. Default: {usual} of the corpus."
     return sources_option(about, names=("TEXT",), short=short)
 
 
@@ -80,6 +81,7 @@ def models_option(about: str, **details: Any) -> Any:
 
 
 cores_option = partial(field_of, TrainConfig, "cores", panel=WORKERS)
+examples_option = partial(field_of, CorpusConfig, "examples", default_in_words="as in training")
 
 
 def use_option() -> Any:
@@ -193,7 +195,7 @@ class EvalOptions(CommandOptions):
     held_out: bool = flag(
         "Read the held-out text, even if text is piped in.", short="Score the held-out text"
     )
-    examples: str | None = field_of(CorpusConfig, "examples", default_in_words="as in training")
+    examples: str | None = examples_option()
     reading: dict[str, Any] = nested(Reading, default_in_words="as in training")
     per_example: bool = flag("Show a row for each example|, as it is scored.")
     top: int | None = setting(COUNT, "Show the N oddest examples|, the most surprising first.")

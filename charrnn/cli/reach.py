@@ -21,7 +21,7 @@ from pathlib import Path
 import charrnn
 from charrnn.cli.console import Console
 from charrnn.cli.embed import texts_to_read
-from charrnn.cli.options import CommandOptions, model_option, sources_option
+from charrnn.cli.options import CommandOptions, model_option, text_option
 from charrnn.settings.values import COUNT, setting
 from charrnn.system.visible import Visible
 
@@ -30,11 +30,7 @@ LABELS = 22  # columns of the row labels
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    sources: tuple[str, ...] = sources_option(
-        "Files to read, or - for standard input. Default: the held-out part of the corpus.",
-        names=("TEXT",),
-        short="Read these files",
-    )
+    sources: tuple[str, ...] = text_option("Read these files", "the held-out part")
     bptt: int | None = setting(
         COUNT,
         "Measure the share that windows of this many steps cut off.",

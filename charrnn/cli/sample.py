@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 import charrnn
 from charrnn.cli import options as shared
 from charrnn.cli.console import Console, only_one
-from charrnn.cli.options import MODEL, flag, nested
+from charrnn.cli.options import MODEL, flag, nested, repeatable
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import SampleConfig
@@ -64,12 +64,11 @@ class Options(shared.CommandOptions):
     temperatures: tuple[float, ...] = shared.field_of(
         SampleConfig, "temperature", "Repeatable: -n samples of each.", default=(), repeated=True
     )
-    primes: tuple[str, ...] = setting(
+    primes: tuple[str, ...] = repeatable(
         Text("TEXT|@FILE"),
         "Begin each sample with this text|; @FILE has one a line, and @@ stands for a first @."
         " Repeatable: -n samples of each.",
         names=("-p", "--prime"),
-        repeated=True,
     )
     labels: tuple[str, ...] = shared.label_option(
         "Draw texts with this label (train --label-by). Repeatable.",
@@ -80,17 +79,15 @@ class Options(shared.CommandOptions):
     )
     sampling: dict[str, Any] = nested(SampleConfig, "top_k", "top_p", "max_characters", "seed")
     novel: bool = flag("Skip texts of the corpus|; case and outer spaces do not count.")
-    not_in: tuple[str, ...] = setting(
+    not_in: tuple[str, ...] = repeatable(
         shared.Source("FILE"),
         "Skip texts of this file|. Repeatable.",
         panel="Choosing samples",
-        repeated=True,
     )
     unique: bool = flag(short="Skip repeated samples")
-    without: tuple[str, ...] = setting(
+    without: tuple[str, ...] = repeatable(
         Text("WORD|@FILE"),
         "Skip samples with this word|, in capitals or not; @FILE has one a line. Repeatable.",
-        repeated=True,
     )
     known_words: bool = flag("Skip samples with other words| than those of the corpus.")
     distance: int | None = setting(

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options as shared
 from charrnn.cli.console import TIME_LEFT, Console, clock, count, only_one
-from charrnn.cli.options import flag, not_one_of
+from charrnn.cli.options import flag, not_one_of, repeatable
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.values import SEED, File, Flag, Text, Values, ensure, setting, settings_of
@@ -40,9 +40,7 @@ MOST_SEEDS = 1 << 16
 SEE_HELP = "Try 'charrnn sweep --help'."
 KNOWN = settings_of(TrainConfig)
 CHOSEN = ("seed", "cores", "shards")  # by the sweep itself
-TRIED = {  # settings that can be tried, by the words that are typed for them
-    KNOWN[name].options(name)[-1].lstrip("-"): name for name in KNOWN if name not in CHOSEN
-}
+TRIED = {name.replace("_", "-"): name for name in KNOWN if name not in CHOSEN}  # as it is typed
 
 
 class Seeds(Values):
@@ -69,12 +67,11 @@ class Options(shared.CorpusOptions):
         names=("CORPUS",),
         short="Train on these files",
     )
-    tried: tuple[str, ...] = setting(
+    tried: tuple[str, ...] = repeatable(
         Text("NAME=VALUE,VALUE", names=[f"{word}=" for word in TRIED]),
         "Try these values of an option| of train, such as hidden=64,128. Repeatable: every"
         " combination is run.",
         names=("--try",),
-        repeated=True,
     )
     seeds: tuple[int, ...] | None = setting(
         Seeds("N|N-N", "a number of seeds such as 3, a range such as 0-4, or a list such as 1,5,7"),
@@ -86,10 +83,9 @@ class Options(shared.CorpusOptions):
         "Give each cell the units that bring it nearest to the size of the first.",
         short="Give all cells the same size",
     )
-    output: Path | None = setting(
+    output: Path | None = shared.output_option(
         File("FOLDER"),
         "Write the models and sweep.jsonl to this folder.",
-        names=("-o", "--output"),
         default_in_words="sweep, or sweep-2 and so on if that exists",
         short="Write to this folder",
     )

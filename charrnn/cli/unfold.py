@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import charrnn
+from charrnn.cli import options as shared
 from charrnn.cli.console import Console, Output, count, entries, only_one, save
-from charrnn.cli.options import CommandOptions, flag, force_option, label_option, model_option
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
 from charrnn.errors import SettingError
@@ -59,12 +59,12 @@ SUMS = {  # what is summed over t, and the number of the equation
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
+class Options(shared.CommandOptions):
     text: str = setting(
         Text(), "The text to read.", default=MISSING, names=("TEXT",), short="Read this text"
     )
-    backward: bool = flag("Also show the gradients| of the total loss: back-propagation.")
-    gradients: bool = flag(
+    backward: bool = shared.flag("Also show the gradients| of the total loss: back-propagation.")
+    gradients: bool = shared.flag(
         "Show the largest gradients of the parameters, each with the terms of its sum over the"
         " steps; --json has all.",
         short="Show gradients of parameters",
@@ -72,15 +72,14 @@ class Options(CommandOptions):
     step: int | None = setting(
         COUNT, "Show the equations of this step|, with numbers of a few units."
     )
-    output: Path | None = setting(
+    output: Path | None = shared.output_option(
         File("FILE.html", ".html"),
         "Write a web page with every value and its equation into this file.",
-        names=("-o", "--output"),
         short="Write a web page to this file",
     )
-    label: str | None = label_option("Read the text with this label.")
-    model: Path = model_option()
-    force: bool = force_option("the file of --output")
+    label: str | None = shared.label_option("Read the text with this label.")
+    model: Path = shared.model_option()
+    force: bool = shared.force_option("the file of --output")
 
 
 def run(options: Options, console: Console) -> None:
