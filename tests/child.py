@@ -50,8 +50,7 @@ class Result:
     @property
     def json(self) -> dict[str, Any]:
         """The single JSON object on stdout."""
-        whole: dict[str, Any] = json.loads(self.out)
-        return whole
+        return dict(json.loads(self.out))
 
     @property
     def lines(self) -> list[str]:
@@ -98,16 +97,14 @@ class Child:
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait until a condition is met; fail if the process ends without it."""
-        is_met = False
 
-        def is_met_or_over() -> bool:
-            nonlocal is_met
+        def is_met() -> bool:
             is_over = self.process.poll() is not None
-            is_met = condition()
-            return is_met or is_over
+            holds = condition()
+            assert holds or not is_over, self.err
+            return holds
 
-        wait_until(is_met_or_over)
-        assert is_met, self.err
+        wait_until(is_met)
 
     def until_saved(self) -> None:
         self.until((self.folder / "model.npz").exists)
@@ -214,15 +211,12 @@ def written(file: IO[bytes]) -> bytes:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Poll a condition until it holds; fail after PATIENCE seconds.
-
-    To poll costs time of the processor, which the child needs: after 0.2 s it is done less often.
-    """
+    """Poll a condition until it holds; fail after PATIENCE seconds."""
     began = time.monotonic()
     while not condition():
         waited = time.monotonic() - began
         assert waited < PATIENCE, "nothing happened"
-        time.sleep(0.005 if waited < 0.2 else 0.02)
+        time.sleep(0.005 if waited < 0.2 else 0.02)  # to poll costs the child time
 
 
 @contextmanager

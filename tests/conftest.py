@@ -6,7 +6,7 @@ BLAS has one thread, as in the program. Hypothesis has no deadlines, since a mac
 import faulthandler
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -25,11 +25,6 @@ settings.load_profile("usual")
 from tests.browser import CHROMIUM, Browser  # noqa: E402
 from tests.program import NAMES, SIZE, SMALL, Program  # noqa: E402
 
-DEFAULTS: Mapping[signal.Signals, Any] = {
-    signal.SIGINT: signal.default_int_handler,
-    signal.SIGTERM: signal.SIG_DFL,
-    signal.SIGHUP: signal.SIG_DFL,
-}
 REPEATS = {"kills": (1, 100), "faults": (40, 3000)}  # option: usual number, number with --long
 LONGEST = 300.0  # seconds of a test that is not repeated more often; then its process ends
 STDERR = pytest.StashKey[int]()  # the stream that pytest does not capture
@@ -101,9 +96,11 @@ def faults(pytestconfig: pytest.Config) -> int:
 @pytest.fixture(scope="session", autouse=True)
 def signals_are_not_ignored() -> Iterator[None]:
     """Restore the default handlers: a shell's & makes us and our children ignore Ctrl-C."""
-    ignored = [number for number in DEFAULTS if signal.getsignal(number) is signal.SIG_IGN]
+    stops = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ignored = [number for number in stops if signal.getsignal(number) is signal.SIG_IGN]
     for number in ignored:
-        signal.signal(number, DEFAULTS[number])
+        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, usual)
     yield
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)
