@@ -4,8 +4,6 @@ A refused command line is a line of refusals.txt: its exit status, the start of 
 part of its hint. No file changes.
 """
 
-import json
-import math
 import re
 import signal
 import tempfile
@@ -19,7 +17,7 @@ from hypothesis import strategies as st
 
 from charrnn import __version__
 from charrnn.cli import app
-from charrnn.settings.values import Setting
+from charrnn.settings.values import OneOf, Setting
 from tests.child import CHARRNN, HOME, Result
 from tests.networks import saved, speller
 from tests.program import NAMES, SIZE, SMALL, Program
@@ -42,6 +40,7 @@ def test_the_program_alone_shows_its_commands_and_two_examples(program: Program)
     assert len(short.out.strip().splitlines()) <= 34
     assert "--install-completion" not in short.out
     assert "--install-completion" in program.run("--help").out
+    program.refuses("", what="no command ''", hint="Try", status=2)
 
 
 def settings_of(name: str) -> dict[str, Setting]:
@@ -101,46 +100,6 @@ def test_help_is_coloured_on_a_terminal_only(program: Program) -> None:
     assert "\x1b" not in program.run("train", "--help").out
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("nonsense", "no command nonsense\nTry 'charrnn --help'."),
-        ("trian", "no command trian\nDid you mean train?"),
-        ("version", "no command version\nDid you mean --version?"),
-        ("help", "no command help\nDid you mean --help?"),
-        (
-            "train x.txt --label-by files",
-            "is not known\nDid you mean file? Name that with --column",
-        ),
-        ("\x1b[31m", "no command \\x1b[31m\nTry"),
-        ("", "no command ''\nTry"),
-        ("-- --help", "no command --help\nTry"),
-        ("train --hiden 3", "no option --hiden\nDid you mean --hidden?"),
-        ("train --\x1b[31m", "no option --\\x1b[31m\nTry 'charrnn train --help'."),
-        ("--nonsense", "no option --nonsense\nTry 'charrnn --help'."),
-        ("--json info", "no option --json before the command\nType it after the command."),
-        ("-m x sample", "no option -m before the command\nType it after the command."),
-        ("sample --fo", "no option --fo\nTry 'charrnn sample --help'."),
-        ("train --units 3", "no option --units\nDid you mean --hidden?"),
-        ("sample --temperature 1", "no option --temperature\nDid you mean --temp?"),
-        ("train --hidden", "option '--hidden' requires an argument\nTry 'charrnn train --help'."),
-        ("info --json=yes", "option '--json' does not take a value\nTry 'charrnn info --help'."),
-        ("sample -n 1,2", "'1,2' is not a whole number from 1 to 1,099,511,627,776\nTry"),
-        ("train --cell tanh,gru", "'charrnn sweep --try' compares several\nTry"),
-        ("info -m \x1b[31m -m -", "--model: '-' is not a path\nTry"),
-        ("sweep", "CORPUS is missing\nTry 'charrnn sweep --help'."),
-        ("unfold a b", "got unexpected extra argument"),
-    ],
-)
-def test_wrong_usage_is_an_error_with_status_2(program: Program, line: str, said: str) -> None:
-    done = program.run(*line.split(" "), env={"COLUMNS": "120"})
-    assert (done.status, done.out) == (2, "")
-    assert done.err.startswith("charrnn: error: ")
-    assert said in done.err
-    assert done.err.count("\n") == 2
-    assert "\x1b" not in done.err
-
-
 def test_fault_68_a_model_in_the_place_of_a_text_is_given_with_m(program: Program) -> None:
     for command, extra, hint in (
         ("sample", "stars.npz", "Did you mean -m stars.npz?"),
@@ -192,7 +151,6 @@ def test_a_signal_while_the_options_are_read_is_none_of_typer(
 
 def test_the_shell_completes_commands_options_and_names(program: Program) -> None:
     program.write("diary.txt", "x")
-
     for words, expected in {
         "charrnn sa": ["sample"],
         "charrnn sample --tem": ["--temp"],
@@ -220,10 +178,9 @@ def test_the_script_for_completion_is_shown(program: Program) -> None:
 
 # Any text, any options, any prime: each command answers or refuses
 
+ODD = "a\u0301é\u200d👨\U0010ffff\u202e\x00\x1b\ufeff\ufffd\x85\u2028"
 TEXTS = st.one_of(
-    st.text(max_size=60),
-    st.text("ab \n\r\t", max_size=60),
-    st.text("a\u0301é\u200d👨\U0010ffff\u202e\x00\x1b\ufeff\ufffd\x85\u2028", max_size=30),
+    *(st.text(max_size=60), st.text("ab \n\r\t", max_size=60), st.text(ODD, max_size=30)),
     st.lists(st.text(max_size=9), max_size=9).map("\n\n".join),
 ).map(lambda text: text.encode("utf-8", "surrogatepass"))
 TEXTS = st.one_of(TEXTS, st.binary(max_size=60))
@@ -232,16 +189,13 @@ NUMBERS = st.one_of(
     st.floats().map(str),
     st.sampled_from(["0", "1e-300", "1e300", "-0.0", "٣", " 1", "1_0", "0x1", "", "1e6"]),
 )
-WORDS = {
-    "--examples": ["auto", "lines", "paragraphs", "files"],
-    "--normalize": ["none", "NFC", "NFKC"],
-    "--optimizer": ["adam", "rmsprop", "adagrad", "sgd"],
-    "--schedule": ["cosine", "linear", "constant"],
-    "--cell": ["tanh", "gru", "lstm", "output"],
-    "--ends": ["symbol", "halt"],
-    "--encoding": ["utf-8", "latin-1", "utf-16", "utf-7", "cp1252", "unicode_escape", "gb18030"],
+NAMED = {
+    setting.options(name)[-1]: st.sampled_from(setting.values.choices)
+    for name, setting in settings_of("train").items()
+    if isinstance(setting.values, OneOf)
 }
-CHOSEN = st.fixed_dictionaries({}, optional={k: st.sampled_from(v) for k, v in WORDS.items()})
+CODINGS = ["utf-8", "latin-1", "utf-16", "utf-7", "cp1252", "unicode_escape", "gb18030"]
+CHOSEN = st.fixed_dictionaries({}, optional=NAMED | {"--encoding": st.sampled_from(CODINGS)})
 TRAINING = [
     *("--hidden", "--layers", "--bptt", "--batch", "--lr", "--holdout", "--dropout", "--blank"),
     *("--dropconnect", "--clip", "--warmup", "--weight-decay", "--check-every", "--patience"),
@@ -254,12 +208,21 @@ def numbers_of(names: list[str]) -> st.SearchStrategy[dict[str, str]]:
     return st.dictionaries(st.sampled_from(names), NUMBERS, max_size=3)
 
 
-def assert_answered(ended: Result) -> bool:
+def assert_answered(ended: Result, is_json: bool = False) -> bool:
     """Assert that what went wrong was told, and return whether all went well."""
     assert ended.status in (0, 1, 2), ended
-    if ended.status:
-        assert "charrnn: error: " in ended.err, ended.err
+    assert not ended.status or "charrnn: error: " in ended.err, ended.err
+    for row in ended.rows if is_json and not ended.status else ():
+        assert_finite(row)
     return not ended.status
+
+
+def assert_finite(row: dict[str, Any]) -> None:
+    """Assert that no number of a row is missing because it was infinite."""
+    for name, value in row.items():
+        assert value is not None or name in ("above", "above_count", "character", "x_oddest"), row
+        if isinstance(value, dict):
+            assert_finite(value)
 
 
 def spelt(chosen: dict[str, str]) -> list[str]:
@@ -293,21 +256,7 @@ def assert_every_command_answers(program: Program) -> None:
     assert assert_answered(program.run("sample", "--max-chars", "9", "-n", "3"))
     assert_answered(program.run("train", "--resume", "--epochs", "3"))
     for scored in (["text"], ["other"], [], ["other", "--per-char"], ["text", "--per-example"]):
-        ended = program.run("eval", *scored, "--json")
-        if assert_answered(ended):
-            for row in ended.out.splitlines():
-                assert_finite(json.loads(row))
-
-
-def assert_finite(row: object) -> None:
-    """No number in a row of JSON is infinite, or missing because it was."""
-    if isinstance(row, dict):
-        for name, value in row.items():
-            may_be_none = name in ("above", "above_count", "character", "x_oddest")
-            assert value is not None or may_be_none, row
-            assert_finite(value)
-    if isinstance(row, float):
-        assert math.isfinite(row)
+        assert_answered(program.run("eval", *scored, "--json"), is_json=True)
 
 
 FLAGS = st.sets(st.sampled_from(["--json", "--novel", "--best", "--unique", "-q"]))
@@ -319,61 +268,20 @@ def test_any_prime_is_gone_on_from_or_refused(trained_once: Program, faults: int
     @given(PRIMES, numbers_of(SAMPLING), FLAGS)
     def assert_gone_on(prime: str, numbers: dict[str, str], flags: set[str]) -> None:
         line = ["sample", "--max-chars", "9", f"--prime={prime}", *spelt(numbers), *sorted(flags)]
-        ended = trained_once.run(*line)
-        if assert_answered(ended) and "--json" in flags:
-            for row in ended.out.splitlines():
-                assert_finite(json.loads(row))
+        assert_answered(trained_once.run(*line), "--json" in flags)
 
     assert_gone_on()
 
 
 # What is refused
 
-REFUSALS = (Path(__file__).parent / "refusals.txt").read_text("utf-8").split("\n")
-REPLACE = "Name another file, or add --force to replace it."
-NOT_OURS = {
-    "export": "html mjs h safetensors npz",
-    "embed names.txt -o": "npy",
-    "unfold anna -o": "html",
-    "info --plot": "svg",
-    "train names.txt -m": "html",
-}
-# What several commands refuse: a status, what stands last, what is said, and the lines before that
-SHARED: list[tuple[int, str, str, str, str]] = [
-    (
-        *(1, "no.npz", "there is no model no.npz", "Train one, or name an"),
-        "train --resume -m|train names.txt --from|sample -m|sample -m model.npz -m|eval -m|"
-        "fill a -m|embed -m|reach -m|unfold anna -m|info -m|export x.html -m",
-    ),
-    (
-        *(1, "no.txt", "no.txt does not exist", "Check the name, and the folder you are in."),
-        "train|train names.txt --valid|sweep --seeds 1|sample --not-in|eval|embed|reach",
-    ),
-    (
-        *(2, "-", "standard input can be read only once", "Name one - at"),
-        "train -|train - --valid|sweep --seeds 1 -|eval -|fill -|embed -|reach -",
-    ),
-    (1, "-", "", "", "train|train names.txt --valid|sweep --seeds 1|eval|embed|reach"),
-]
-REFUSED: list[tuple[int, str, str, str]] = [
-    *(
-        (int(status), line, what, hint)
-        for row in REFUSALS
-        if row and row[0] != "#"
-        for status, line, what, hint in [row.split(" | ", 3)]
-    ),
-    *(
-        (1, f"{line} bad.{suffix}", f"bad.{suffix} already exists", REPLACE)
-        for line, suffixes in NOT_OURS.items()
-        for suffix in suffixes.split()
-    ),
-    *(
-        (status, f"{line} {last}", what, hint)
-        for status, last, what, hint, lines in SHARED
-        for line in lines.split("|")
-    ),
-    (2, f"train names.txt --epochs {'9' * 5000}", f"--epochs: '{'9' * 40}", "--help"),
-    (2, f"unfold {'a' * 600}", "the text has 600 characters, and 599 can be unfolded", "shorter"),
+ROWS = (Path(__file__).parent / "refusals.txt").read_text("utf-8").split("\n")
+REFUSED = [
+    *(row.split(" | ", 3) for row in ROWS if row and row[0] != "#"),
+    ["2", f"train names.txt --epochs {'9' * 5000}", f"--epochs: '{'9' * 40}", "--help"],
+    ["2", f"unfold {'a' * 600}", "the text has 600 characters, and 599 can be", "shorter"],
+    ["2", "\x1b[31m", "no command \\x1b[31m", "Try"],
+    ["2", "train --\x1b[31m", "no option --\\x1b[31m", "Try 'charrnn train --help'."],
 ]
 
 
@@ -397,12 +305,12 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 
 @pytest.mark.parametrize(("status", "line", "what", "hint"), REFUSED)
-def test_fault_14_refusals(there: Program, status: int, line: str, what: str, hint: str) -> None:
+def test_fault_14_refusals(there: Program, status: str, line: str, what: str, hint: str) -> None:
     if line.startswith("info --plot"):  # which says first if matplotlib is not there
         pytest.importorskip("matplotlib")
-    words = line.split()
-    how: dict[str, Any] = {"what": f"error: {what}", "hint": hint, "status": status}
-    assert there.refuses(*words, **how, stdin=b"").out == ""
+    words, what = line.split(), f"error: {what}"
+    ended = there.refuses(*words, what=what, hint=hint, status=int(status), stdin=b"")
+    assert (ended.out, "\x1b" in ended.err) == ("", False)
 
 
 def test_a_network_that_memory_cannot_hold_is_refused(there: Program) -> None:
