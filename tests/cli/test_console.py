@@ -175,26 +175,12 @@ def test_closed_streams_lead_nowhere(trained: Program) -> None:
 
 # 24: surroundings that change no result
 
-SURROUNDINGS: dict[str, dict[str, str | None]] = {
-    "ascii, and no UTF-8 mode": {
-        "TERM": None,
-        "COLUMNS": "0",
-        "LC_ALL": "C",
-        "PYTHONCOERCECLOCALE": "0",
-        "PYTHONUTF8": "0",
-    },
-    "a locale that is not there": {"LANG": "xx.UTF-8", "LC_ALL": "xx.UTF-8", "COLUMNS": "1"},
-    "nothing at all": dict.fromkeys(("PATH", "HOME", "LANG", "TERM", "USER", "SHELL", "PWD")),
-    "too much": {
-        "FORCE_COLOR": "1",
-        "CLICOLOR_FORCE": "1",
-        "GITHUB_ACTIONS": "true",
-        "PYTHONOPTIMIZE": "2",
-        "PYTHONHASHSEED": "7",
-        "PYTHONUNBUFFERED": "1",
-        "OMP_NUM_THREADS": "3",
-        "OPENBLAS_NUM_THREADS": "3",
-    },
+SURROUNDINGS = {  # a variable without a value is not there
+    "ascii, and no UTF-8 mode": "TERM= COLUMNS=0 LC_ALL=C PYTHONCOERCECLOCALE=0 PYTHONUTF8=0",
+    "a locale that is not there": "LANG=xx.UTF-8 LC_ALL=xx.UTF-8 COLUMNS=1",
+    "nothing at all": "PATH= HOME= LANG= TERM= USER= SHELL= PWD=",
+    "too much": "FORCE_COLOR=1 CLICOLOR_FORCE=1 GITHUB_ACTIONS=true PYTHONOPTIMIZE=2 "
+    "PYTHONHASHSEED=7 PYTHONUNBUFFERED=1 OMP_NUM_THREADS=3 OPENBLAS_NUM_THREADS=3",
 }
 DAILY = ("ascii, and no UTF-8 mode", "too much")
 DUMB = {"TERM": "dumb", "PYTHONIOENCODING": "ascii", "COLUMNS": "x", "LC_ALL": "C", "HOME": None}
@@ -204,22 +190,22 @@ TEXT = "Zoë\nJosé\nбоб\n愛\n\x1b[31m[/b]:smile:\n" * 9
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
     """What comes out in surroundings as they should be."""
-    return results(Program(tmp_path_factory.mktemp("usual")), {})
+    return results(Program(tmp_path_factory.mktemp("usual")), "")
 
 
-def results(program: Program, env: dict[str, str | None]) -> list[object]:
+def results(program: Program, variables: str) -> list[object]:
     """Train, sample and eval on a text that is not all ASCII."""
     program.write("text", TEXT)
-    lines: list[tuple[str, ...]] = [
+    pairs = (pair.split("=") for pair in variables.split())
+    env, found = {name: value or None for name, value in pairs}, list[object]()
+    for line in (
         ("train", "text", *SMALL, "--epochs", "3"),
         ("sample", "-n", "5", "--seed", "1", "--prime", "Zoë"),
         ("eval", "text", "--per-example"),
-    ]
-    found: list[object] = []
-    for line in lines:
+    ):
         ended = program.run(*line, env=env)
         ended.says()
-        found.append(ended.out_bytes if line[0] != "train" else "")
+        found += [ended.out_bytes] * (line[0] != "train")
     return [*found, (program / "model.npz").read_bytes()]
 
 

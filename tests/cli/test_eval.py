@@ -1,7 +1,6 @@
 """``charrnn eval``: the loss of a text, rows of its examples, thresholds, several models."""
 
 import gzip
-import json
 import math
 import re
 import socket
@@ -14,7 +13,6 @@ import pytest
 import charrnn
 from charrnn.prediction.losses import BITS
 from charrnn.prediction.predictor import EVEN
-from tests.child import CHARRNN
 from tests.program import NAMES, SIZE, Program
 
 WORDS = [line for line in NAMES.split("\n") if line]
@@ -270,39 +268,34 @@ def test_fault_64_odd_bytes_do_not_blind_the_alarm(made: Program, line: tuple[st
     made.refuses("train", "log.txt", what=place, hint="--errors replace")
 
 
-@pytest.mark.parametrize(
-    ("command", "kind"), [("eval", "pipe"), ("eval", "file"), ("eval", "socket"), ("embed", "pipe")]
-)
-def test_fault_36_standard_input_is_read(made: Program, command: str, kind: str) -> None:
-    made.write("in.txt", "anna\nbo\n")
+@pytest.mark.parametrize("kind", ["file", "socket"])
+def test_fault_36_standard_input_is_read(made: Program, kind: str) -> None:
     ours, theirs = socket.socketpair()
-    with ours, theirs, open(made / "in.txt", "rb") as file:
+    with ours, theirs, open(made.write("in.txt", "anna\nbo\n"), "rb") as file:
         ours.sendall(b"anna\nbo\n")
         ours.shutdown(socket.SHUT_WR)
-        given = {"pipe": {"input": b"anna\nbo\n"}, "file": {"stdin": file}}
-        line = [*CHARRNN, command, *(["--json"] if command == "eval" else [])]
-        how: Any = given.get(kind, {"stdin": theirs})
-        ran = subprocess.run(line, cwd=made.folder, capture_output=True, check=True, **how)
-    assert b"reading text from standard input" in ran.stderr
-    found = [json.loads(row) for row in ran.stdout.splitlines()]
-    if command == "eval":
-        assert found[0]["characters"] == 6
-    else:
-        assert [row["text"] for row in found] == ["anna", "bo"]
-        empty = made.run("embed", stdin=b"")
-        assert (empty.status, empty.out) == (1, "")
+        stdin = file if kind == "file" else theirs
+        with made.going("eval", "--json", stdin=stdin) as child:
+            ended = child.end()
+    ended.says("reading text from standard input")
+    assert ended.json["characters"] == 6
+
+
+def test_fault_36_a_pipe_is_read(made: Program) -> None:
+    for command in (("eval", "--per-example", "--json"), ("embed",)):
+        ran = made.run(*command, stdin=b"anna\nbo\n")
+        ran.says("reading text from standard input")
+        assert [row["text"] for row in ran.rows] == ["anna", "bo"]
+    assert made.run("embed", stdin=b"").status == 1
 
 
 def test_rows_appear_as_lines_come(made: Program) -> None:
     with made.going("eval", "-", "--per-example", "-q", stdin=subprocess.PIPE) as child:
-        for count in (1, 2, 3):
-            child.type(b"anna\n")
-            child.until(lambda count=count: child.out.count("\n") == count)  # type: ignore[misc]
-        assert child.out.splitlines()[-1].split()[0] == "3"
-        for count, more in ((4, b"\n\nbob\n"), (5, b"emil\n")):  # blank lines have numbers, too
+        for count, more in enumerate([*[b"anna\n"] * 3, b"\n\nbob\n", b"emil\n"], 1):
             child.type(more)
             child.until(lambda count=count: child.out.count("\n") == count)  # type: ignore[misc]
-        assert child.out.splitlines()[-1].split()[0] == "7"
+        rows = child.out.splitlines()
+    assert [row.split()[0] for row in rows] == ["1", "2", "3", "6", "7"]  # as lines of the text
 
 
 def test_a_row_fits_a_terminal(made: Program) -> None:

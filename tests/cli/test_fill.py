@@ -1,26 +1,8 @@
-"""``charrnn fill``: what is missing, on the screen, in a pipe, for programs, and many at once."""
+"""``charrnn fill`` with many texts. What it shows of one is in ``screens.txt``."""
 
 import subprocess
 
-import charrnn
-from tests.networks import END, independent, saved
 from tests.program import Program
-
-
-def test_it_says_how_much_was_not_tried_and_where_nothing_is_missing(program: Program) -> None:
-    odds = {END: 0.1, "a": 0.85, "b": 0.02, "c": 0.02, "d": 0.01}
-    saved(independent(odds), program / "model.npz")
-    left_out = charrnn.load("model.npz").fill("______", beam=100).left_out
-    assert left_out > 1e-6
-    note = f"not tried: fillings with at most {100 * left_out:.3g}% of the probability (--beam)\n"
-    assert program.run("fill", "______", "--beam", "100").err == note
-    even = {END: 0.1, **dict.fromkeys("abcdefghi", 0.1)}
-    saved(independent(even), program / "even.npz")
-    assert "at most 100% of" in program.run("fill", "_______", "--beam", "1", "-m", "even.npz").err
-    for text in ("a_", "___"):
-        assert program.run("fill", text).err == ""
-    nothing = program.run("fill", "abc")
-    assert (nothing.out, nothing.err) == ("1       abc\n", "there is no _ or * to fill in: abc\n")
 
 
 def test_a_text_a_line_from_standard_input(well_trained: Program) -> None:
