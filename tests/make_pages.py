@@ -91,9 +91,11 @@ def python_page(page: str) -> str:
 
 
 def public(found: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the public methods and properties of a class."""
-    for name, what in members_of(found).items():
-        is_attribute = isinstance(what, (property, cached_property))
+    """Yield the public methods and properties of a class, and the properties that it inherits."""
+    *above, itself = ({}, *map(vars, ours(found)))
+    inherited = {k: what for of in above for k, what in of.items() if isinstance(what, property)}
+    for name, what in {**inherited, **itself}.items():
+        is_attribute = isinstance(what, property | cached_property)
         if not name.startswith("_") and (is_attribute or is_function(what)):
             yield name, what
 
@@ -102,13 +104,6 @@ def ours(found: Any) -> list[type]:
     """Return a class and those of charrnn that it comes from, the first of them first."""
     classes = found.__mro__[::-1] if isinstance(found, type) else ()
     return [cls for cls in classes if cls.__module__.startswith("charrnn")]
-
-
-def members_of(found: Any) -> dict[str, Any]:
-    """Return what a class has itself, and the properties that it inherits."""
-    inherited = [vars(cls).items() for cls in ours(found)[:-1]]
-    properties = {k: what for items in inherited for k, what in items if isinstance(what, property)}
-    return {**properties, **vars(found)} if isinstance(found, type) else {}
 
 
 def is_function(what: Any) -> bool:

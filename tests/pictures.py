@@ -1,7 +1,7 @@
 """Draw the pictures of the README and the guide: ``python -m tests.pictures [NAME ...]``.
 
-The program runs in a pseudo-terminal of 80 columns, whose moved cursors are followed; no picture
-loads a font. Pictures of web pages need Chromium.
+The program runs in a pseudo-terminal of 80 columns, without bars. No picture loads a font. Pictures
+of web pages need Chromium.
 """
 
 import math
@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import cached_property
 from html import escape
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 
 from rich.console import Console
@@ -25,7 +23,7 @@ from rich.text import Text
 
 import charrnn
 from tests.browser import CHROMIUM, Browser
-from tests.child import CHARRNN, NOTHING, PYTHON, finished, on_a_terminal
+from tests.child import CHARRNN, NOTHING, PYTHON, finished, on_a_terminal, program_with
 from tests.pages import GUIDE, blocks_of
 
 FOLDER = GUIDE / "pictures"
@@ -33,11 +31,15 @@ OF_TERMINALS = ("training", "surprise", "temperatures", "alarm", "seconds")
 OF_PAGES = ("phone", "unfold")
 TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 PROMPT = "\x1b[32m$\x1b[0m \x1b[1m{}\x1b[0m"
+NO_BARS = """
+from charrnn.cli.console import Console
+from tqdm import tqdm
+Console.bar = lambda console, **how: tqdm(disable=True)
+"""
 BLUE, ORANGE = "#6cb2ff", "#ffb454"
 TEMPERATURES = (0.2, 0.5, 0.8, 1.0, 1.3, 1.6)
 WORDS = ("Tyrannosaurus", "Velociraptor", "Charlotte", "Xqzwkjv")
 SECONDS = (1, 10, 60)
-CODE = re.compile(r"\x1b\[\??([\d;]*)([A-Za-z])|([\r\n\b])|([^\x1b\r\n\b])")
 WIDTH, HEIGHT, MARGIN = 8.4, 19, 14  # of a character and around them, in pixels
 FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 GROUND, INK, FAINT, EDGE = "#14181f", "#dfe4ea", "#8d97a5", "#59636e"
@@ -120,10 +122,10 @@ class Studio:
 
     def _shown(self, command: str) -> list[str]:
         """Run a command on a terminal. Return its line and those that the terminal shows."""
-        line = [*CHARRNN, *shlex.split(command)[1:]]
+        line = [*program_with(NO_BARS), *shlex.split(command)[1:]]
         status, output = on_a_terminal(line, self.folder, TERMINAL, 80)
         assert status == 0, output
-        return [PROMPT.format(command), *lines_shown(output)]
+        return [PROMPT.format(command), *output.split("\n")]
 
     def _photographed(
         self, page: str, width: int, height: int, scale: float, code: str = "0"
@@ -199,38 +201,6 @@ def dot(x: float, y: float, fill: str) -> Iterator[str]:
 def words(x: float, y: float, text: str, fill: str = INK, anchor: str = "start") -> str:
     look = f'fill="{fill}" text-anchor="{anchor}"'
     return f'<text x="{x:.0f}" y="{y:.0f}" {look}>{escape(text)}</text>'
-
-
-def lines_shown(output: str) -> list[str]:
-    """Return the lines that a terminal shows at the end, with the codes of their colours."""
-    rows: list[list[tuple[str, str]]] = [[]]
-    row = column = 0
-    style = ""
-    for found in CODE.finditer(output):
-        number, command, control, character = found.groups()
-        count = int(number) if (number or "").isdigit() else 1
-        if character:
-            rows[row] += [(" ", "")] * (column + 1 - len(rows[row]))
-            rows[row][column] = character, style
-            column += 1
-        elif control:
-            row += control == "\n"
-            column = max(0, column - 1) if control == "\b" else 0
-            rows += [[] for _ in range(row + 1 - len(rows))]
-        elif command == "m":
-            style = "" if number in ("", "0") else f"{style}\x1b[{number}m"
-        elif command == "A":
-            row = max(0, row - count)
-        elif command == "K":
-            rows[row] = [] if number == "2" else rows[row][:column]
-    return ["".join(coloured(cells)) for cells in rows]
-
-
-def coloured(cells: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield pieces of a line, each in one style, between the codes of it."""
-    for style, group in groupby(cells, key=itemgetter(1)):
-        text = "".join(character for character, _ in group)
-        yield f"{style}{text}\x1b[0m" if style else text
 
 
 def picture_of(lines: Iterable[str]) -> str:

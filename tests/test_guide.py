@@ -28,7 +28,7 @@ from tests.benchmarks.seconds import split_of
 from tests.child import CHARRNN, HOME, PLAIN, finished
 from tests.make_pages import notebook, options_page, python_page
 from tests.pages import GUIDE, PAGES, blocks_of, matches, run_page
-from tests.pictures import FOLDER, OF_PAGES, OF_TERMINALS, Studio, lines_shown, picture_of
+from tests.pictures import FOLDER, OF_PAGES, OF_TERMINALS, Studio, picture_of
 from tests.program import SMALL, Program
 
 README = (HOME / "README.md").read_text("utf-8")
@@ -150,20 +150,6 @@ def test_a_page_shows_each_picture_and_says_what_is_seen() -> None:
             for harm in ("://", "url(", "@import", "href", "<script", "font-face"):
                 assert harm not in text, (picture.name, harm)
     assert sum(picture.stat().st_size for picture in FOLDER.iterdir()) <= 1_000_000
-
-
-@pytest.mark.parametrize(
-    ("output", "lines"),
-    [
-        ("one\rtwo\n", ["two", ""]),
-        ("10%\r    \rdone\n", ["done", ""]),
-        ("a\nb\x1b[A\x1b[2Kc", [" c", "b"]),
-        ("abc\b\b\x1b[K\n", ["a", ""]),
-        ("\x1b[1;32mbest\x1b[0m *", ["\x1b[1;32mbest\x1b[0m *"]),
-    ],
-)
-def test_a_picture_follows_moved_cursors(output: str, lines: list[str]) -> None:
-    assert lines_shown(output) == lines
 
 
 def test_words_of_a_terminal_stand_in_their_columns_and_colours() -> None:

@@ -25,18 +25,16 @@ def parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
-    against = "also measure the Python with this path (repeatable; step, seconds, results)"
-    made.add_argument("--against", action="append", default=[], metavar="PYTHON", help=against)
-    corpus = (
-        "learn this list (for seconds; default: dinosaurs), or the files of this folder (labels)"
-    )
-    made.add_argument("--corpus", default="dinosaurs", metavar="FILE", help=corpus)
-    data = "texts that are not included stand in this folder (for results; default: .)"
-    made.add_argument("--data", default=".", metavar="FOLDER", help=data)
-    write = "replace the tables of the page results"
-    made.add_argument("--write", action="store_true", help=write)
-    made.add_argument("--dry-run", action="store_true", help="only name the sections")
+    add = made.add_argument
+    add("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
+    against = "also measure the Python with this path (repeatable; step, seconds, labels, results)"
+    add("--against", action="append", default=[], metavar="PYTHON", help=against)
+    corpus = "learn this list (for seconds), or the files of this folder (for labels)"
+    add("--corpus", default="dinosaurs", metavar="FILE", help=corpus)
+    data = "texts that are not included stand in this folder (for results)"
+    add("--data", default=".", metavar="FOLDER", help=data)
+    add("--write", action="store_true", help="replace the tables of the page results")
+    add("--dry-run", action="store_true", help="only name the sections")
     return made
 
 

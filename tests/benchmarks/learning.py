@@ -1,17 +1,16 @@
-"""Quality of the defaults: train as a user does with three seeds; print a row of medians.
+"""Quality of the defaults: train as a user does with three seeds; print medians.
 
 python -m tests.benchmarks learning dinosaurs
 python -m tests.benchmarks learning --minutes 5 names.txt
 python -m tests.benchmarks learning plays.txt --examples files --counts
 
-All options are those of charrnn train. The row is one for the table of the best results.
+All options are those of charrnn train.
 """
 
 import json
 import math
 import os
 import re
-import shlex
 import statistics
 import subprocess
 import sys
@@ -24,7 +23,6 @@ from typing import Any
 import charrnn
 
 SEEDS = (0, 1, 2)
-HEAD = "| corpus and options | network | both | below counting | time | machine | version |"
 
 
 def trained(arguments: list[str], seed: int) -> tuple[dict[str, Any], float]:
@@ -90,18 +88,16 @@ def version() -> str:
 
 
 def report(arguments: list[str]) -> None:
-    """Print a line for each seed, and the row."""
-    every: dict[str, list[float]] = {}
+    """Print a line for each seed, and one of medians."""
+    every = []
     for seed in SEEDS:
         summary, seconds = trained(arguments, seed)
-        found = figures(summary)
-        for name, value in (found | {"seconds": seconds}).items():
-            every.setdefault(name, []).append(value)
-        shown = ", ".join(f"{name} {value:.4f}" for name, value in found.items())
-        print(f"seed {seed}: {shown}, {seconds:.0f} s", flush=True)
-    of = {name: statistics.median(values) for name, values in every.items()}
-    both = f"{of['both']:.3f}" if "both" in of else ""
-    typed = shlex.join(Path(word).name if Path(word).exists() else word for word in arguments)
-    row = (f"`{typed}`", f"{of['network']:.3f}", both, gain(of), f"{of['seconds']:.0f} s")
-    print(f"\n{HEAD}\n|{'---|' * HEAD.count(' | ')}---|")
-    print(f"| {' | '.join((*row, machine(), version()))} |")
+        every.append(figures(summary) | {"seconds": seconds})
+        print_figures(f"seed {seed}", every[-1])
+    medians = {name: statistics.median(found[name] for found in every) for name in every[0]}
+    print_figures("medians", medians)
+
+
+def print_figures(head: str, found: dict[str, float]) -> None:
+    shown = ", ".join(f"{name} {value:.4f}" for name, value in found.items())
+    print(f"{head}: {shown}", flush=True)

@@ -17,10 +17,6 @@ USES: tuple[Use, ...] = ("network", "counts", "both")
 MINUTES = 0.5
 
 
-def words_of_the_manual() -> list[str]:
-    return sorted({*re.findall(r"\b[a-z]{4,}\b", " ".join(topics.values()))})
-
-
 def shuffled(word: str, r: random.Random) -> str:
     return "".join(r.sample(word, len(word)))
 
@@ -38,7 +34,8 @@ def area(normal: list[float], odd: list[float]) -> float:
 
 def report() -> None:
     """Print the areas, for both kinds of odd words and by use."""
-    words, r = words_of_the_manual(), random.Random(1)
+    words, r = re.findall(r"\b[a-z]{4,}\b", " ".join(topics.values())), random.Random(1)
+    words = sorted({*words})
     r.shuffle(words)
     held_out, learned = words[: len(words) // 5], words[len(words) // 5 :]
     model = charrnn.fit(learned, minutes=MINUTES, counts=True)

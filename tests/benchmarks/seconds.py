@@ -19,12 +19,9 @@ PEER = Path(__file__).parent / "peers" / "torch_seconds.py"
 
 def report(corpus: str, against: list[str]) -> None:
     """Print a row for each program."""
-    print(
-        "| held-out nats per character after | 1 s | 10 s | 60 s |\n|---|---|---|---|", flush=True
-    )
+    print("| held-out nats per character after | 1 s | 10 s | 60 s |\n|---|---|---|---|")
     minutes = [str(seconds / 60) for seconds in TIMES]
     runs = [trained([corpus, "--minutes", each], 0)[0] for each in minutes]
-    runs = [run | run["settings"] for run in runs]
     print_row("charrnn", runs)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "examples.json"
@@ -46,7 +43,5 @@ def split_of(corpus: str) -> dict[str, list[str]]:
     """Return the texts to learn and those held out, as charrnn divides them."""
     read = read_files([corpus])
     decode = read.vocabulary.decode
-    return {
-        name: [decode(examples.nth(number)) for number in range(len(examples))]
-        for name, examples in (("learn", read.train), ("held_out", read.held_out))
-    }
+    parts = {"learn": read.train, "held_out": read.held_out}
+    return {name: [decode(part.nth(n)) for n in range(len(part))] for name, part in parts.items()}

@@ -29,12 +29,7 @@ Work = Callable[[], object]
 Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps
 
 OTHERS_HAVE = ("tanh", "gru", "lstm")  # other libraries do not feed back outputs
-SHAPES: tuple[Shape, ...] = (
-    (65, 128, 64, 64),
-    (65, 256, 64, 64),
-    (65, 512, 64, 100),
-    (28, 64, 32, 16),
-)
+SHAPES = [(65, 128, 64, 64), (65, 256, 64, 64), (65, 512, 64, 100), (28, 64, 32, 16)]
 ROUNDS = 5
 LEAST_ROUNDS = 27  # of a step, the first two to warm up
 LONG_ENOUGH = 1.0  # seconds; shorter measurements vary too much
