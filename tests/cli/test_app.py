@@ -291,6 +291,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
     made = Program(tmp_path_factory.mktemp("refusals"))
     made.write("names.txt", NAMES)
     made.write("bad.txt", b"\xff")  # a fault that is found when it is read
+    made.write("empty.txt", "\n")
     for suffix in ("html", "svg", "npy", "mjs", "h", "safetensors", "npz"):
         made.write(f"bad.{suffix}", "not by charrnn")
     made.write("numbers.txt", "".join(f"{number}\n" for number in range(99)))
@@ -311,8 +312,3 @@ def test_fault_14_refusals(there: Program, status: str, line: str, what: str, hi
     words, what = line.split(), f"error: {what}"
     ended = there.refuses(*words, what=what, hint=hint, status=int(status), stdin=b"")
     assert (ended.out, "\x1b" in ended.err) == ("", False)
-
-
-def test_a_network_that_memory_cannot_hold_is_refused(there: Program) -> None:
-    line = ("train", "names.txt", "-m", "x", "--hidden", "1048576")
-    there.refuses(*line, what="GiB of memory", hint="Try a smaller --hidden")

@@ -167,6 +167,14 @@ def test_fault_21_a_stdout_that_takes_nothing_is_said(trained: Program, line: st
     assert_no_temporary_files(trained)
 
 
+@pytest.mark.parametrize("line", ["eval - --per-example -q", "fill - --json -q"])
+def test_each_line_is_answered_as_soon_as_it_is_there(trained: Program, line: str) -> None:
+    with trained.going(*line.split(), stdin=subprocess.PIPE) as child:
+        for count in (1, 2, 3):
+            child.type(b"an_a\n")
+            child.until(lambda count=count: child.out.count("\n") == count)  # type: ignore[misc]
+
+
 def test_closed_streams_lead_nowhere(trained: Program) -> None:
     by = ["/bin/sh", "-c", 'exec "$0" "$@" 0>&- 1>&- 2>&-', *CHARRNN]
     assert trained.run("train", "names.txt", "--force", *SMALL, by=by).status == 0

@@ -1,7 +1,5 @@
 """``charrnn fill`` with many texts. What it shows of one is in ``screens.txt``."""
 
-import subprocess
-
 from tests.program import Program
 
 
@@ -11,10 +9,3 @@ def test_a_text_a_line_from_standard_input(well_trained: Program) -> None:
     assert [row["text"] for row in ran.rows] == ["an_a", "", "Ж_"]
     assert ran.rows[1]["fillings"] == [{"text": "", "probability": 1.0}]
     assert ran.err == "not in the vocabulary, read as unknown: Ж (U+0416)\n"
-
-
-def test_each_line_is_answered_as_soon_as_it_is_there(well_trained: Program) -> None:
-    with well_trained.going("fill", "-", "--json", "-q", stdin=subprocess.PIPE) as child:
-        for count, text in enumerate(["an_a", "b_b"], 1):
-            child.type(f"{text}\n".encode())
-            child.until(lambda count=count: child.out.count("\n") == count)  # type: ignore[misc]

@@ -12,7 +12,7 @@ import pytest
 import charrnn
 from charrnn.network.parameters import Architecture
 from tests.child import children_of, dask_cluster, wait_until
-from tests.program import SMALL, Program, assert_refusal
+from tests.program import SMALL, Program
 
 TRY = ("sweep", "names.txt", *SMALL[2:], "--try", "hidden=2,3")
 ENDLESS = (
@@ -146,12 +146,6 @@ def test_a_failed_run_does_not_stop_the_others(program: Program) -> None:
     assert "1 of 2 runs failed; lr=1000000,seed=0: the loss diverged" in ended.err
     assert "lr=0.01 (best)" in ended.out
     assert "inf" in ended.lines[-1]
-
-
-def test_a_scheduler_that_is_not_there_is_an_error(program: Program) -> None:
-    ended = program.run("sweep", "names.txt", "--seeds", "2", "--scheduler", "x")
-    assert_refusal(ended, "no Dask scheduler answers at x", "Give its address")
-    assert not (program / "sweep").exists()
 
 
 def rows_of(program: Program) -> list[str]:

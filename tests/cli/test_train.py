@@ -170,8 +170,6 @@ def test_the_book_has_a_plan_of_what_is_off_and_counts_clipped_steps(program: Pr
     assert resumed["settings"]["book"] is True
     program.train("names.txt", "--force")
     assert b'"book"' not in (program / "model.npz").read_bytes()
-    what = "--book contradicts model.npz, which has no book"
-    program.refuses("train", "--resume", "--book", what=what, hint="Leave it out")
 
 
 def test_a_dry_run_has_all_else_and_touches_nothing(program: Program) -> None:
