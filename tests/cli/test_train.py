@@ -122,10 +122,6 @@ def test_a_run_of_any_length_takes_at_most_25_lines(program: Program) -> None:
     rows = re.findall(r"^ +(\d+) % +\d\.\d{3} +\d\.\d{3}( \*)?   ", ran.err, re.MULTILINE)
     assert 9 <= len(rows) <= 12
     assert rows[-1][0] == "100"
-    for word in ("corpus ", "network ", "to beat ", "   done   train  held-out", "next "):
-        assert f"\n{word}" in f"\n{ran.err}"
-    assert re.match(r"model\.npz +held-out loss \d\.\d{3} nats .*\n +counting \d\.\d{3}: ", ran.out)
-    assert ran.out.count("\n") == 2
 
 
 @pytest.mark.parametrize("columns", [60, 120])
@@ -149,13 +145,9 @@ def test_samples_stand_beside_a_check_up_and_below_it(program: Program) -> None:
     assert "a new line" not in program.run(*RUN, "--force").err
 
 
-def test_the_book_has_a_plan_of_what_is_off_and_counts_clipped_steps(program: Program) -> None:
+def test_the_book_has_its_settings_and_counts_clipped_steps(program: Program) -> None:
     line = ("train", "names.txt", "--book", "--hidden", "3", "--epochs", "2")
     plan = " ".join(program.run(*line, "--dropout", "0.1", "--dry-run").out.split())
-    assert "book without momentum, an average of parameters" in plan
-    assert "warmup, dropconnect, blank, weight decay to beat" in plan
-    adam = " ".join(program.run(*line, "--optimizer", "adam", "--dry-run").out.split())
-    assert "book without an average of parameters" in adam
     assert "--layers 1 --dropout 0.1 " in plan
     assert "--book --optimizer sgd --lr 0.2 --schedule constant --warmup 0 --clip 5 " in plan
     ended = program.run(*line, "--clip", "0.1", "--metrics", "steps.jsonl")
