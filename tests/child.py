@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 from unittest import mock
 
 import pytest
@@ -61,10 +61,11 @@ class Result:
         """The JSON objects on stdout, one a line."""
         return [json.loads(line) for line in self.out.split("\n") if line]
 
-    def says(self, *pieces: str) -> None:
+    def says(self, *pieces: str) -> Self:
         """Assert success, and that stderr contains each of these pieces."""
         assert "Traceback" not in self.err
         assert (self.status, [p for p in pieces if p not in self.err]) == (0, []), self.err
+        return self
 
 
 def result(status: int, out: bytes, err: bytes) -> Result:

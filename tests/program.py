@@ -183,15 +183,11 @@ BRIEF = (*SIZE, "--epochs", "2")
 
 def summary_of(program: Program, *options: str | Path) -> dict[str, Any]:
     """Train, which must succeed, and return the summary."""
-    ran = program.run("train", "names.txt", *BRIEF, "--force", "--json", *options)
-    assert ran.status == 0, ran.err
-    return ran.json
+    return program.run("train", "names.txt", *BRIEF, "--force", "--json", *options).says().json
 
 
 def plan_of(program: Program, *options: str | Path) -> dict[str, Any]:
-    ran = program.run("train", "names.txt", "--dry-run", "--json", *options)
-    assert ran.status == 0, ran.err
-    return ran.json
+    return program.run("train", "names.txt", "--dry-run", "--json", *options).says().json
 
 
 def saved_by(program: Program, *options: str | Path) -> Checkpoint:

@@ -211,8 +211,7 @@ def results(program: Program, variables: str) -> list[object]:
         ("sample", "-n", "5", "--seed", "1", "--prime", "Zoë"),
         ("eval", "text", "--per-example"),
     ):
-        ended = program.run(*line, env=env)
-        ended.says()
+        ended = program.run(*line, env=env).says()
         found += [ended.out_bytes] * (line[0] != "train")
     return [*found, (program / "model.npz").read_bytes()]
 
@@ -287,8 +286,7 @@ def test_fault_27_nothing_steers_a_terminal(logs: Program, name: str) -> None:
         assert status == 0, seen
         assert not steers(ESCAPES.sub("", seen)), seen
         assert r"\x1b" in seen or name in ("info", "eval")
-    piped = logs.run(*LINES[name])
-    piped.says()
+    piped = logs.run(*LINES[name]).says()
     assert not steers(piped.err)
     is_exact = name in ("sample", "prime", "per example", "fill")
     assert bool(steers(piped.out)) == is_exact
@@ -318,8 +316,7 @@ def test_fault_28_markup_comes_out_as_it_is(program: Program) -> None:
     assert program.terminal(*train, columns=200)[0] == 0
     name = "[b]bold[-b]:smile:"
     program.write(name, "anna\nbob\n" * 9)
-    done = program.run("train", name, *SMALL, "-m", f"{name}.npz")
-    done.says(f"corpus     {name}   16 lines")
-    assert f"{name}.npz" in done.out
+    line = ("train", name, *SMALL, "-m", f"{name}.npz")
+    assert f"{name}.npz" in program.run(*line).says(f"corpus     {name}   16 lines").out
     what = f"there is no model [/b]{name}"
     program.refuses("info", "-m", f"[/b]{name}", what=what, hint="Train one, or")

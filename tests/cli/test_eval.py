@@ -265,15 +265,13 @@ def test_fault_36_standard_input_is_read(made: Program, kind: str) -> None:
         ours.shutdown(socket.SHUT_WR)
         stdin = file if kind == "file" else theirs
         with made.going("eval", "--json", stdin=stdin) as child:
-            ended = child.end()
-    ended.says("reading text from standard input")
+            ended = child.end().says("reading text from standard input")
     assert ended.json["characters"] == 6
 
 
 def test_fault_36_a_pipe_is_read(made: Program) -> None:
     for command in (("eval", "--per-example", "--json"), ("embed",)):
-        ran = made.run(*command, stdin=b"anna\nbo\n")
-        ran.says("reading text from standard input")
+        ran = made.run(*command, stdin=b"anna\nbo\n").says("reading text from standard input")
         assert [row["text"] for row in ran.rows] == ["anna", "bo"]
     assert made.run("embed", stdin=b"").status == 1
 
