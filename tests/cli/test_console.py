@@ -144,8 +144,8 @@ def test_fault_21_a_reader_who_leaves_ends_it(trained: Program, line: tuple[str,
 def test_fault_21_help_that_nobody_reads_ends_as_other_output(program: Program, line: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    with os.fdopen(writer, "wb") as nobody, program.going(*line.split(), stdout=nobody) as child:
-        ended = child.end()
+    with os.fdopen(writer, "wb") as nobody:
+        ended = program.run(*line.split(), stdout=nobody)
     assert (ended.status, ended.err) == (141, "")
 
 
@@ -156,11 +156,8 @@ def test_fault_21_help_that_nobody_reads_ends_as_other_output(program: Program, 
 )
 def test_fault_21_a_stdout_that_takes_nothing_is_said(trained: Program, line: str) -> None:
     more = ("names.txt", *SMALL, "-m", "new.npz") if line == "train" else ()
-    with (
-        open("/dev/full", "wb") as nowhere,
-        trained.going(*line.split(), *more, stdout=nowhere) as child,
-    ):
-        ended = child.end()
+    with open("/dev/full", "wb") as nowhere:
+        ended = trained.run(*line.split(), *more, stdout=nowhere)
     assert (ended.status, ended.err.splitlines()[-1]) == (1, FULL)
     if line == "train":  # it is saved all the same
         assert charrnn.load(trained / "new.npz").trained.best is not None

@@ -21,7 +21,7 @@ from charrnn.files.whole_files import LineFile
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Event
 from tests.child import CHARRNN
-from tests.networks import END, independent, saved
+from tests.networks import COIN, independent, saved
 from tests.program import (
     BRIEF,
     NAMES,
@@ -156,8 +156,7 @@ def test_the_book_has_its_settings_and_counts_clipped_steps(program: Program) ->
     assert above > 0
     ended.says(f"clipped at 0.1 in {above} of {len(norms)} steps")
     assert b'"book":true' in (program / "model.npz").read_bytes()
-    unclipped = program.run(*line, "--clip", "0", "-m", "unclipped.npz")
-    unclipped.says(f"clipped at 0 in 0 of {len(norms)} steps")
+    program.run(*line, "--clip", "0", "-m", "unclipped.npz").says(f"clipped at 0 in 0 of {len(norms)} steps")
     resumed = program.run("train", "--resume", "--book", "--epochs", "3", "--json").json
     assert resumed["settings"]["book"] is True
     program.train("names.txt", "--force")
@@ -268,7 +267,7 @@ def test_fault_25_metrics_have_a_line_for_each_step_and_check_up(program: Progra
 def test_fault_46_only_lines_of_a_run_are_cut(program: Program, stopped_after: list[int]) -> None:
     line, metrics = ("train", "names.txt", *BRIEF), ("--metrics", "m.jsonl")
     program.run(*line, "-m", "a.npz", *metrics).says()
-    before = Path("m.jsonl").read_bytes()
+    first = rows_of("m.jsonl")
     stopped_after += [3]
     assert program.run(*line, "-m", "a.npz", "--force", *metrics).status == 130
     last = rows_of("m.jsonl")[-1]
@@ -276,16 +275,14 @@ def test_fault_46_only_lines_of_a_run_are_cut(program: Program, stopped_after: l
         for ahead in ({"schema": "charrnn.checkup/3"}, {"step": 4}):
             file.write(json.dumps(last | ahead) + "\n")
     program.run(*line, "-m", "b.npz", *metrics).says()
-    a, b = (rows[0]["run"] for rows in (rows_of("m.jsonl"), rows_of("m.jsonl")[::-1]))
+    a, b = first[0]["run"], rows_of("m.jsonl")[-1]["run"]
     of_b = [row for row in rows_of("m.jsonl") if row["run"] == b]
     program.run("train", "--resume", "-m", "a.npz", *metrics).says()
     again = rows_of("m.jsonl")
     assert [row for row in again if row["run"] == b] == of_b
     of_a = [row for row in again if row["run"] == a]
-    first = [json.loads(line) for line in before.splitlines()]
     assert of_a == first + first  # the earlier run of this name, and the one that was resumed
-    assert {row["run"] for row in again} == {a, b}
-    assert Path("m.jsonl").read_bytes().startswith(before)
+    assert (again[: len(first)], {row["run"] for row in again}) == (first, {a, b})
 
 
 def test_fault_46_a_run_is_told_by_its_corpus_settings_and_model_file(program: Program) -> None:
@@ -366,6 +363,7 @@ RUINOUS = [
     *("--check-every 1", "--check-every 1 --holdout 0", "--clip 0 --warmup 0"),
     *("--optimizer sgd --clip 0", "--optimizer rmsprop", "--optimizer adagrad"),
     "--optimizer sgd --clip 1e12 --weight-decay 1e6",
+    "--init-radius 6 --clip 0 --optimizer sgd --lr 100 --hidden 32 --warmup 0",
     *(f"--cell {cell} {more}" for cell in ("gru", "lstm") for more in ("", "--clip 0")),
 ]
 
@@ -392,9 +390,6 @@ def test_fault_22_a_run_that_is_ruined_late_keeps_what_was_good(trained: Program
     assert before.state.best is not None
     best = charrnn.load(trained / "model.npz").parameters.flat
     assert best.tobytes() == before.state.best.flat.tobytes()
-    line = ("--init-radius", "6", "--clip", "0", "--optimizer", "sgd", "--lr", "100", "-q")
-    ran = trained.run("train", "names.txt", "--force", "--hidden", "32", "--warmup", "0", *line)
-    assert (ran.status, "the loss diverged at step" in ran.err) == (1, True)
 
 
 def test_fault_19_failures_lose_nothing(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -438,15 +433,14 @@ def test_what_is_valid_is_no_novel_text(program: Program) -> None:
     program.write("a.txt", "a\n" * 20)
     program.write("b.txt", "b\nbb\n")
     line = ("train", "a.txt", "--valid", "b.txt", "--from", "odd.npz", "--epochs", "1", "-q")
-    saved(independent({"a": 0.3, "b": 0.3, END: 0.4}), program / "odd.npz")
+    saved(independent(COIN), program / "odd.npz")
     program.run(*line, "--lr", "1e-12").says()
-    drawn = program.run("sample", "-n", "60", "--seed", "1")
-    assert {"a", "b", "bb"} <= {*drawn.lines}
-    copies = sum(text in ("a", "b", "bb") for text in drawn.lines)
-    drawn.says(f"copies of training texts: {copies} of 60 samples")
-    novel = program.run("sample", "-n", "60", "--seed", "1", "--novel", "-q").lines
-    assert len(novel) == 60
-    assert not {*novel} & {"a", "b", "bb"}
+    line = ("sample", "-n", "60", "--seed", "1")
+    drawn, novel = program.run(*line), program.run(*line, "--novel", "-q").lines
+    copies = [text for text in drawn.lines if text in ("a", "b", "bb")]
+    assert {*copies} == {"a", "b", "bb"}
+    drawn.says(f"copies of training texts: {len(copies)} of 60 samples")
+    assert (len(novel), {*novel} & {*copies}) == (60, set())
 
 
 def test_the_loss_with_counts_is_told_and_a_command_adds_them(
