@@ -156,7 +156,8 @@ def test_the_book_has_its_settings_and_counts_clipped_steps(program: Program) ->
     assert above > 0
     ended.says(f"clipped at 0.1 in {above} of {len(norms)} steps")
     assert b'"book":true' in (program / "model.npz").read_bytes()
-    program.run(*line, "--clip", "0", "-m", "unclipped.npz").says(f"clipped at 0 in 0 of {len(norms)} steps")
+    unclipped = program.run(*line, "--clip", "0", "-m", "x.npz")
+    unclipped.says(f"clipped at 0 in 0 of {len(norms)} steps")
     resumed = program.run("train", "--resume", "--book", "--epochs", "3", "--json").json
     assert resumed["settings"]["book"] is True
     program.train("names.txt", "--force")
@@ -435,8 +436,8 @@ def test_what_is_valid_is_no_novel_text(program: Program) -> None:
     line = ("train", "a.txt", "--valid", "b.txt", "--from", "odd.npz", "--epochs", "1", "-q")
     saved(independent(COIN), program / "odd.npz")
     program.run(*line, "--lr", "1e-12").says()
-    line = ("sample", "-n", "60", "--seed", "1")
-    drawn, novel = program.run(*line), program.run(*line, "--novel", "-q").lines
+    sample = ("sample", "-n", "60", "--seed", "1")
+    drawn, novel = program.run(*sample), program.run(*sample, "--novel", "-q").lines
     copies = [text for text in drawn.lines if text in ("a", "b", "bb")]
     assert {*copies} == {"a", "b", "bb"}
     drawn.says(f"copies of training texts: {len(copies)} of 60 samples")
