@@ -5,18 +5,16 @@ python -m tests.benchmarks step --against PYTHON   compare with PyTorch or JAX i
 python -m tests.benchmarks seconds --corpus FILE --against PYTHON   losses after 1, 10, 60 seconds
 python -m tests.benchmarks labels --corpus FOLDER --against PYTHON  telling a file's kind of text
 python -m tests.benchmarks results --data FOLDER --against PYTHON --write   the page of results
-python -m tests.benchmarks learning CORPUS [OPTIONS OF TRAIN]       medians of three seeds
 """
 
 import argparse
 import os
-import sys
 from importlib import import_module
 from typing import Any
 
 from charrnn.system.cores import ONE_THREAD
 
-SECTIONS = ("step", "exports", "oddness", "seconds", "labels", "results", "learning")
+SECTIONS = ("step", "exports", "oddness", "seconds", "labels", "results")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -39,10 +37,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Run the sections that the command line names; all words after learning are for train."""
-    words = sys.argv[1:]
-    end = words.index("learning") + 1 if "learning" in words else len(words)
-    options = parser().parse_args(words[:end])
+    """Run the sections that the command line names."""
+    options = parser().parse_args()
     if unknown := {*options.sections} - {*SECTIONS}:
         parser().error(f"no section is called {', '.join(sorted(unknown))}")
     arguments: dict[str, list[Any]] = {
@@ -50,7 +46,6 @@ def main() -> None:
         "seconds": [options.corpus, options.against],
         "labels": [options.corpus, options.against],
         "results": [options.data, options.against, options.write],
-        "learning": [words[end:]],
     }
     os.environ.update(ONE_THREAD)  # before numpy is imported: one BLAS thread, as in the program
     print(f"{os.cpu_count()} cores")

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import timeit
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,12 +78,7 @@ def drawn_by(*command: str | Path) -> Callable[[], str]:
 
 def seconds_of(draw: Callable[[], str]) -> float:
     """Return the seconds of the fastest of three rounds."""
-    times = []
-    for _ in range(3):
-        began = work()
-        draw()
-        times.append(work() - began)
-    return min(times)
+    return min(timeit.repeat(draw, timer=work, repeat=3, number=1))
 
 
 def work() -> float:

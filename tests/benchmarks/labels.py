@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import Any
 
 import charrnn
-from tests.benchmarks.learning import trained
+from tests.benchmarks.training import trained
 
 SPLITS = 5
 PEER = Path(__file__).parent / "peers" / "labels_sklearn.py"

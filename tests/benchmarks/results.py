@@ -24,7 +24,7 @@ import numpy as np
 import charrnn
 from charrnn.system.packaged import path_of
 from tests.benchmarks import exports, seconds, step
-from tests.benchmarks.learning import figures, gain, machine, trained, version
+from tests.benchmarks.training import figures, gain, machine, trained, version
 
 PAGE = Path(charrnn.__file__).parent / "guide" / "results.md"
 ROWS = (  # corpus and options, all with --counts
@@ -52,7 +52,7 @@ def losses(data: Path) -> None:
             found = figures(summary)
             shown = [f"{found[name]:.3f}" for name in ("network", "counting", "both")]
             cost = (f"{spent:.0f} s", f"{summary['peak_bytes'] / 1e6:.0f} MB")
-            print(f"| `{row}` | {' | '.join((*shown, gain(found), *cost))} |", flush=True)
+            print(f"| `{row}` | {' | '.join((*shown, gain(summary), *cost))} |", flush=True)
 
 
 def beginnings(data: Path) -> None:

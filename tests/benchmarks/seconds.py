@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.text.corpus import read_files
-from tests.benchmarks.learning import trained
+from tests.benchmarks.training import trained
 
 TIMES = (1, 10, 60)  # seconds
 PEER = Path(__file__).parent / "peers" / "torch_seconds.py"

@@ -1,17 +1,8 @@
-"""Quality of the defaults: train as a user does with three seeds; print medians.
-
-python -m tests.benchmarks learning dinosaurs
-python -m tests.benchmarks learning --minutes 5 names.txt
-python -m tests.benchmarks learning plays.txt --examples files --counts
-
-All options are those of charrnn train.
-"""
+"""Training as a user does it, with its losses, its time and its memory."""
 
 import json
-import math
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import charrnn
-
-SEEDS = (0, 1, 2)
 
 
 def trained(arguments: list[str], seed: int) -> tuple[dict[str, Any], float]:
@@ -53,21 +42,17 @@ def memory_of(process: int) -> int:
 
 
 def figures(summary: dict[str, Any]) -> dict[str, float]:
-    """Return the losses of a summary: by use, of counting, and what is gained over counting."""
-    by_use, baselines = summary["by_use"], summary["baselines"]
-    if not by_use or not baselines:
-        sys.exit("without held-out text there is nothing to compare")
-    found = {name: loss["nats_per_character"] for name, loss in by_use.items()}
-    found["counting"] = min(loss["nats_per_character"] for loss in baselines.values())
-    last = by_use.get("both", by_use["network"])
-    error = last["standard_error"]  # a short stream has none
-    return found | {"below": -last["difference"], "error": math.nan if error is None else error}
+    """Return the losses of a summary: by use, and of counting."""
+    found = {name: loss["nats_per_character"] for name, loss in summary["by_use"].items()}
+    counting = min(loss["nats_per_character"] for loss in summary["baselines"].values())
+    return found | {"counting": counting}
 
 
-def gain(found: dict[str, float]) -> str:
-    """Return the nats below counting, with their standard error if there is one."""
-    error = found["error"]
-    return f"{found['below']:+.3f}" + ("" if math.isnan(error) else f" ± {error:.3f}")
+def gain(summary: dict[str, Any]) -> str:
+    """Return the nats of both below counting, with their standard error if there is one."""
+    both = summary["by_use"]["both"]
+    error = both["standard_error"]  # a short stream has none
+    return f"{-both['difference']:+.3f}" + ("" if error is None else f" ± {error:.3f}")
 
 
 def machine() -> str:
@@ -85,19 +70,3 @@ def version() -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return charrnn.__version__
-
-
-def report(arguments: list[str]) -> None:
-    """Print a line for each seed, and one of medians."""
-    every = []
-    for seed in SEEDS:
-        summary, seconds = trained(arguments, seed)
-        every.append(figures(summary) | {"seconds": seconds})
-        print_figures(f"seed {seed}", every[-1])
-    medians = {name: statistics.median(found[name] for found in every) for name in every[0]}
-    print_figures("medians", medians)
-
-
-def print_figures(head: str, found: dict[str, float]) -> None:
-    shown = ", ".join(f"{name} {value:.4f}" for name, value in found.items())
-    print(f"{head}: {shown}", flush=True)
