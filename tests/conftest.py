@@ -112,8 +112,7 @@ def program(
 ) -> Program:
     """The program in a folder with names.txt, which is the current folder of the test."""
     monkeypatch.chdir(tmp_path)
-    # no trial steps for the forecast of time
-    monkeypatch.setattr("charrnn.runs.TRIAL", 0.0)
+    monkeypatch.setattr("charrnn.runs.TRIAL", 0.0)  # no steps for the forecast of time
     marker = request.node.get_closest_marker("child")
     made = Program(tmp_path, child=bool(marker and marker.args[0]))
     made.write("names.txt", NAMES)

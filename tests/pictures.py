@@ -151,18 +151,16 @@ def strip(rows: list[tuple[float, str]], threshold: float) -> str:
         if x <= threshold
     }
     line = f'stroke="{BLUE}" stroke-width="3" stroke-linecap="round"'
-    parts = [*axis((0.1, 0.3, 1, 3, 10, 30), bottom), f'<path d="{"".join(sorted(dots))}" {line}/>']
     x = place(threshold)
+    parts = [*axis((0.1, 0.3, 1, 3, 10, 30), bottom), f'<path d="{"".join(sorted(dots))}" {line}/>']
     parts += [f'<path d="M{x:.1f} 30V{bottom}" stroke="{ORANGE}" stroke-dasharray="6 4"/>']
     parts += [words(x, 22, f"--above {threshold}x", ORANGE, "middle")]
     for number, (value, text) in enumerate(odd):
         x, y = place(value), 50 + 22 * number
-        parts += dot(x, y, ORANGE)
-        parts += [words(x + 12, y + 5, text)]
+        parts += [dot(x, y, ORANGE), words(x + 12, y + 5, text)]
     parts += [words(435, bottom - 50, f"{len(rows) - len(odd):,} other lines", BLUE)]
-    parts += [
-        words(40, bottom + 44, "bits per character, in times of the oddest held-out line", FAINT)
-    ]
+    unit = "bits per character, in times of the oddest held-out line"
+    parts += [words(40, bottom + 44, unit, FAINT)]
     return panel(760, bottom + 58, parts)
 
 
@@ -176,7 +174,7 @@ def curves(losses: dict[str, list[float]]) -> str:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
         parts += [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>']
         for x, y, loss in zip(xs, ys, values, strict=True):
-            parts += [*dot(x, y, colour), words(x, y - 10, f"{loss:.3f}", INK, "middle")]
+            parts += [dot(x, y, colour), words(x, y - 10, f"{loss:.3f}", INK, "middle")]
         parts += [words(xs[-1] + 28, ys[-1] + 5, name, colour)]
     parts += [words(40, 314, "held-out nats per character, after seconds of training", FAINT)]
     return panel(560, 328, parts)
@@ -194,8 +192,8 @@ def axis(values: tuple[float, ...], bottom: float) -> Iterator[str]:
         yield words(x, bottom + 20, f"{value:g}", FAINT, "middle")
 
 
-def dot(x: float, y: float, fill: str) -> Iterator[str]:
-    yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{fill}"/>'
+def dot(x: float, y: float, fill: str) -> str:
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{fill}"/>'
 
 
 def words(x: float, y: float, text: str, fill: str = INK, anchor: str = "start") -> str:

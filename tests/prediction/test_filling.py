@@ -10,6 +10,7 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.prediction.filling import FillConfig, Filled, fill
 from charrnn.prediction.predictor import Predictor
 from tests.networks import END, babbler, drawing_lengths, independent
+from tests.program import Program
 
 
 def filled(model: LanguageModel, text: str, **how: Any) -> Filled:
@@ -42,3 +43,11 @@ def test_counts_and_several_networks_fill_in_and_lengths_do_not() -> None:
     assert "Tyrannosaurus" in [one.text for one in load("dinosaurs").fill("Tyr_nnosa_rus").fillings]
     with pytest.raises(SettingError, match="length"):
         filled(drawing_lengths(), "a_")
+
+
+def test_the_command_reads_a_text_a_line_from_standard_input(well_trained: Program) -> None:
+    well_trained.run("fill", "-", stdin=b"\xff_").says("\ufffd (U+FFFD)")  # not UTF-8
+    ran = well_trained.run("fill", "-", "--json", "-n", "2", stdin="an_a\r\n\nЖ_".encode())
+    assert [row["text"] for row in ran.rows] == ["an_a", "", "Ж_"]
+    assert ran.rows[1]["fillings"] == [{"text": "", "probability": 1.0}]
+    assert ran.err == "not in the vocabulary, read as unknown: Ж (U+0416)\n"
