@@ -23,7 +23,7 @@ settings.register_profile("long", deadline=None, max_examples=400, print_blob=Tr
 settings.load_profile("usual")
 
 from tests.browser import CHROMIUM, Browser  # noqa: E402
-from tests.program import NAMES, SIZE, SMALL, Program  # noqa: E402
+from tests.program import SIZE, SMALL, Program  # noqa: E402
 
 REPEATS = {"kills": (1, 100), "faults": (40, 3000)}  # option: usual number, number with --long
 LONGEST = 300.0  # seconds of a test that is not repeated more often; then its process ends
@@ -114,9 +114,7 @@ def program(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("charrnn.runs.TRIAL", 0.0)  # no steps for the forecast of time
     marker = request.node.get_closest_marker("child")
-    made = Program(tmp_path, child=bool(marker and marker.args[0]))
-    made.write("names.txt", NAMES)
-    return made
+    return Program(tmp_path, child=bool(marker and marker.args[0]))
 
 
 @pytest.fixture(scope="session")
@@ -146,7 +144,6 @@ def disk_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Program:
     """A folder with names.txt and a model of it, shared by all tests: do not change it."""
     made = Program(tmp_path_factory.mktemp("once"))
-    made.write("names.txt", NAMES)
     made.run("train", *SMALL, "names.txt").says()
     return made
 
@@ -162,7 +159,6 @@ def trained(program: Program, trained_once: Program) -> Program:
 def well_trained_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A model whose loss on names is clearly lower than on other text."""
     made = Program(tmp_path_factory.mktemp("well_trained"))
-    made.write("names.txt", NAMES)
     size = ("--hidden", "16", "--bptt", "8", "--epochs", "8", "--seed", "1")
     made.run("train", *SIZE, *size, "names.txt").says()
     return (made / "model.npz").read_bytes()

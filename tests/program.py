@@ -32,11 +32,12 @@ seldom = partial(pytest.param, marks=pytest.mark.long)  # a row that runs only w
 
 
 class Program:
-    """The program and its current folder. It runs in this process unless child=True."""
+    """The program and its folder, with names.txt. It runs in this process unless child=True."""
 
     def __init__(self, folder: Path, *, child: bool = False) -> None:
         self.folder = folder
         self.child = child  # the default of child= in run()
+        self.write("names.txt", NAMES)
 
     def __truediv__(self, name: str) -> Path:
         return self.folder / name

@@ -20,7 +20,7 @@ from charrnn.cli import app
 from charrnn.settings.values import OneOf, Setting
 from tests.child import CHARRNN, HOME, Result
 from tests.networks import saved, speller
-from tests.program import NAMES, SIZE, SMALL, Program
+from tests.program import SIZE, SMALL, Program
 
 
 def test_the_version_is_that_of_the_package(program: Program) -> None:
@@ -289,7 +289,6 @@ REFUSED = [
 def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
     """A folder of texts and models, which no refused command changes."""
     made = Program(tmp_path_factory.mktemp("refusals"))
-    made.write("names.txt", NAMES)
     made.write("bad.txt", b"\xff")  # a fault that is found when it is read
     made.write("empty.txt", "\n")
     for suffix in ("html", "svg", "npy", "mjs", "h", "safetensors", "npz"):

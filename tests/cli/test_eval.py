@@ -22,7 +22,6 @@ ODD = "Zq#9%xK!"
 def made(tmp_path_factory: pytest.TempPathFactory) -> Program:
     """Models of a list, with 20 held-out names: with counts, of a column, of few names."""
     made = Program(tmp_path_factory.mktemp("eval"))
-    made.write("names.txt", NAMES)
     made.write("many.txt", "".join(f"{a} {b}\n" for a in WORDS[:16] for b in WORDS[:16]))
     made.write("few.txt", "".join(f"{word}\n" for word in WORDS[:40]))
     hosts = "".join(f"{i},{word}\n" for i, word in enumerate(WORDS))

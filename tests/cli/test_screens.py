@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.networks import COIN, END, independent, markov, saved, speller
-from tests.program import NAMES, Program
+from tests.program import Program
 
 SCREENS = Path(__file__).parent / "screens.txt"
 FOLDER = re.compile(r"\S*/(?=[\w.]+\.npz)")
@@ -20,7 +20,6 @@ FOLDER = re.compile(r"\S*/(?=[\w.]+\.npz)")
 def filled(folder: Path) -> Program:
     """Return the program in a folder of texts and of models with known probabilities."""
     program = Program(folder)
-    program.write("names.txt", NAMES)
     program.write("list.txt", "".join(f"- {a}{b},\n" for a in "abcdefgh" for b in "ijklmnop"))
     program.write("more.txt", "".join(f"{a}{b}\n" for a in "abcdefgh" for b in "qrst"))
     program.write("ab.txt", "ab\nb\n\nabЖba\n")

@@ -58,7 +58,6 @@ def test_where_nothing_is_held_out_there_is_no_loss_to_compare(program: Program)
 def usual(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The parameters that the usual settings lead to."""
     program = Program(tmp_path_factory.mktemp("usual"))
-    program.write("names.txt", NAMES)
     return saved_by(program).state.parameters.flat.tobytes()
 
 

@@ -130,16 +130,9 @@ def test_a_label_is_shown_where_it_is_read(program: Program) -> None:
     assert rows == {found.inputs.index("a"), found.inputs.index("south")}
 
 
-@pytest.fixture
-def drawn(well_trained: Program) -> Program:
-    well_trained.run("unfold", "anna", "--backward", "-o", "anna.html").says("saved to anna.html")
-    well_trained.run("unfold", HOSTILE, "-o", "hostile.html").says("hostile.html")
-    return well_trained
-
-
-@pytest.mark.parametrize("name", ["anna.html", "hostile.html"])
-def test_a_page_holds_the_text_as_text_and_loads_nothing(drawn: Program, name: str) -> None:
-    text = (drawn / name).read_text("utf-8")
+def test_a_page_holds_the_text_as_text_and_loads_nothing(well_trained: Program) -> None:
+    well_trained.run("unfold", HOSTILE, "--backward", "-o", "page.html").says("page.html")
+    text = (well_trained / "page.html").read_text("utf-8")
     page = Reading(text)
     scripts = [attributes for tag, attributes in page.elements if tag == "script"]
     assert [one.get("type") for one in scripts] == ["application/json", None]
@@ -149,7 +142,6 @@ def test_a_page_holds_the_text_as_text_and_loads_nothing(drawn: Program, name: s
     assert rules == [policy(script, style)]
     assert not set(page.texts["script"][0]) & set("<>&")
     facts = json.loads(page.texts["script"][0])
-    typed = "anna" if name == "anna.html" else HOSTILE
-    assert facts["text"] == typed
+    assert facts["text"] == HOSTILE
     assert "names.txt" not in text
     assert not re.search("[\x00-\x08\x1b\u202e]", text)
