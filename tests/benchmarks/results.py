@@ -7,12 +7,9 @@ of texts that it lacks are left out. With --write the tables replace those of th
 """
 
 import io
-import json
 import platform
 import random
 import re
-import subprocess
-import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable
@@ -37,6 +34,7 @@ ROWS = (  # corpus and options, all with --counts
     "war_and_peace.txt --examples files --cell lstm --minutes 10",
 )
 SPLIT = ("dinosaurs", "names.txt")  # lists that are cut into three parts
+USES = ("network", "counts", "both")
 
 
 def losses(data: Path) -> None:
@@ -83,7 +81,7 @@ def third_part(data: Path) -> None:
             lines = sorted({*source.read_text("utf-8").split("\n")} - {""})
             random.Random(0).shuffle(lines)
             for part, found in losses_of_parts(lines).items():
-                shown = (f"{found[use]:.3f}" for use in ("network", "counts", "both"))
+                shown = (f"{found[use]:.3f}" for use in USES)
                 print(f"| `{name}` | {part} | {' | '.join(shown)} |", flush=True)
 
 
@@ -91,21 +89,16 @@ def losses_of_parts(lines: list[str]) -> dict[str, dict[str, float]]:
     """Learn eight tenths, choose by one, and score it and the last one."""
     tenth = len(lines) // 10
     parts = {"chooses": lines[:tenth], "third": lines[tenth : 2 * tenth]}
-    parts["learn"] = lines[2 * tenth :]
     with tempfile.TemporaryDirectory() as folder:
-        files = {name: Path(folder, f"{name}.txt") for name in parts}
-        for name, part in parts.items():
-            files[name].write_text("\n".join(part) + "\n", "utf-8")
-        model = str(Path(folder, "model.npz"))
-        learn, valid = str(files["learn"]), str(files["chooses"])
+        learn, valid, model = (str(Path(folder, name)) for name in ("learn", "valid", "model.npz"))
+        Path(learn).write_text("\n".join(lines[2 * tenth :]) + "\n", "utf-8")
+        Path(valid).write_text("\n".join(parts["chooses"]) + "\n", "utf-8")
         trained([learn, "--valid", valid, "--counts", "-m", model], 0)
-        found = {}
-        for name in ("chooses", "third"):
-            line = ["eval", str(files[name]), "-m", model, "--json", "--quiet"]
-            output = subprocess.check_output([sys.executable, "-m", "charrnn", *line])
-            uses = json.loads(output)["by_use"]
-            found[name] = {use: loss["nats_per_character"] for use, loss in uses.items()}
-        return found
+        loaded = charrnn.load(model)
+    return {
+        name: {use: loaded.score(part, use=use).nats_per_character for use in USES}
+        for name, part in parts.items()
+    }
 
 
 def drawing() -> None:
