@@ -92,7 +92,7 @@ def python_page(page: str) -> str:
 
 def public(found: Any) -> Iterator[tuple[str, Any]]:
     """Yield the public methods and properties of a class, and the properties that it inherits."""
-    *above, itself = ({}, *map(vars, ours(found)))
+    *above, itself = [dict[str, Any](), *map(vars, ours(found))]
     inherited = {k: what for of in above for k, what in of.items() if isinstance(what, property)}
     for name, what in {**inherited, **itself}.items():
         is_attribute = isinstance(what, property | cached_property)

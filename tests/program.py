@@ -124,7 +124,7 @@ def in_this_process(
         stack.enter_context(mock.patch.dict(os.environ, changed, clear=True))
         stack.enter_context(chdir(folder))
         typed = ["charrnn", *map(os.fsdecode, args)]
-        streams = {"stdin": stdin, "stdout": out, "stderr": err}
+        streams: dict[str, Any] = {"stdin": stdin, "stdout": out, "stderr": err}
         stack.enter_context(mock.patch.multiple(sys, argv=typed, **streams))
         end = stack.enter_context(pytest.raises(SystemExit))
         stack.enter_context(console.report_errors())

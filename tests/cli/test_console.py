@@ -313,7 +313,7 @@ def test_fault_28_markup_comes_out_as_it_is(program: Program) -> None:
     assert program.terminal(*train, columns=200)[0] == 0
     name = "[b]bold[-b]:smile:"
     program.write(name, "anna\nbob\n" * 9)
-    line = ("train", name, *SMALL, "-m", f"{name}.npz")
-    assert f"{name}.npz" in program.run(*line).says(f"corpus     {name}   16 lines").out
+    again = ("train", name, *SMALL, "-m", f"{name}.npz")
+    assert f"{name}.npz" in program.run(*again).says(f"corpus     {name}   16 lines").out
     what = f"there is no model [/b]{name}"
     program.refuses("info", "-m", f"[/b]{name}", what=what, hint="Train one, or")

@@ -28,7 +28,7 @@ def filled(folder: Path) -> Program:
     saved(independent(COIN), folder / "coin.npz")
     saved(speller("word"), folder / "word.npz")
     saved(independent({END: 0.1, "a": 0.85, "b": 0.02, "c": 0.02, "d": 0.01}), folder / "odd.npz")
-    saved(independent(dict.fromkeys(("", *"abcdefghi"), 0.1)), folder / "even.npz")
+    saved(independent({"a": 0.2, **dict.fromkeys((END, *"bcdefgh"), 0.1)}), folder / "even.npz")
     after = {END: {"a": 1.0}, "a": {" ": 0.5, "b": 0.5}, " ": {"a": 1.0}, "b": {END: 1.0}}
     saved(markov(after), folder / "model.npz")
     return program
