@@ -7,24 +7,21 @@ calls ``score_group(model, group)`` for each group. Each worker gets the model o
 depend on its group alone, so that all executors give the same results.
 """
 
-import itertools
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
-from shutil import rmtree
-from tempfile import TemporaryDirectory, gettempdir
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from charrnn.errors import ClusterError, remedy
+from charrnn.errors import ClusterError
 from charrnn.settings.values import CORES, check
 from charrnn.spread.cluster import KILLED, RESULTS_STAY, Work, open_scheduler, results_of
 from charrnn.system.children import can_start, in_one_thread
@@ -34,8 +31,6 @@ Executor = Callable[..., Iterator[Any]]  # executor(function, groups, in_order=T
 
 START = "fork" if sys.platform == "linux" else "spawn"  # libraries of macOS forbid forks
 
-_values: list[Any] = []  # in a process of a pool: the shared one
-
 
 @contextmanager
 def open_executor(shared: Any, cores: int = 1, scheduler: str | None = None) -> Iterator[Executor]:
@@ -43,10 +38,9 @@ def open_executor(shared: Any, cores: int = 1, scheduler: str | None = None) -> 
     if scheduler is not None:
         with open_scheduler(shared, scheduler) as (submit, count_workers):
             yield partial(results_of, submit, count_workers)
-    elif cores > 1 and _has_pools():
+    elif cores > 1 and can_start() and not multiprocessing.current_process().daemon:
         with _open_pool(shared, cores) as submit:
-            futures = partial(results_of, submit, lambda: cores)
-            yield lambda *work, **how: map(_load, futures(*work, **how))
+            yield partial(results_of, submit, lambda: cores)
     else:
         yield lambda function, groups, in_order=True: map(partial(function, shared), groups)
 
@@ -66,78 +60,68 @@ def all_in_parallel(function: Work, shared: Any, groups: Sequence[Any], cores: i
 
 
 @contextmanager
-def _open_pool(shared: Any, cores: int) -> Iterator[Callable[[Work, Any], Future[Path]]]:
+def _open_pool(shared: Any, cores: int) -> Iterator[Callable[[Work, Any], Future[Any]]]:
     """Open processes that end with the block; yield a function that submits a group.
 
-    Groups and results are in files, whose names go through the pipes of the pool: it would wait for
-    ever for the rest of a long message if a process is killed.
+    Each has a pipe of its own, which ends with it, so that nothing waits for a killed process.
     """
-    context = multiprocessing.get_context(START)
-    with TemporaryDirectory() as folder:
-        if START == "spawn":
-            shared = _save(shared, Path(folder, "shared"))
-        with ProcessPoolExecutor(cores, context, _prepare, (shared, folder)) as pool:
-            numbers = itertools.count()
-
-            def submit(function: Work, group: Any) -> Future[Path]:
-                # A process of the pool begins, and stays, with signals blocked.
-                unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-                try:
-                    file = _save(group, Path(folder, str(next(numbers))))
-                    return pool.submit(_work, function, file)
-                finally:
-                    signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
-
-            try:
-                yield submit
-            except BrokenProcessPool:
-                raise ClusterError(KILLED, RESULTS_STAY) from None
-            finally:
-                rmtree(folder, ignore_errors=True)  # at once: another signal may end this process
-                for process in list((pool._processes or {}).values()):
-                    process.kill()  # in the midst of its work
-
-
-def _has_pools() -> bool:
-    """Return whether this process may have others, with files and with the locks of a pool."""
-    with suppress(ImportError, OSError):  # no /dev/shm, or no folder for files
-        multiprocessing.Lock(), gettempdir()
-        return can_start() and not multiprocessing.current_process().daemon
-    return False
+    context: Any = multiprocessing.get_context(START)
+    inherited = [shared] if START == "fork" else []
+    threads, idle, processes = ThreadPoolExecutor(cores), SimpleQueue[Connection](), list[Any]()
+    try:
+        # A process of the pool begins, and stays, with signals blocked.
+        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            for _ in range(cores):
+                pipe, end = context.Pipe()
+                with end:
+                    process = context.Process(target=_serve, args=[end, *inherited])
+                    process.start()
+                processes.append(process)
+                idle.put(pipe)
+                if not inherited:
+                    with suppress(OSError):  # if it was killed, its first group says so
+                        pipe.send(shared)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        yield partial(threads.submit, _work, idle)
+    finally:
+        for process in processes:
+            process.kill()  # in the midst of its work
+            process.join()
+        threads.shutdown(cancel_futures=True)
 
 
-def _prepare(shared: Any, folder: str) -> None:
-    """Begin a process of a pool, which ends with its parent."""
-    _values[:] = [pickle.loads(shared.read_bytes()) if START == "spawn" else shared]
-    Thread(target=_end_with_parent, args=[folder], daemon=True).start()
+def _work(idle: SimpleQueue[Connection], function: Work, group: Any) -> Any:
+    """Return what a process that is idle makes of a group."""
+    pipe = idle.get()
+    try:
+        pipe.send((function, group))
+        result = pipe.recv()
+    except (EOFError, OSError):
+        raise ClusterError(KILLED, RESULTS_STAY) from None
+    finally:
+        idle.put(pipe)
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
-def _end_with_parent(folder: str) -> None:
+def _serve(pipe: Connection, *inherited: Any) -> None:
+    """Work on groups, until the pool or its parent ends."""
+    Thread(target=_end_with_parent, daemon=True).start()
+    shared = inherited[0] if inherited else pipe.recv()
+    while True:
+        function, group = pipe.recv()
+        try:
+            pipe.send(function(shared, group))
+        except Exception as error:
+            error.add_note(traceback.format_exc())
+            pipe.send(error)
+
+
+def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
-    rmtree(folder, ignore_errors=True)
     os._exit(0)
-
-
-def _work(function: Work, file: Path) -> Path:
-    """Replace the group in a file by its result."""
-    return _save(function(_values[0], _load(file)), file)
-
-
-def _save(value: Any, file: Path) -> Path:
-    """Write the value into a file, and return the name of the file."""
-    try:
-        file.write_bytes(pickle.dumps(value))
-    except OSError as error:
-        what = f"no room for work in {file.parent.parent}: {error.strerror}"
-        hint = remedy(error, "name another folder in TMPDIR, or use [cores] 1")
-        raise ClusterError(what, hint) from None
-    return file
-
-
-def _load(file: Path) -> Any:
-    """Return the value in a file, and remove the file."""
-    value = pickle.loads(file.read_bytes())
-    file.unlink()
-    return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import multiprocessing
 import os
 import signal
@@ -13,12 +12,11 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
 from charrnn.errors import ClusterError, CorpusError
-from charrnn.spread import cluster, workers
+from charrnn.spread import cluster
 from charrnn.spread.workers import open_executor
 from tests.child import HOME, PYTHON, children_of, dask_cluster, going, wait_until
 from tests.program import NAMES, SMALL, Program
@@ -106,26 +104,6 @@ def test_other_versions_are_refused(dask: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(cluster, "VERSIONS", "charrnn 9 and numpy 9")
     with pytest.raises(ClusterError, match=what):
         results(work, GROUPS, scheduler=dask)
-
-
-@pytest.mark.parametrize(
-    ("where", "name", "error"),
-    [(multiprocessing, "Lock", OSError), (workers, "gettempdir", FileNotFoundError)],
-)
-def test_without_locks_or_a_folder_for_files_one_process_works(
-    monkeypatch: Any, where: Any, name: str, error: type[Exception]
-) -> None:
-    monkeypatch.setattr(where, name, Mock(side_effect=error))
-    assert results(os.path.join, ["a"], f"{os.getpid()}", cores=2) == [f"{os.getpid()}/a"]
-    assert not multiprocessing.active_children()
-
-
-def test_a_full_folder_is_named(monkeypatch: Any) -> None:
-    full = OSError(errno.ENOSPC, "No space left on device")
-    monkeypatch.setattr(Path, "write_bytes", Mock(side_effect=full))
-    with pytest.raises(ClusterError, match=r"in /.*: No space left on device") as error:
-        results(work, GROUPS, cores=2)
-    assert "TMPDIR" in error.value.hint
 
 
 def in_one(shared: object, group: int) -> list[int]:
@@ -248,7 +226,7 @@ if __name__ == "__main__":
 """
 
 
-def test_started_workers_read_what_is_shared_from_a_file(tmp_path: Path) -> None:
+def test_workers_that_begin_anew_get_what_is_shared(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SPAWNED)
     for how in ("lives", "dies"):
         with going([*PYTHON, "script.py", how], tmp_path, {"PYTHONPATH": str(HOME)}) as child:
