@@ -60,22 +60,23 @@ class Shard:
         self.p = Parameters(a, memory["p"])
         self.gradient = Parameters(a, memory["gradients"][number])
 
-    def compute(self, time_steps: int) -> None:
-        """Read a window from the memory, and leave loss, states and gradient of these lanes."""
-        memory, lanes = self.memory, self.lanes
-        copy(memory["states"][:, lanes], self.states)
-        of_window = np.ascontiguousarray(memory["window"][:, :time_steps, lanes])
-        x, y, is_first, idle, *counts = of_window  # zeros for None
-        window = Window(x, y, is_first > 0, idle > 0 if idle.any() else None, *counts)
-        masks = list(memory["masks"][:, :, lanes]) or None
+    def compute(self, window: Window, states: LaneStates, masks: Masks | None) -> float:
+        """Return the loss in nats. Leave its gradient, and move the states on."""
+        copy(states, self.states)
         nats = self.unfolded.nats_and_gradient(self.p, window, self.gradient, self.scale, masks)
-        memory["nats"][self.number] = nats
-        copy(self.states, memory["states"][:, lanes])
+        copy(self.states, states)
+        return nats
 
 
 def compute(shards: Sequence[Shard], time_steps: int) -> None:
+    """Compute the lanes of these shards in the window that is in the memory."""
     for shard in shards:
-        shard.compute(time_steps)
+        memory, lanes = shard.memory, shard.lanes
+        of_window = np.ascontiguousarray(memory["window"][:, :time_steps, lanes])
+        x, y, is_first, idle, *counts = of_window  # zeros for None
+        window = Window(x, y, is_first > 0, idle > 0 if idle.any() else None, *counts)
+        states, masks = list(memory["states"][:, lanes]), list(memory["masks"][:, :, lanes])
+        memory["nats"][shard.number] = shard.compute(window, states, masks or None)
 
 
 def score(shards: Sequence[Shard], vocabulary: Vocabulary, portions: Sequence[Portion]) -> Any:
@@ -115,12 +116,9 @@ class SharedBatch:
 
     def nats_and_gradient(self, window: Window, states: LaneStates, masks: Masks | None) -> float:
         """Return the loss at the parameters ``p``. Leave its gradient, and move the states on."""
-        memory, time_steps, only = self.memory, len(window.x), self.shards[0]
+        memory, time_steps = self.memory, len(window.x)
         if len(self.shards) == 1 and self.works_here:  # without copies, up to a tenth faster
-            copy(states, only.states)
-            nats = only.unfolded.nats_and_gradient(self.p, window, only.gradient, only.scale, masks)
-            copy(only.states, states)
-            return nats
+            return self.shards[0].compute(window, states, masks)
         copy(vars(window).values(), memory["window"][:, :time_steps])  # in the order of its fields
         copy(masks or [], memory["masks"])
         copy(states, memory["states"])
