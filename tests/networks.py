@@ -182,7 +182,7 @@ STEPS, LANES, SYMBOLS = 6, 3, 7
 SHAPES = [
     Architecture(SYMBOLS, 5, layers, cell, head, forced, clock)
     for cell, head, layers, clock, forced in product(
-        CELLS, HEADS, (1, 2, 3), ((), ("clock",)), (False, True)
+        CELLS, HEADS, (1, 2, 3), (False, True), (False, True)
     )
     if (cell == "output" and layers == 1) or (cell != "output" and not forced)
 ]

@@ -95,7 +95,7 @@ class Architecture:
     cell_name: str = "tanh"
     head_name: str = "symbol"
     forced: bool = False  # whether the truth is fed back in place of the outputs
-    requested: tuple[str, ...] = ()  # inputs besides symbols, beyond those that the head needs
+    clock: bool = False  # whether the number of characters read is an input
     labels: int = 0  # that may be read, and are never predicted
 
     @cached_property
@@ -109,7 +109,7 @@ class Architecture:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """The names of the inputs besides symbols."""
-        return (*self.requested, *self.head.inputs)
+        return ("clock", *self.head.inputs) if self.clock else self.head.inputs
 
     @cached_property
     def plain(self) -> Architecture:
@@ -148,8 +148,7 @@ class Architecture:
 def architecture_of(config: Fitted, vocabulary: Vocabulary) -> Architecture:
     """Return the network that these settings describe, for the symbols of a vocabulary."""
     sizes = vocabulary.symbols, config.hidden, config.layers, config.cell, config.ends
-    requested, labels = ("clock",) if config.clock else (), len(vocabulary.labels)
-    return Architecture(*sizes, config.teacher_forcing, requested, labels)
+    return Architecture(*sizes, config.teacher_forcing, config.clock, len(vocabulary.labels))
 
 
 class Parameters(dict[str, Array]):

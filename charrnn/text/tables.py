@@ -29,10 +29,7 @@ def rows_of(text: str, reading: Reading, name: str) -> list[Row]:
     if reading.label_by not in (None, "file"):
         columns.append(str(reading.label_by))
     first = table[0][1] if table else []
-    words: Sequence[list[str]] = (
-        [],
-        ["file"],
-    )  # beside names of columns
+    words: Sequence[list[str]] = ([], ["file"])  # beside names of columns
     places = [place_of(*pair, first, name) for pair in zip(columns, words, strict=False)]
     if not all(column.isdecimal() for column in columns):  # the first row has the names
         table = table[1:]

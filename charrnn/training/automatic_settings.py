@@ -269,7 +269,7 @@ def sizes_of(model: LanguageModel) -> dict[str, Any]:
     """Return the settings that the parameters of a model decide."""
     a = model.architecture
     sizes = {"hidden": a.hidden, "layers": a.layers, "cell": a.cell_name, "ends": a.head_name}
-    return sizes | {"clock": "clock" in a.requested, "teacher_forcing": a.forced}
+    return sizes | {"clock": a.clock, "teacher_forcing": a.forced}
 
 
 def take_sizes(

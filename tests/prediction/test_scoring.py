@@ -20,7 +20,7 @@ from tests.networks import MANY, SHAPES, babbler, peak_bytes
 
 CHARACTERS = "abcde"
 ONE_PASS = 1 << 30  # symbols of a stretch, so that no text is cut
-FEWER = [a for a in SHAPES if (a.layers == 2 or a.cell_name == "output") and not a.requested]
+FEWER = [a for a in SHAPES if (a.layers == 2 or a.cell_name == "output") and not a.clock]
 MIXED = [a for a in FEWER if a.head_name in MIXABLE_HEADS]
 MODELS = [(a, False) for a in FEWER] + [(a, True) for a in MIXED]
 LOSSES = {  # model -> nats per character of some 200 texts of a corpus
