@@ -13,7 +13,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Set
 from html import escape
 from importlib.resources import files
-from itertools import pairwise
 from typing import Final
 
 from charrnn.files.model_contents import Trained
@@ -27,7 +26,7 @@ LONG_NAME: Final = 25  # characters
 STATES: Final = dict(zip("stuvwxy", ("-1", "-⅔", "-⅓", "0", "⅓", "⅔", "1"), strict=True))
 
 BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band of colour begins
-BAND_CLASSES: Final = "abcdefg"  # the CSS class of each band
+BANDS: Final = dict(zip("abcdefg", ("<1", "1-2", "2-3", "3-5", "5-7", "7-10", ">10"), strict=True))
 # The ink and the background of each band but the lowest, which is plain: by light and in the dark.
 BAND_COLOURS: Final = (
     ("var(--ink) #fbf0cf", "var(--ink) #34332c"),
@@ -43,12 +42,6 @@ LIGHT, DARK = zip(*BAND_COLOURS, strict=True)
 def band_of(nats: float) -> int:
     """Return the number of the band of colour of a surprisal, from 0."""
     return bisect_right(BOUNDS, nats * BITS)
-
-
-def band_names() -> list[str]:
-    """Return the legend of each band, in bits."""
-    inner = [f"{low:g}-{high:g}" for low, high in pairwise(BOUNDS)]
-    return [f"<{BOUNDS[0]:g}", *inner, f">{BOUNDS[-1]:g}"]
 
 
 def module(trained: Trained) -> bytes:
@@ -70,7 +63,7 @@ def export(trained: Trained, title: str) -> bytes:
         "title": escape(visible(title)),
         "kind": "names" if are_names else "texts",
         "count": str(SHOWN_AT_FIRST if is_short else 1),
-        "legend": legend(dict(zip(BAND_CLASSES, band_names(), strict=True))),
+        "legend": legend(BANDS),
         "about": about(trained),
         "facts": plain_json(facts),
         "numbers": encode(trained.model.parameters),
@@ -140,12 +133,12 @@ def policy(script: str, style: str) -> str:
 
 def colours_in_css() -> dict[str, str]:
     """Return the colours of the bands by light and in the dark, and the rules of all colours."""
-    values = {}
+    values, names = {}, [*BANDS][1:]
     for mode, colours in ("light", LIGHT), ("dark", DARK):
-        pairs = zip(BAND_CLASSES[1:], map(str.split, colours), strict=True)
+        pairs = zip(names, map(str.split, colours), strict=True)
         properties = [f"--{name}-ink: {ink}; --{name}: {ground};" for name, (ink, ground) in pairs]
         values[mode] = " ".join(properties)
-    inks = dict.fromkeys("stuwxy", "state") | {name: name for name in BAND_CLASSES[1:]}
+    inks = dict.fromkeys("stuwxy", "state") | dict(zip(names, names, strict=True))
     rule = ".{0} {{ color: var(--{1}-ink); background: var(--{0}); }}"
     return values | {"bands": "\n".join(rule.format(*pair) for pair in inks.items())}
 
