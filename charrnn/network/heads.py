@@ -92,9 +92,9 @@ class Head:
 
     # turns the outputs o (R, K) into logits, in place
     logits: Callable[[Array], None]
-    # turns y_hat (R, K), times the weight of a row's loss, into dL/do times that weight, in place;
-    # at_y (R,) are the places of the targets y in y_hat.reshape(-1)
-    gradient: Callable[[Array, Integers, float], None]
+    # turns y_hat (R, K), times the weight of a row's loss, into dL/do times that weight, in place,
+    # by the targets y (R,) and their places in y_hat.reshape(-1)
+    gradient: Callable[[Array, Integers, Integers, float], None]
 
 
 class Symbol(Head):
@@ -114,7 +114,7 @@ class Symbol(Head):
         """Leave the outputs: they are the logits."""
 
     @staticmethod
-    def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
+    def gradient(y_hat: Array, y: Integers, at_y: Integers, weight: float) -> None:
         y_hat.reshape(-1)[at_y] -= weight  # (10.18)
 
 
@@ -139,13 +139,12 @@ class Halt(Head):
         characters -= np.log(np.add.reduce(np.exp(characters), 1))[:, None]
 
     @staticmethod
-    def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
-        is_over = _is_end(y_hat, at_y)
+    def gradient(y_hat: Array, y: Integers, at_y: Integers, weight: float) -> None:
         characters = y_hat[:, END + 1 :]
         sums = np.maximum(np.add.reduce(characters, 1), np.finfo(y_hat.dtype).tiny)
         characters *= (weight / sums)[:, None]  # softmax
         y_hat.reshape(-1)[at_y] -= weight
-        characters[is_over] = 0
+        characters[y == END] = 0
 
 
 class Length(Head):
@@ -164,16 +163,10 @@ class Length(Head):
         o[:, END] = -np.inf
 
     @staticmethod
-    def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
+    def gradient(y_hat: Array, y: Integers, at_y: Integers, weight: float) -> None:
         """Turn y_hat into dL/do, which is 0 at END."""
-        is_over = _is_end(y_hat, at_y)
         y_hat.reshape(-1)[at_y] -= weight  # (10.18)
-        y_hat[is_over] = 0
-
-
-def _is_end(y_hat: Array, at_y: Integers) -> Array:
-    is_over: Array = at_y - np.arange(len(y_hat)) * y_hat.shape[1] == END
-    return is_over
+        y_hat[y == END] = 0
 
 
 HEADS: dict[str, type[Head]] = {"symbol": Symbol, "halt": Halt, "length": Length}

@@ -49,11 +49,13 @@ class Readout:
         d_V[...] = 0
         d_c[...] = 0
         for at in range(0, len(y), self.rows):
-            rows = slice(at, min(at + self.rows, len(y)))
-            losses, sums = self._losses(p, h[rows], y[rows], bounded)
+            rows = slice(at, at + self.rows)
+            of_rows = y[rows]
+            at_y = self.first[: len(of_rows)] + of_rows  # in the flat o
+            losses, sums = self._losses(p, h[rows], at_y, bounded)
             d_o = self.o[: len(losses)]
             d_o *= (weight / sums)[:, None]  # y_hat (10.11), weighted
-            self.head.gradient(d_o, self.first[: len(d_o)] + y[rows], weight)  # (10.18)
+            self.head.gradient(d_o, of_rows, at_y, weight)  # (10.18)
             if idle is not None:
                 silent = idle[(idle >= rows.start) & (idle < rows.stop)] - rows.start
                 d_o[silent] = 0
@@ -64,7 +66,7 @@ class Readout:
             d_c += self.ones[: len(d_o)] @ d_o  # (10.22)
         return total
 
-    def _losses(self, p: Arrays, h: Array, y: Integers, bounded: bool) -> tuple[Array, Array]:
+    def _losses(self, p: Arrays, h: Array, at_y: Integers, bounded: bool) -> tuple[Array, Array]:
         """Return L and the sum of exp for each row. Leave exp of the logits in ``o``."""
         o = self.o[: len(h)]
         np.matmul(h, p["V"].T, out=o)
@@ -72,10 +74,10 @@ class Readout:
         self.head.logits(o)
         if not bounded:  # exp cannot overflow then, and the softmax stays
             o -= o.max(axis=1, keepdims=True)
-        at_y = o.reshape(-1)[self.first[: len(o)] + y]
+        logits = o.reshape(-1)[at_y]
         np.exp(o, o)
         sums: Array = o @ self.ones[: o.shape[1]]
-        return np.log(sums) - at_y, sums  # (10.14)
+        return np.log(sums) - logits, sums  # (10.14)
 
 
 def is_bounded(p: Arrays, largest: float) -> bool:

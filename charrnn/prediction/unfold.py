@@ -200,7 +200,7 @@ def output_and_loss(
     head.logits(logits)
     y_hat = softmax(logits)
     d_o = y_hat.copy()
-    head.gradient(d_o, steps * symbols + y, 1.0)
+    head.gradient(d_o, y, steps * symbols + y, 1.0)
     chance = np.maximum(y_hat[steps, y], 1e-300)
     if head.lengths is not None:  # END costs what the length costs
         chance[-1:] = np.exp(-head.lengths.nats(p, steps[-1:]))
