@@ -45,42 +45,31 @@ class Readout:
         """Return the sum of L over the rows. Fill gradient["V"], gradient["c"] and d_h."""
         V, d_V, d_c = p["V"], gradient["V"], gradient["c"]
         total = 0.0
-        bounded = is_bounded(p, largest)
+        most = np.abs(V).sum(axis=1) * largest + np.abs(p["c"])  # |o| <= |c| + |V| |h|
+        is_bounded = most.max() < SAFE  # False for NaN
         d_V[...] = 0
         d_c[...] = 0
         for at in range(0, len(y), self.rows):
             rows = slice(at, at + self.rows)
-            of_rows = y[rows]
-            at_y = self.first[: len(of_rows)] + of_rows  # in the flat o
-            losses, sums = self._losses(p, h[rows], at_y, bounded)
-            d_o = self.o[: len(losses)]
-            d_o *= (weight / sums)[:, None]  # y_hat (10.11), weighted
-            self.head.gradient(d_o, of_rows, at_y, weight)  # (10.18)
+            of_rows, o = y[rows], self.o[: len(y) - at]
+            at_y = self.first[: len(o)] + of_rows  # in the flat o
+            np.matmul(h[rows], V.T, out=o)
+            np.add(o, p["c"], out=o)  # (10.10)
+            self.head.logits(o)
+            if not is_bounded:  # exp could overflow; the softmax stays
+                o -= o.max(axis=1, keepdims=True)
+            logits = o.reshape(-1)[at_y]
+            np.exp(o, o)
+            sums: Array = o @ self.ones[: o.shape[1]]
+            losses = np.log(sums) - logits  # (10.14)
+            o *= (weight / sums)[:, None]  # y_hat (10.11), weighted
+            self.head.gradient(o, of_rows, at_y, weight)  # now dL/do (10.18)
             if idle is not None:
                 silent = idle[(idle >= rows.start) & (idle < rows.stop)] - rows.start
-                d_o[silent] = 0
+                o[silent] = 0
                 losses[silent] = 0
             total += float(losses.sum(dtype=np.float64))
-            np.matmul(d_o, V, out=d_h[rows])  # (10.19)
-            d_V += d_o.T @ h[rows]  # (10.24)
-            d_c += self.ones[: len(d_o)] @ d_o  # (10.22)
+            np.matmul(o, V, out=d_h[rows])  # (10.19)
+            d_V += o.T @ h[rows]  # (10.24)
+            d_c += self.ones[: len(o)] @ o  # (10.22)
         return total
-
-    def _losses(self, p: Arrays, h: Array, at_y: Integers, bounded: bool) -> tuple[Array, Array]:
-        """Return L and the sum of exp for each row. Leave exp of the logits in ``o``."""
-        o = self.o[: len(h)]
-        np.matmul(h, p["V"].T, out=o)
-        np.add(o, p["c"], out=o)  # (10.10)
-        self.head.logits(o)
-        if not bounded:  # exp cannot overflow then, and the softmax stays
-            o -= o.max(axis=1, keepdims=True)
-        logits = o.reshape(-1)[at_y]
-        np.exp(o, o)
-        sums: Array = o @ self.ones[: o.shape[1]]
-        return np.log(sums) - logits, sums  # (10.14)
-
-
-def is_bounded(p: Arrays, largest: float) -> bool:
-    """Return True if exp o cannot overflow: |o| <= |c| + |V| |h|, with |h| <= largest."""
-    most = np.abs(p["V"]).sum(axis=1) * largest + np.abs(p["c"])
-    return bool(most.max() < SAFE)  # False for NaN
