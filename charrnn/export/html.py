@@ -23,10 +23,8 @@ from charrnn.system.visible import CONTROLS, visible
 
 SHOWN_AT_FIRST: Final = 10  # texts shown at first, if they are short
 LONG_NAME: Final = 25  # characters
-STATES: Final = dict(zip("stuvwxy", ("-1", "-⅔", "-⅓", "0", "⅓", "⅔", "1"), strict=True))
 
 BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band of colour begins
-BANDS: Final = dict(zip("abcdefg", ("<1", "1-2", "2-3", "3-5", "5-7", "7-10", ">10"), strict=True))
 # The ink and the background of each band but the lowest, which is plain: by light and in the dark.
 BAND_COLOURS: Final = (
     ("var(--ink) #fbf0cf", "var(--ink) #34332c"),
@@ -63,7 +61,6 @@ def export(trained: Trained, title: str) -> bytes:
         "title": escape(visible(title)),
         "kind": "names" if are_names else "texts",
         "count": str(SHOWN_AT_FIRST if is_short else 1),
-        "legend": legend(BANDS),
         "about": about(trained),
         "facts": plain_json(facts),
         "numbers": encode(trained.model.parameters),
@@ -83,7 +80,6 @@ def unfolded(unfolding: Unfolding) -> bytes:
     values = {
         "title": f"{text}: the unfolded network",
         "text": text,
-        "legend": legend(STATES),
         "facts": plain_json(facts),
     }
     template = asset("page.html").partition("<header>")[0] + asset("unfold.html")
@@ -123,7 +119,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 def colours_in_css() -> dict[str, str]:
     """Return the colours of the bands by light and in the dark, and the rules of all colours."""
-    values, names = {}, [*BANDS][1:]
+    values, names = {}, "bcdefg"
     for mode, colours in ("light", LIGHT), ("dark", DARK):
         pairs = zip(names, map(str.split, colours), strict=True)
         properties = [f"--{name}-ink: {ink}; --{name}: {ground};" for name, (ink, ground) in pairs]
@@ -131,11 +127,6 @@ def colours_in_css() -> dict[str, str]:
     inks = dict.fromkeys("stuwxy", "state") | dict(zip(names, names, strict=True))
     rule = ".{0} {{ color: var(--{1}-ink); background: var(--{0}); }}"
     return values | {"bands": "\n".join(rule.format(*pair) for pair in inks.items())}
-
-
-def legend(names: Mapping[str, str]) -> str:
-    """Return a patch for each colour, by its class."""
-    return "".join(f'<i class="{name}">{escape(words)}</i>' for name, words in names.items())
 
 
 def about(trained: Trained) -> str:

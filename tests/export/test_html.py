@@ -6,10 +6,11 @@ import json
 import re
 import string
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 
+from charrnn.export.html import BOUNDS
 from charrnn.export.write import ExportOptions, export
 from charrnn.files.model_contents import Trained
 from charrnn.model import load
@@ -113,6 +114,12 @@ def test_everything_can_be_read_in_the_light_and_in_the_dark(is_dark: bool) -> N
         dark, light = sorted(map(luminance, shades))
         least = 4.5 if (one, other) in pairs else 3
         assert (light + 0.05) / (dark + 0.05) >= least, (one, other)
+
+
+def test_the_legend_names_the_bounds_of_bands() -> None:
+    words = Reading(page_of(model_of(layers=1, hidden=4).trained)).texts["i"]
+    inner = [f"{low:g}-{high:g}" for low, high in pairwise(BOUNDS)]
+    assert words == [f"<{BOUNDS[0]:g}", *inner, f">{BOUNDS[-1]:g}"]
 
 
 @pytest.mark.parametrize("labels", [None, ["b", "a"]])

@@ -1,12 +1,11 @@
 """Sums, means, differences and the oddest example."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from charrnn.export.html import BANDS, BOUNDS, band_of
+from charrnn.export.html import BOUNDS, band_of
 from charrnn.prediction.losses import BITS, LONGEST_UNIT, Mean, Score, difference_of, oddest
 from charrnn.text.vocabulary import END
 from tests.networks import babbler, model_score
@@ -33,8 +32,6 @@ def test_scores_add_up() -> None:
 
 def test_a_bound_in_bits_begins_a_band() -> None:
     assert [band_of(bits / BITS + 1e-9) for bits in (0, *BOUNDS)] == [*range(7)]
-    inner = [f"{low:g}-{high:g}" for low, high in pairwise(BOUNDS)]
-    assert [*BANDS.values()] == [f"<{BOUNDS[0]:g}", *inner, f">{BOUNDS[-1]:g}"]
 
 
 def test_the_standard_error_is_that_of_a_mean_over_examples() -> None:
