@@ -108,7 +108,11 @@ def fit_settings(config: TrainConfig, corpus: Corpus, model: LanguageModel | Non
     usual = OF_BOOK if config.book else UNLESS_TYPED
     config = replace(config, **{k: v for k, v in usual.items() if getattr(config, k) is None})
     if config.bptt == 0:
-        config = replace(config, bptt=longest_example(corpus))
+        longest = int(np.max(np.diff(corpus.train.starts)))  # symbols of an example, with its END
+        if longest > LARGEST:
+            what = f"bptt 0 means the longest example, and that has {longest:,} symbols"
+            raise SettingError(what, f"It may be a whole number up to {LARGEST}.", "bptt")
+        config = replace(config, bptt=longest)
     fit = NetworkFit(config, length, 1.0 if model is None else min(1.0, length / WHOLE_START))
     typed = {name: value for name, value in asdict(config).items() if value is not None}
     settings = fit.choose_settings() | fit.choose_noise(corpus.counting_loss) | typed
@@ -122,15 +126,6 @@ def fit_settings(config: TrainConfig, corpus: Corpus, model: LanguageModel | Non
         chosen["patience"] = AUTOMATIC
     chosen |= settings | {"bptt": bptt, "batch": batch, "shards": min(shards, batch)}
     return Fitted(**chosen)
-
-
-def longest_example(corpus: Corpus) -> int:
-    """Return the symbols of the longest example, with its END; SettingError if it is too long."""
-    longest = int(np.max(np.diff(corpus.train.starts)))
-    if longest > LARGEST:
-        what = f"bptt 0 means the longest example, and that has {longest:,} symbols"
-        raise SettingError(what, f"It may be a whole number up to {LARGEST}.", "bptt")
-    return longest
 
 
 class NetworkFit:

@@ -46,19 +46,15 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
         to_fit = 2 * symbols_to_fit(a.symbols) * a.symbols
         uses = 4 * lanes_at_once(a.symbols) * a.symbols
         ending += counting + 8 * (READY + max(to_fit, uses))
-    most = max(shared + counting, bytes_of_steps(config, a), ending)
-    return processes * BYTES_OF_PYTHON + text + kept + most
-
-
-def bytes_of_steps(config: Fitted, a: Architecture) -> int:
-    """Estimate the memory of steps and check-ups, but for the parameters that are kept."""
     rows = config.bptt * config.batch
     gates = 0 if a.cell.gates == 1 else a.cell.gates  # one has the place of the state
     stored = len(a.cell.states) + 1 + gates + a.cell.has_tape + (config.dropout > 0)  # by a layer
     units = rows * config.hidden * (config.layers * stored + 1)
     logits = 2 * min(rows * a.symbols, max(LARGEST_BLOCK, 16 * a.symbols)) * config.shards
     parameters = (AT_WORK + config.shards) * a.parameter_count
-    return 4 * (parameters + units + logits) + bytes_of_scoring(a, 4)
+    stepping = 4 * (parameters + units + logits) + bytes_of_scoring(a, 4)
+    most = max(shared + counting, stepping, ending)
+    return processes * BYTES_OF_PYTHON + text + kept + most
 
 
 def bytes_of_scoring(a: Architecture, size: int) -> int:
