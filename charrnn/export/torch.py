@@ -6,7 +6,6 @@ halt  torch.nn.Linear (hidden, 1), the logit of the end, if the end is a unit of
 """
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,10 @@ from charrnn.text.vocabulary import END, UNKNOWN
 
 
 def export(trained: Trained) -> bytes:
-    """Return the file. Beside the numbers are facts, as JSON under one name, not of the corpus."""
+    """Return the file: the size of its header, the header, the numbers.
+
+    The header has facts, as JSON under one name, not of the corpus.
+    """
     architecture, vocabulary = trained.model.architecture, trained.model.vocabulary
     facts: dict[str, object] = {
         "schema": "charrnn.export/3",
@@ -35,8 +37,17 @@ def export(trained: Trained) -> bytes:
         "newlines": "translate",
         "normalize": trained.corpus.reading.normalize,
     }
-    arrays = torch_arrays(trained.model.parameters)
-    return safetensors(arrays, {"charrnn": json.dumps(facts, ensure_ascii=False)})
+    about = {"format": "pt", "charrnn": json.dumps(facts, ensure_ascii=False)}
+    header: dict[str, Any] = {"__metadata__": about}
+    numbers = bytearray()
+    for name, array in torch_arrays(trained.model.parameters).items():
+        start = len(numbers)
+        numbers += array.astype("<f4").tobytes()
+        places = [start, len(numbers)]
+        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": places}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + numbers
 
 
 def torch_arrays(p: Parameters) -> dict[str, Array]:
@@ -58,17 +69,3 @@ def torch_arrays(p: Parameters) -> dict[str, Array]:
         arrays |= {"halt.weight": V[END : END + 1], "halt.bias": c[END : END + 1]}
         V, c = V[END + 1 :], c[END + 1 :]
     return arrays | {"out.weight": V, "out.bias": c}
-
-
-def safetensors(arrays: Mapping[str, Array], facts: Mapping[str, str]) -> bytes:
-    """Return the file that holds these arrays: the size of its header, the header, the numbers."""
-    header: dict[str, Any] = {"__metadata__": {"format": "pt", **facts}}
-    numbers = bytearray()
-    for name, array in arrays.items():
-        start = len(numbers)
-        numbers += array.astype("<f4").tobytes()
-        places = [start, len(numbers)]
-        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": places}
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text + numbers
