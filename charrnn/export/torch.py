@@ -17,10 +17,7 @@ from charrnn.text.vocabulary import END, UNKNOWN
 
 
 def export(trained: Trained) -> bytes:
-    """Return the file: the size of its header, the header, the numbers.
-
-    The header has facts, as JSON under one name, not of the corpus.
-    """
+    """Return the file: the size of its header, the header (no fact is of the corpus), the numbers."""
     architecture, vocabulary = trained.model.architecture, trained.model.vocabulary
     facts: dict[str, object] = {
         "schema": "charrnn.export/3",
