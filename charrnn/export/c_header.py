@@ -21,13 +21,18 @@ LINE_WIDTH: Final = 100  # columns of a line of numbers
 
 
 def export(trained: Trained, name: str, prefix: str | None) -> bytes:
-    model, architecture = trained.model, trained.model.architecture
+    model, p, architecture = trained.model, trained.model.parameters, trained.model.architecture
     prefix, labels = prefix_for(name, prefix), model.vocabulary.labels
     layers = "layer" if architecture.layers == 1 else "layers"
     units = f"{architecture.hidden} {architecture.cell_name} units"
+    rows = []
+    for layer in range(1, architecture.layers + 1):
+        names = [f"{letter}{layer}" for letter in "UWbd"]
+        row = ", ".join(f"{prefix}_{name}" if name in p else "0" for name in names)
+        rows.append(f"    {{{row}}},")
     values = {
-        "WEIGHTS": arrays(model.parameters, model.vocabulary.characters, prefix),
-        "LAYERS": rows_of_layers(model.parameters, prefix),
+        "WEIGHTS": arrays(p, model.vocabulary.characters, prefix),
+        "LAYERS": "\n".join(rows),
         "NETWORK": f"{architecture.layers} {layers} of {units}",
         "K": architecture.symbols,
         "H": architecture.hidden,
@@ -77,13 +82,3 @@ def definition(kind: str, name: str, numbers: Sequence[str]) -> str:
     text = ",".join(numbers) + ","
     lines = re.sub(rf"(.{{1,{LINE_WIDTH}}},)", r"\1\n", text)[:-2]  # each as full as possible
     return f"static const {kind} {name}[{len(numbers)}] = {{\n{lines}}};"
-
-
-def rows_of_layers(p: Parameters, prefix: str) -> str:
-    """Return a row of arrays for each layer, with 0 for those that it does not have."""
-    lines = []
-    for layer in range(1, p.architecture.layers + 1):
-        names = [f"{letter}{layer}" for letter in "UWbd"]
-        row = ", ".join(f"{prefix}_{name}" if name in p else "0" for name in names)
-        lines.append(f"    {{{row}}},")
-    return "\n".join(lines)

@@ -17,7 +17,7 @@ from charrnn.text.vocabulary import END, UNKNOWN
 
 
 def export(trained: Trained) -> bytes:
-    """Return the file: the size of its header, the header (no fact is of the corpus), the numbers."""
+    """Return the file: the size of its header, the header (no facts of the corpus), the numbers."""
     architecture, vocabulary = trained.model.architecture, trained.model.vocabulary
     facts: dict[str, object] = {
         "schema": "charrnn.export/3",
