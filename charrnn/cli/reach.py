@@ -44,7 +44,7 @@ def run(options: Options, console: Console) -> None:
     import numpy as np
 
     from charrnn.prediction.reach import reach_of
-    from charrnn.prediction.scoring import label_ids, likeliest_of
+    from charrnn.prediction.scoring import likeliest_of
     from charrnn.text.examples import join_examples
 
     model = charrnn.load(options.model)
@@ -53,7 +53,8 @@ def run(options: Options, console: Console) -> None:
     ids, labels = model.vocabulary.encode_codes(join_examples(texts)), None
     if model.labels:
         sizes = np.array([len(text) + 1 for text in texts])
-        labels = label_ids(model.vocabulary, likeliest_of(model.predictor(), texts), sizes)
+        kinds = likeliest_of(model.predictor(), texts)
+        labels = model.vocabulary.label_ids(kinds).repeat(sizes)
     reach, horizon = reach_of(model.language_model, ids, labels), options.bptt or model.config.bptt
     share = reach.cut_off_share(horizon)
     if options.as_json:

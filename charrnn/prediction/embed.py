@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction.predictor import Predictor, read_texts
-from charrnn.prediction.scoring import label_ids, likeliest_of
+from charrnn.prediction.scoring import likeliest_of
 from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import END
 
@@ -30,7 +30,8 @@ def embed(model: LanguageModel, texts: Sequence[str], label: str | None = None) 
     sizes = np.array([len(text) + 1 for text in texts], np.int64)
     labels = None
     if model.vocabulary.labels or label is not None:
-        labels = label_ids(model.vocabulary, likeliest_of(predictor, texts, label), sizes)
+        kinds = likeliest_of(predictor, texts, label)
+        labels = model.vocabulary.label_ids(kinds).repeat(sizes)
     top = len(a.state_names) - len(a.cell.states)
     number = np.arange(len(texts)).repeat(sizes)  # of the text of each symbol
     vectors: Vectors = np.empty((len(texts), a.hidden), np.float32)

@@ -149,14 +149,14 @@ def score_texts(
     """
     vocabulary, ids = predictor.vocabulary, predictor.vocabulary.encode_codes(join_examples(texts))
     sizes = np.diff(stops_of(ids), prepend=0)
-    known = None if labels is None else label_ids(vocabulary, labels, sizes)
+    known = None if labels is None else vocabulary.label_ids(labels).repeat(sizes)
     kinds, ranks = list[tuple[str, float]](), None
     if vocabulary.labels and (telling or known is None):
         by_label = score_by_label(predictor, ids, known, split=split)
         nats = by_label.sums if known is None else by_label.labelled
         kinds = likeliest(vocabulary, by_label.log_joint)
         if known is None:
-            known = label_ids(vocabulary, [label for label, _ in kinds], sizes)
+            known = vocabulary.label_ids([label for label, _ in kinds]).repeat(sizes)
     if ranking or not kinds:
         of_known, ranks = score_ids(predictor, ids, known, ranking=ranking, split=split)
         nats = nats if kinds else of_known
@@ -317,12 +317,6 @@ def oddest_sums(
             most = max(most, float((totals / sizes[batch]).max()))
         oddest[use] = most
     return oddest
-
-
-def label_ids(vocabulary: Vocabulary, labels: Sequence[str], sizes: Integers) -> Ids:
-    """Return the label of each symbol of texts with these sizes, END counted."""
-    at = {label: vocabulary.id_of(label) for label in dict.fromkeys(labels)}
-    return np.array([at[label] for label in labels], np.uint32).repeat(sizes)
 
 
 def accuracy_of(
