@@ -40,7 +40,12 @@ def cores(root: Path = ROOT) -> int:
     count = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
-    return max(1, min([count, *_quotas(root)]))
+    for group in _groups(root, "cpu"):
+        files = "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"  # of version 2, and of 1
+        numbers = [number for file in files for number in _numbers(group / file)]
+        if len(numbers) == 2 and numbers[0] > 0:  # a quota of time and its period; -1: no quota
+            count = min(count, numbers[0] // numbers[1])
+    return max(1, count)
 
 
 def cores_for(wanted: int | None) -> int:
@@ -51,38 +56,20 @@ def cores_for(wanted: int | None) -> int:
 def available(root: Path = ROOT) -> int | None:
     """Return the bytes that this process may use; None if unknown."""
     free = [1024 * size for size in _numbers(root / "proc/meminfo", "MemAvailable:")]
-    free += [*_room_in_groups(root), *_room_of_addresses(root)]
-    return max(0, min(free)) if free else None
-
-
-def _room_in_groups(root: Path) -> Iterator[int]:
-    """Yield the bytes that each control group leaves free; what it has cached of files is free."""
     for group in _groups(root, "memory"):  # of version 2, or 1
         limits = _numbers(group / "memory.max") or _numbers(group / "memory.limit_in_bytes")
         used = _numbers(group / "memory.current") or _numbers(group / "memory.usage_in_bytes")
         if limits and used:
             cached = max(sum(_numbers(group / "memory.stat", *names)) for names in CACHED)
-            yield limits[0] - used[0] + cached
-
-
-def _room_of_addresses(root: Path) -> Iterator[int]:
-    """Yield the bytes that ``ulimit -v`` leaves free, if it is set."""
+            free.append(limits[0] - used[0] + cached)  # what is cached of files is free
     with suppress(ImportError):  # on Windows
         import resource
 
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]  # of addresses: ulimit -v
         if limit != resource.RLIM_INFINITY:
-            for size in _numbers(root / "proc/self/status", "VmSize:"):
-                yield limit - 1024 * size
-
-
-def _quotas(root: Path) -> Iterator[int]:
-    """Yield the whole cores that each control group may use."""
-    for group in _groups(root, "cpu"):
-        files = "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"  # of version 2, and of 1
-        numbers = [number for file in files for number in _numbers(group / file)]
-        if len(numbers) == 2 and numbers[0] > 0:  # a quota of time and its period; -1: no quota
-            yield numbers[0] // numbers[1]
+            sizes = _numbers(root / "proc/self/status", "VmSize:")
+            free += [limit - 1024 * size for size in sizes]
+    return max(0, min(free)) if free else None
 
 
 def _groups(root: Path, controller: str) -> Iterator[Path]:
