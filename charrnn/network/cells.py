@@ -227,9 +227,7 @@ class Lstm(Cell):
     def slopes(
         ux: Array, before: States, after: States, tape: Array, factor: Array, room: Array
     ) -> None:
-        """Keep the factors of dL/dc in place of i, f, g; of dL/dh in place of o, and for dL/dc on
-        the tape; f for c(t-1).
-        """
+        """Keep factors of dL/dc for i, f, g; of dL/dh for o and, on the tape, c; f for c(t-1)."""
         (i, f, g, o), tanh_c = ux, tape
         np.multiply(o, tanh_c, room)
         np.multiply(room, tanh_c, tanh_c)

@@ -71,9 +71,7 @@ class Network:
         )
 
     def zeros(self, lanes: int, clock: Count = 0, to_come: Count = 0) -> StepState:
-        """Return the state before the first symbol, after ``clock`` characters of its text and
-        before ``to_come`` more: a number, or one for each lane.
-        """
+        """Return the state before the first symbol; counts are one for all lanes, or for each."""
         a, counts = self.architecture, {"clock": clock, "to_come": to_come}
         state: StepState = [np.zeros((lanes, a.hidden), self._dtype) for _ in a.state_names]
         return state + [np.zeros(lanes, np.int64) + counts[name] for name in a.inputs]
