@@ -61,6 +61,9 @@ class Ngrams:
         self.first = np.append(1, 1 + np.cumsum(children, dtype=np.int32)).astype(np.int32)
         # The last symbol of each node from 1 on.
         self.last = (self.keys % self.symbols).astype(np.min_scalar_type(self.symbols))
+        # The longest context that has a row: see rows.
+        stops = [stop for stop in self.starts[1:-1] if stop * self.symbols <= READY]
+        self.ready = max(0, len(stops) - 1)
 
     def _count(self, x: Ids, ids: Ids) -> list[NDArray[np.uint32]]:
         """Make the trie; return the counts that each order uses."""
@@ -126,12 +129,6 @@ class Ngrams:
             np.take(rows, self.suffix[start:stop], 0, longer, "clip")
             self._add(longer, np.arange(start, stop), np.arange(stop - start))
         return rows
-
-    @cached_property
-    def ready(self) -> int:
-        """The longest context that has a row."""
-        stops = self.starts[1:-1]
-        return max([0, *(n for n, stop in enumerate(stops) if stop * self.symbols <= READY)])
 
     def _add(self, rows: Floats, nodes: Nodes, lanes: NDArray[np.intp]) -> None:
         """Turn P(. | h') into P(. | h) in these lanes of the rows, with contexts h = nodes."""
