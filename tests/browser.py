@@ -20,6 +20,7 @@ from typing import Any
 from py_mini_racer import MiniRacer
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DOCUMENT = Path(__file__).parent / "export/document.js"
 PATIENCE = 120  # seconds before the browser counts as broken
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -145,7 +146,7 @@ class Stub:
 
     def __init__(self, page: str, address: str = "") -> None:
         self._v8 = MiniRacer()
-        self._v8.eval((Path(__file__).parent / "export/document.js").read_text("utf-8"))
+        self._v8.eval(DOCUMENT.read_text("utf-8"))
         read = Reading(page)
         texts = {"script": iter(read.texts["script"])}
         scripts = [*read.texts["script"]]
@@ -169,7 +170,9 @@ class Stub:
 
 @cache
 def engine() -> MiniRacer:
-    return MiniRacer()
+    v8 = MiniRacer()
+    v8.eval(DOCUMENT.read_text("utf-8"))
+    return v8
 
 
 def ask(expression: str) -> Any:

@@ -50,9 +50,7 @@ def encodable(text: str) -> str:
 
 
 def _shown(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    short = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}.get(match[0])
-    return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+    return match[0].encode("unicode_escape").decode()
 
 
 def either(names: Sequence[str]) -> str:

@@ -1,5 +1,14 @@
 /* A document for the scripts of the pages where there is no browser: as much as they use of one.
    Timers wait until drain() is called. */
+function atob(base64) {
+  const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  let text = "";
+  for (let i = 0, bits = 0; i < base64.length && base64[i] !== "="; i++) {
+    bits = (bits << 6) | letters.indexOf(base64[i]);
+    if (i % 4) text += String.fromCharCode((bits >> (6 - 2 * (i % 4))) & 255);
+  }
+  return text;
+}
 class Event {
   constructor(type, more = {}) {
     Object.assign(this, { type, preventDefault() {} }, more);

@@ -10,16 +10,7 @@ const charrnn = (() => {
   const MOST = 2000; // characters of a text without the prime
   const LABEL_STEP = 2 ** 49; // of the random number for a label
 
-  function bytesOf(base64) {
-    const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const length = base64.replace(/=+$/, "").length;
-    const bytes = new Uint8Array(Math.floor(length * 3 / 4));
-    for (let i = 0, at = 0, bits = 0; i < length; i++) {
-      bits = (bits << 6) | letters.indexOf(base64[i]);
-      if (i % 4) bytes[at++] = bits >> (6 - 2 * (i % 4));
-    }
-    return bytes;
-  }
+  const bytesOf = (base64) => Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0));
   function half(bits) { // the value of a 16-bit float
     const exponent = (bits >> 10) & 31, fraction = bits & 1023;
     const size = exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24;
