@@ -131,16 +131,15 @@ def colours_in_css() -> dict[str, str]:
 
 def about(trained: Trained) -> str:
     """Return the sizes of the network and of its corpus, and its held-out loss."""
-    config, corpus = trained.config, trained.corpus
-    kind = "texts" if corpus.examples_are == "mixed" else corpus.examples_are
+    config, text = trained.config, trained.corpus
     cell = config.cell if config.cell == "tanh" else config.cell.upper()
     network = f"{config.hidden} {cell} units"
     rows = {
         "Network": network if config.layers == 1 else f"{config.layers} layers of {network}",
         "Characters": f"{trained.model.vocabulary.symbols - 2:,}",
-        "Trained on": f"{corpus.examples:,} {kind}, {corpus.characters:,} characters",
+        "Trained on": f"{text.examples:,} {text.examples_are}, {text.characters:,} characters",
     }
-    if trained.best is not None and corpus.held_out_characters:
+    if trained.best is not None and text.held_out_characters:
         rows["Held-out loss"] = f"{in_bits(trained.best[1])} bits per character"
     return "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in rows.items())
 
