@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.floating[Any]]
 Array64 = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
+Flags = NDArray[np.bool_]
 Arrays = Mapping[str, Array]  # parameters by name
 States = Sequence[Array]  # (B, H) each, of one layer
 

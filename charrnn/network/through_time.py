@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from charrnn.network.arrays import Array, Integers
+from charrnn.network.arrays import Array, Flags, Integers
 from charrnn.network.cells import Cell
 from charrnn.network.parameters import Architecture, Parameters, count_features
 from charrnn.network.products import Product, in_place, sum_by_symbol
@@ -47,8 +47,8 @@ class Window:
 
     x: Integers  # (T, B)
     y: Integers  # (T, B)
-    is_first: NDArray[np.bool_]  # (T, B) whether the state before is zero
-    idle: NDArray[np.bool_] | None = None  # (T, B) whether the loss is left out
+    is_first: Flags  # (T, B) whether the state before is zero
+    idle: Flags | None = None  # (T, B) whether the loss is left out
     clock: Integers | None = None  # (T, B) characters of the example read so far
     to_come: Integers | None = None  # (T, B) characters to come: see parameters
 

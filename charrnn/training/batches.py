@@ -44,15 +44,13 @@ class Epoch:
     state. The gradient stops where a window begins.
     """
 
-    def __init__(
-        self, examples: Examples, lanes: int, time_steps: int, seed: int, epoch: int
-    ) -> None:
-        self.examples, self.time_steps = examples, time_steps
+    def __init__(self, text: Examples, lanes: int, time_steps: int, seed: int, epoch: int) -> None:
+        self.text, self.time_steps = text, time_steps
         rng = np.random.default_rng([seed, ORDER, epoch])
-        order = np.arange(len(examples), dtype=np.uint32)
+        order = np.arange(len(text), dtype=np.uint32)
         rng.shuffle(order)
-        starts, self.total = examples.starts.astype(np.int64), len(examples.ids)
-        self.labels = None if examples.labels is None else examples.labels[order]
+        starts, self.total = text.starts.astype(np.int64), len(text.ids)
+        self.labels = None if text.labels is None else text.labels[order]
         self.sizes = starts[order + 1] - starts[order]  # (n,) of each example, in this order
         self.ends_on_circle = np.cumsum(self.sizes)  # (n,)
         self.offsets = starts[order + 1] - self.ends_on_circle  # (n,) of its place in ids
@@ -95,11 +93,11 @@ class Epoch:
 
         A lane that is shorter than the longest reads on beyond its end, where it is idle.
         """
-        circle = np.empty_like(self.examples.ids)
+        circle = np.empty_like(self.text.ids)
         for first in range(0, self.total, CHUNK):
             places = np.arange(first, min(first + CHUNK, self.total))
             example = np.searchsorted(self.ends_on_circle, places, side="right")
-            circle[places] = self.examples.ids[places + self.offsets[example]]
+            circle[places] = self.text.ids[places + self.offsets[example]]
         size = self.window_count * self.time_steps + 1
         circle = np.resize(circle, self.total + size)  # goes round again
         lanes: Ids = sliding_window_view(circle, size)[(self.bounds[:-1] - 1) % self.total]

@@ -14,9 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from charrnn.network.arrays import Array, Integers
+from charrnn.network.arrays import Array, Flags, Integers
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.through_time import LaneStates, Masks, Unfolded, Window
 from charrnn.settings.training import OWN_INPUTS, REGULARIZATION, Fitted
@@ -110,9 +109,7 @@ class OwnInputs:
             reader.read(plain, inputs.at(t))
         return replace(window, x=x)
 
-    def draw_places(
-        self, rng: np.random.Generator, window: Window, done: float
-    ) -> NDArray[np.bool_]:
+    def draw_places(self, rng: np.random.Generator, window: Window, done: float) -> Flags:
         """Return which inputs are sampled, (T, B)."""
         time_steps, lanes = window.x.shape
         sampled = rng.random(window.x.shape) < self.config.own_inputs * done

@@ -42,7 +42,7 @@ def epochs(draw: st.DrawFn) -> Epoch:
 @given(epochs())
 def test_every_symbol_is_a_target_exactly_once_after_the_last_of_its_example(epoch: Epoch) -> None:
     """So nothing leaks from one example to the next: see test_cells for what a beginning does."""
-    text, seen = epoch.examples, Counter[int]()
+    text, seen = epoch.text, Counter[int]()
     before, sizes = np.append(END, text.ids[:-1]), np.diff(text.starts.astype(int))
     begins, stops = np.repeat(text.starts[:-1], sizes), np.repeat(text.starts[1:], sizes)
     for window in epoch.windows_from(0, with_positions=True):
