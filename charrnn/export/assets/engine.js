@@ -230,7 +230,6 @@ const charrnn = (() => {
         const { isRight, text } = step.value;
         if (isRight && !taken.has(text)) return text;
       }
-      return undefined;
     }
     costs(logits) { // of each symbol in nats (K) under these logits
       const most = logits.reduce((x, y) => Math.max(x, y));
