@@ -67,7 +67,8 @@ def _open_pool(shared: Any, cores: int) -> Iterator[Callable[[Work, Any], Future
     """
     context: Any = multiprocessing.get_context(START)
     inherited = [shared] if START == "fork" else []
-    threads, idle, processes = ThreadPoolExecutor(cores), SimpleQueue[Connection](), list[Any]()
+    threads: Any = ThreadPoolExecutor(cores)  # one waits at each pipe
+    idle, processes = SimpleQueue[Connection](), list[Any]()
     try:
         # A process of the pool begins, and stays, with signals blocked.
         unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
