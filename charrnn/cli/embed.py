@@ -17,6 +17,7 @@ echo Tyrannosaurus | charrnn embed | jq -c .vector
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from os.path import abspath
 from pathlib import Path
@@ -57,7 +58,7 @@ def run(options: Options, console: Console) -> None:
         names = (*sources, *learned)
         check_output(path, "--output", options.model, *names, force=options.force)
     console.note_if_waiting(sources)
-    texts = texts_to_read(model, sources, options.examples)
+    texts = texts_to_read(model, sources, console.warn, options.examples)
     vectors = model.embed(texts, label=options.label)
     if path is None:
         for text, vector in zip(texts, vectors, strict=True):
@@ -68,13 +69,16 @@ def run(options: Options, console: Console) -> None:
     console.note(f"{count(len(texts), 'vector')} of {model.config.hidden:,} numbers: {path}")
 
 
-def texts_to_read(model: charrnn.Model, sources: tuple[str, ...], kind: Any = None) -> list[str]:
+def texts_to_read(
+    model: charrnn.Model, sources: tuple[str, ...], warn: Callable[[str], object], kind: Any = None
+) -> list[str]:
     """Return the examples of texts, or of the held-out text if none is named."""
-    from charrnn.files.model_corpus import held_out_examples, rebuild_corpus, texts_like
+    from charrnn.files.model_corpus import examples_in, held_out_examples, rebuild_corpus
 
     if not sources:
         return [example.text for example in held_out_examples(rebuild_corpus(model.corpus))]
-    texts = texts_like(model.corpus, sources, kind)
+    files = examples_in(model.corpus, sources, {}, kind or model.corpus.config.examples, warn)
+    texts = [example.text for of_file in files for example in of_file]
     if not texts:
         raise CorpusError("the text has no examples", "Name a text that is not empty.")
     return texts

@@ -49,7 +49,7 @@ def run(options: Options, console: Console) -> None:
 
     model = charrnn.load(options.model)
     console.note_if_waiting(options.sources)
-    texts = texts_to_read(model, options.sources)
+    texts = texts_to_read(model, options.sources, console.warn)
     ids, labels = model.vocabulary.encode_codes(join_examples(texts)), None
     if model.labels:
         sizes = np.array([len(text) + 1 for text in texts])

@@ -71,7 +71,7 @@ def examples_in(
             if warn is None or needs_column:
                 hint = "Name a column with [column], or leave out [above]."
                 raise CorpusError(what, hint) from None
-            warn(f"{what}: whole lines are scored")
+            warn(f"{what}: whole lines are read")
             rows = rows_in(text, replace(reading, column=None), "lines", name)
         of_file = label_of(source) if reading.label_by == "file" else None
         yield [Example(line, text, name, of_file or label or None) for line, text, label in rows]
@@ -93,12 +93,12 @@ def rows_in(text: str, reading: Reading, kind: Kind, name: str) -> list[Row]:
     return [row for row in rows if row[1].strip()]
 
 
-def texts_like(record: CorpusRecord, sources: Names, kind: Kind | None = None) -> list[str]:
+def texts_like(record: CorpusRecord, sources: Names) -> list[str]:
     """Return the examples of files; the column is that of the files of the corpus alone."""
     texts = []
     for source in sources:
         typed = {} if source in record.names and source != "-" else {"column": None}
-        for examples in examples_in(record, [source], typed, kind or record.config.examples):
+        for examples in examples_in(record, [source], typed, record.config.examples):
             texts += [example.text for example in examples]
     return texts
 
