@@ -30,29 +30,44 @@ SHARED = ("model", "models", "as_json", "quiet", "force", "cores", "scheduler")
 def options_page(page: str) -> str:
     """Return the page with a new list of the options of each command between its markers."""
     parts = []
-    learned: set[str] = set()  # names of options that stand under train
+    trained: dict[str, Setting] = {}  # options that stand under train
     seen: dict[str, str] = {}  # line -> the command that it stands under
     for name, line in COMMANDS.items():
         parts.append(f"\n### charrnn {name}\n\n{line}\n\n")
         settings = command_settings(import_module(f"charrnn.cli.{name}").Options)
-        shown = {
-            setting.options(field)[0]: option_line(field, setting)
-            for field, setting in settings.items()
-            if field not in SHARED
+        fields = {
+            s.options(field)[0]: field for field, s in settings.items() if field not in SHARED
         }
-        again = [f"`{first}`" for first in shown if first in learned]
+        own = {first: settings[field] for first, field in fields.items()}
+        again = {
+            first: setting
+            for first, setting in own.items()
+            if first in trained and (name == "sweep" or setting.about == trained[first].about)
+        }
         if again:
-            everything = "all of its corpus, network and learning"
-            what = everything if name == "sweep" else ", ".join(again)
-            parts.append(f"As for `train`: {what}.\n\n")
-        new = {first: line for first, line in shown.items() if first not in learned}
+            everything = ": all of its corpus, network and learning"
+            what = everything if name == "sweep" else by_default(again, trained)
+            parts.append(f"As for `train`{what}.\n\n")
+        new = {first: option_line(fields[first], own[first]) for first in own if first not in again}
         for first, line in new.items():
             if (earlier := seen.setdefault(line, name)) != name:
                 parts.append(f"As for `{earlier}`: `{first}`.\n\n")
         parts += [line for line in new.values() if seen[line] == name]
         if name == "train":
-            learned = {*shown} - {"--resume", "--seed", "--dry-run"}
+            others = {"--resume", "--seed", "--dry-run"}
+            trained = {first: own[first] for first in own if first not in others}
     return between(page, "".join(parts))
+
+
+def by_default(again: dict[str, Setting], trained: dict[str, Setting]) -> str:
+    """Return the names of options: those with the defaults of train, then those with others."""
+    leads: dict[str, list[str]] = {}
+    for first, setting in again.items():
+        default = setting.default_in_words
+        is_same = default == trained[first].default_in_words
+        lead = ": " if is_same else f"; by default {default}: "
+        leads.setdefault(lead, []).append(f"`{first}`")
+    return "".join(lead + ", ".join(names) for lead, names in sorted(leads.items()))
 
 
 def option_line(field: str, setting: Setting) -> str:

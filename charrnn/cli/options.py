@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")
+LEARNED = "as in training"  # a default in words
 
 Source = partial(Text, names=CORPORA)  # the name of a text: a file, a corpus of the package, or "-"
 flag = partial(setting, Flag(), panel=OUTPUT)
@@ -45,10 +46,12 @@ output_option = partial(setting, names=("-o", "--output"))
 label_option = partial(setting, Text(), short="Take this label")
 
 
-def nested(config: type, *only: str, **changes: Any) -> Any:
-    """Return a field for the settings of a configuration, or for some, with changes to the help."""
+def nested(config: type, *only: str, **defaults: str) -> Any:
+    """Return a field for the settings of a configuration, or for some, with defaults in words."""
     declared = settings_of(config)
-    settings = {name: replace(declared[name], **changes) for name in only or declared}
+    settings = {name: declared[name] for name in only or declared}
+    for name, words in defaults.items():
+        settings[name] = replace(declared[name], default_in_words=words)
     return field(default_factory=dict, metadata={"nested": settings})
 
 
@@ -81,7 +84,7 @@ def models_option(about: str, **details: Any) -> Any:
 
 
 cores_option = partial(field_of, TrainConfig, "cores", panel=WORKERS)
-examples_option = partial(field_of, CorpusConfig, "examples", default_in_words="as in training")
+examples_option = partial(field_of, CorpusConfig, "examples", default_in_words=LEARNED)
 
 
 def use_option() -> Any:
@@ -196,7 +199,9 @@ class EvalOptions(CommandOptions):
         "Read the held-out text, even if text is piped in.", short="Score the held-out text"
     )
     examples: str | None = examples_option()
-    reading: dict[str, Any] = nested(Reading, default_in_words="as in training")
+    reading: dict[str, Any] = nested(
+        Reading, encoding=LEARNED, normalize=LEARNED, column=LEARNED, tidy=LEARNED, errors="replace"
+    )
     per_example: bool = flag("Show a row for each example|, as it is scored.")
     top: int | None = setting(COUNT, "Show the N oddest examples|, the most surprising first.")
     above: str | None = setting(
