@@ -133,13 +133,13 @@ class TrainConfig(Checked):
         Whole(0, 1 << 40),
         "Stop after this many check-ups without a better held-out loss; 0: a fifth of the run so"
         " far.",
-        default_in_words="0, or no limit with epochs or minutes",
+        default_in_words="0; no limit with epochs, or if minutes end the run",
         short="Stop once it learns no more",
     )
     check_every: int | None = learning(
         Whole(1, 1 << 40),
         "Measure the held-out loss after every N steps (a check-up).",
-        default_in_words="up to 40 check-ups in a run",
+        default_in_words="at most 79 check-ups in a run",
         short="Check the loss every N steps",
     )
     seed: int = learning(
