@@ -5,8 +5,6 @@ characters are made visible. An error is one red line, with an exit status. A bu
 traceback; CHARRNN_DEBUG=1 shows the traceback of every error.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -15,17 +13,13 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import Any, TextIO
 
 from charrnn import __version__, errors
 from charrnn.errors import CharrnnError, SaveError, SettingError
 from charrnn.system.packaged import check_name, model_at
 from charrnn.system.signals import handled
 from charrnn.system.visible import Visible, encodable, visible, visible_json, visible_line
-
-if TYPE_CHECKING:
-    from rich.console import Console as RichConsole
-    from tqdm import tqdm
 
 STYLES = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "blue": "34", "cyan": "36"}
 STYLES |= {"bold green": "1;32"}
@@ -56,7 +50,7 @@ class Output:
         self.write(Visible("".join(f"{line}\n" for line in lines)))
 
     @property
-    def rich(self) -> RichConsole:
+    def rich(self) -> Any:
         """Return a console of Rich, for colours and pages; foreign text must be visible."""
         from rich.console import Console as RichConsole
 
@@ -139,7 +133,7 @@ class Console:
         self.note("reading text from standard input")
         return ("-",)
 
-    def bar(self, **how: Any) -> tqdm[NoReturn]:
+    def bar(self, **how: Any) -> Any:
         """Return a progress bar that disappears when closed; ``how`` goes to tqdm."""
         from tqdm import tqdm
 

@@ -13,8 +13,6 @@ charrnn fill "*raptor" -n 10
 charrnn fill - --json < damaged.txt | jq -r '.fillings[0].text'
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path

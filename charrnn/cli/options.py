@@ -15,18 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from charrnn.settings.corpus import CorpusConfig, Reading, of_corpus
 from charrnn.settings.drawing import DRAWING
 from charrnn.settings.training import LEARNING, TrainConfig
-from charrnn.settings.values import (
-    COUNT,
-    File,
-    Flag,
-    OneOf,
-    Text,
-    Values,
-    Whole,
-    ensure,
-    setting,
-    settings_of,
-)
+from charrnn.settings.values import COUNT, File, Flag, OneOf, Text, Whole, setting, settings_of
 from charrnn.system.packaged import CORPORA, MODELS
 from charrnn.system.visible import either
 
@@ -181,11 +170,12 @@ class TrainOptions(CorpusOptions):
     )
 
 
-class Threshold(Values):
+class Threshold(Text):
     """A number of bits per character, or a multiple of those of the oddest held-out example."""
 
     def checked(self, value: Any) -> str:
-        ensure(0 <= float(value.removesuffix("x")) < math.inf)
+        if not 0 <= float(value.removesuffix("x")) < math.inf:
+            raise ValueError("not allowed")
         return str(value)
 
 
