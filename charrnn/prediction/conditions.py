@@ -5,11 +5,11 @@ A sample that fails a condition is drawn again, as another attempt. Texts are co
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, replace
 from heapq import nsmallest
-from itertools import chain, islice, repeat
+from itertools import chain, groupby, islice, repeat
 from operator import attrgetter
 from typing import Final
 
@@ -27,53 +27,49 @@ BEST_OF, MOST_DRAWN = 10, 100  # samples for each of --best
 RUN_OF_LETTERS: Final = re.compile(r"\w+(?:['’]\w+)*")
 
 
+@dataclass
 class Conditions:
     """Conditions on samples, and a count of those that fail."""
 
-    def __init__(
-        self,
-        texts: Set[str] = frozenset(),  # of the training, folded
-        taken: Iterable[str] = (),  # more texts that are not shown
-        *,
-        without: Iterable[str] = (),  # pieces that no sample contains
-        novel: bool = False,
-        best: bool = False,
-        unique: bool = False,
-        known_words: bool = False,
-        distance: int | None = None,
-        shortest: int | None = None,
-        longest: int | None = None,
-    ) -> None:
-        self.known = {*(texts if novel or best else ()), *map(folded, taken)}
-        self.unique, self.shortest, self.longest = unique or best, shortest or 0, longest
-        self.without = [piece for piece in map(folded, without) if piece]
-        self.words = words_in(texts) if known_words else None
-        self.distance = distance or 0  # the fewest edits from ``others``
-        self.others = Neighbours(texts) if distance else None  # earlier samples, too
-        self.drawn = 0
-        self.rejected = Counter[str]()  # reason -> samples
+    texts: Set[str] = frozenset()  # of the training, folded
+    taken: Iterable[str] = ()  # more texts that are not shown
+    without: Iterable[str] = ()  # pieces that no sample contains
+    novel: bool = False
+    best: bool = False
+    unique: bool = False
+    known_words: bool = False
+    distance: int | None = None  # the fewest edits from ``others``
+    shortest: int | None = None
+    longest: int | None = None
+
+    def __post_init__(self) -> None:
+        self.known = {*(self.texts if self.novel or self.best else ()), *map(folded, self.taken)}
+        self.pieces = [piece for piece in map(folded, self.without) if piece]
+        self.words = words_in(self.texts) if self.known_words else None
+        self.others = Neighbours(self.texts) if self.distance else None  # earlier samples, too
+        self.drawn, self.rejected = 0, Counter[str]()  # samples; rejected ones by reason
         self.accepted = set[str]()  # texts, kept where they have to be unique
 
     def accept(self, sample: Sample) -> bool:
         """Return whether the sample may be shown, and count it."""
         self.drawn += 1
         text = sample.text
-        if len(text) < self.shortest:
+        if len(text) < (self.shortest or 0):
             reason = "too short"
         elif self.longest is not None and (len(text) > self.longest or sample.ended == "limit"):
             reason = "too long"
         elif self.known and folded(text) in self.known:
             reason = "copies"
-        elif self.unique and text in self.accepted:
+        elif text in self.accepted:
             reason = "repeats"
-        elif self.without and any(piece in folded(text) for piece in self.without):
+        elif any(piece in folded(text) for piece in self.pieces):
             reason = "with unwanted words"
         elif self.words is not None and not words_in([folded(text)]) <= self.words:
             reason = "with unknown words"
-        elif self.others and self.others.are_near(folded(text), self.distance):
+        elif self.others and self.others.are_near(folded(text), self.distance or 0):
             reason = "too near"
         else:
-            if self.unique:
+            if self.unique or self.best:
                 self.accepted.add(text)
             if self.others:
                 self.others.add(folded(text))
@@ -96,19 +92,18 @@ class Neighbours:
     """Texts by their length, to look for those that are a few edits from another."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        same_length = defaultdict(list)
-        for text in texts:
-            same_length[len(text)].append(text)
-        # the code points of the n texts of each length L, (L, n)
-        self.codes = {length: columns_of(batch, length) for length, batch in same_length.items()}
+        self.codes: dict[int, Integers] = {}  # code points of the n texts of length L, (L, n)
+        for length, group in groupby(sorted(texts, key=len), len):
+            batch = list(group)
+            self.codes[length] = codes_of("".join(batch)).reshape(len(batch), length).T.copy()
 
     def add(self, text: str) -> None:
-        length, codes = len(text), columns_of([text], len(text))
+        length, codes = len(text), codes_of(text)[:, None]
         self.codes[length] = np.append(self.codes.get(length, codes[:, :0]), codes, 1)
 
     def are_near(self, text: str, distance: int) -> bool:
         """Return whether one of the texts is fewer edits away than this."""
-        codes = columns_of([text], len(text))[:, 0]
+        codes = codes_of(text)
         counts = Counter(codes.tolist())
         for length, others in self.codes.items():
             if abs(length - len(text)) >= distance:
@@ -120,11 +115,6 @@ class Neighbours:
             if near.shape[1] and edits(codes, near).min() < distance:
                 return True
         return False
-
-
-def columns_of(texts: Sequence[str], length: int) -> Integers:
-    """Return the code points of n texts of one length, (length, n)."""
-    return codes_of("".join(texts)).reshape(len(texts), length).T.copy()
 
 
 def edits(text: Integers, others: Integers) -> Integers:
