@@ -23,8 +23,7 @@ class CharrnnError(Exception):
 
     def __init__(self, what: str, hint: str = "", setting: str = "") -> None:
         super().__init__(what)
-        self.what, self.setting = what, setting
-        self.hint_pattern = hint
+        self.what, self.hint_pattern, self.setting = what, hint, setting
 
     @property
     def hint(self) -> str:

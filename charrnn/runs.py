@@ -75,8 +75,7 @@ class Run(Iterator[loop.Event]):
         """A copy of the model with the lowest held-out loss so far."""
         with self._between_steps:
             trained = self.checkpoint.trained
-            parameters = trained.model.parameters.copy()
-            trained.model = replace(trained.model, parameters=parameters)
+            trained.model = replace(trained.model, parameters=trained.model.parameters.copy())
             return Model(trained, learned_from=self._corpus)
 
     def save(self, path: PathName, *, force: bool = False) -> None:
@@ -189,13 +188,12 @@ def fit_and_score(
     checkpoint: Checkpoint, corpus: Corpus, *, however_long: bool = False
 ) -> dict[Use, Array64]:
     """Fit the mixture, note the oddest example, and return the nats by use, if that is quick."""
-    ids, state, held_out = corpus.held_out.ids, checkpoint.state, corpus.held_out
+    ids, state, best = corpus.held_out.ids, checkpoint.state, checkpoint.trained.model
     if state.best is None or not len(ids):
         return {}
-    model, counted = checkpoint.trained.model, checkpoint.counted  # the best network
     most = max(loop.SCORED_AT_ONCE, state.characters // TRAINED_PER_SCORED_AT_END)
     is_wanted = however_long or len(ids) <= most
-    fitted = mixture_and_costs(model, counted, held_out, is_wanted)
+    fitted = mixture_and_costs(best, checkpoint.counted, corpus.held_out, is_wanted)
     checkpoint.mixture, costs, checkpoint.oddest_sums = fitted
     checkpoint.oddest = oddest(ids, costs)
     return costs

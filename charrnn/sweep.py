@@ -55,10 +55,13 @@ Row = dict[str, Any]
 class Trial(NamedTuple):
     """A run of the grid."""
 
-    name: str
     tried: dict[str, Any]
     seed: int
     parameters: int = 0  # if they are known
+
+    @property
+    def name(self) -> str:
+        return name_of({**self.tried, "seed": self.seed})
 
 
 @dataclass(frozen=True)
@@ -75,21 +78,17 @@ class Material:
 
 def trials_of(tried: Mapping[str, Sequence[Any]], seeds: Sequence[int]) -> list[Trial]:
     """Return all runs: every combination from one seed, then from the next."""
-    trials = []
-    for seed, values in itertools.product(seeds, itertools.product(*tried.values())):
-        combination = dict(zip(tried, values, strict=True))
-        trials.append(Trial(name_of({**combination, "seed": seed}), combination, seed))
-    return trials
+    pairs = itertools.product(seeds, itertools.product(*tried.values()))
+    return [Trial(dict(zip(tried, values, strict=True)), seed) for seed, values in pairs]
 
 
 def with_same_size(trials: Sequence[Trial], material: Material) -> list[Trial]:
     """Return the runs, with units that make each cell about as large as the first that is tried."""
     first, sized = trials[0].tried["cell"], []
-    for _, tried, seed, _ in trials:
+    for tried, seed, _ in trials:
         size, wanted = (size_of({**tried, "cell": c}, material) for c in (tried["cell"], first))
         size = resized(size, wanted.parameter_count)
-        tried = {**tried, "hidden": size.hidden}
-        sized.append(Trial(name_of({**tried, "seed": seed}), tried, seed, size.parameter_count))
+        sized.append(Trial({**tried, "hidden": size.hidden}, seed, size.parameter_count))
     return sized
 
 
