@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise, repeat
 from typing import Final, NamedTuple
 
@@ -100,50 +100,42 @@ class Sample(NamedTuple):
 
     def figures(self) -> dict[str, object]:
         """Return the text and its figures by name, as JSON has them."""
-        return {
-            "number": self.number,
-            "text": encodable(self.text),
-            "characters": len(self.text),
-            "nats": round(self.nats, 6),
-            "nats_per_character": round(self.nats_per_character, 6),
-            "ended": self.ended,
-            **({} if self.label is None else {"label": encodable(self.label)}),
-        }
+        nats, mean = round(self.nats, 6), round(self.nats_per_character, 6)
+        figures = {"number": self.number, "text": encodable(self.text), "characters": len(self.text)}
+        figures |= {"nats": nats, "nats_per_character": mean, "ended": self.ended}
+        return figures if self.label is None else figures | {"label": encodable(self.label)}
 
 
 # Calls draw_group for groups of draws, perhaps elsewhere, and yields the results in order.
 MapGroups = Callable[[Iterable[list[Draw]]], Iterator[list[Sample]]]
 
 
+@dataclass(eq=False, repr=False)
 class Sampler:
     """A model and a prime that draw samples."""
 
-    def __init__(
-        self,
-        model: LanguageModel | Predictor,
-        config: SampleConfig | None = None,
-        prime: str = "",
-        label: str | None = None,
-        *,
-        may_be_empty: bool = False,
-    ) -> None:
-        config = config or SampleConfig()
+    model: LanguageModel | Predictor
+    config: SampleConfig
+    prime: str = ""
+    label: str | None = None
+    may_be_empty: bool = False
+
+    def __post_init__(self) -> None:
+        model, config = self.model, self.config
         self.vocabulary = vocabulary = model.vocabulary
         self.predictor = model if isinstance(model, Predictor) else Predictor([model])
         self.seed = secrets.randbits(64) if config.seed is None else config.seed
-        self.config = config = replace(config, seed=self.seed)
-        most = ROOM // max(vocabulary.symbols, config.max_characters)
-        self.most_lanes = max(FIRST_LANES, min(MOST_LANES, most))
-        self.prime, self.label, self._may_be_empty = prime, label, may_be_empty
-        self._by_label: dict[str | None, Sampler] = {}
-        first = END if label is None else vocabulary.id_of(label)
-        self.prime_ids = np.append(first, vocabulary.encode(prime)).astype(np.intp)
-        self.excluded = slice(UNKNOWN if may_be_empty or prime else END, UNKNOWN + 1)  # at first
+        self.config = replace(config, seed=self.seed)
+        self._by_label = {self.label: self}
+        first = END if self.label is None else vocabulary.id_of(self.label)
+        self.prime_ids = np.append(first, vocabulary.encode(self.prime)).astype(np.intp)
+        may_end = self.may_be_empty or self.prime
+        self.excluded = slice(UNKNOWN if may_end else END, UNKNOWN + 1)  # at first
         self._known_nats = -math.log1p(-vocabulary.novelty)  # of not being an unseen character
         self._state = self.predictor.zeros(1)
         self._lengths: LengthChoice | None = None
         if self.predictor.head.lengths is not None:
-            least = len(prime) or int(not may_be_empty)
+            least = len(self.prime) or int(not self.may_be_empty)
             self._lengths = LengthChoice(self.predictor, self.prime_ids, config.temperature, least)
             self.prime_nats = self._lengths.prime_nats
         else:
@@ -166,11 +158,8 @@ class Sampler:
 
     def with_label(self, label: str | None) -> Sampler:
         """Return the sampler that draws texts with this label."""
-        if label == self.label:
-            return self
         if label not in self._by_label:
-            how = {"may_be_empty": self._may_be_empty}
-            self._by_label[label] = Sampler(self.predictor, self.config, self.prime, label, **how)
+            self._by_label[label] = replace(self, model=self.predictor, label=label)
         return self._by_label[label]
 
     def samples(
@@ -182,10 +171,11 @@ class Sampler:
 
     def _groups(self, draws: Iterator[Draw]) -> Iterator[list[Draw]]:
         """Yield the draws in groups, each up to four times as large as the one before it."""
+        most = ROOM // max(self.vocabulary.symbols, self.config.max_characters)
         size = FIRST_LANES
         while group := list(islice(draws, size)):
             yield group
-            size = min(4 * size, self.most_lanes)
+            size = max(FIRST_LANES, min(4 * size, MOST_LANES, most))
 
     def draw_group(self, draws: Sequence[Draw]) -> list[Sample]:
         """Return the samples of these draws, those of a label drawn side by side."""
