@@ -17,9 +17,9 @@ import charrnn.system.cores  # it notes whether numpy is there  # noqa: F401
 if TYPE_CHECKING:
     from charrnn.errors import CharrnnError as CharrnnError
     from charrnn.model import Model as Model
-    from charrnn.model import Surprisal as Surprisal
     from charrnn.model import load as load
     from charrnn.model import mix as mix
+    from charrnn.notebook import Surprisal as Surprisal
     from charrnn.notebook import plot as plot
     from charrnn.prediction.filling import Filled as Filled
     from charrnn.prediction.filling import Filling as Filling
@@ -41,9 +41,9 @@ _NAMES = {
     "settings.training": "TrainConfig",
     "errors": "CharrnnError",
     "prediction.filling": "Filled Filling",
-    "prediction.scoring": "Score",
-    "model": "Model Surprisal load mix",
-    "notebook": "plot",
+    "prediction.losses": "Score",
+    "model": "Model load mix",
+    "notebook": "Surprisal plot",
     "runs": "Run fit resume train",
     "training.loop": "Checkup Done Step",
 }

@@ -26,8 +26,7 @@ from charrnn.files.model_corpus import conditions_on, texts_like
 from charrnn.network.arrays import Array64, Integers, softmax
 from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network
-from charrnn.notebook import Surprisal as Surprisal
-from charrnn.notebook import plot
+from charrnn.notebook import Surprisal, plot
 from charrnn.prediction import scoring
 from charrnn.prediction.conditions import choose, limit_length
 from charrnn.prediction.embed import Vectors, embed
@@ -229,14 +228,12 @@ class Model:
             raise SettingError("the model has no labels", "Train one with labels.", "label")
         for group in scoring.groups_of(each_of(texts)):
             ids = self.vocabulary.encode_codes(join_examples(group))
-            parts.append(softmax(scoring.score_by_label(predictor, ids).log_joint))
+            parts.append(softmax(scoring.score_by_label(predictor, ids)[1]))
         return np.concatenate(parts)
 
     def classify(self, texts: Iterable[str], *, use: str | None = None) -> list[tuple[str, float]]:
         """Return the likeliest label of each text and its probability."""
-        chances = self.label_probabilities(texts, use=use)
-        best = chances.argmax(1).tolist()
-        return [(self.labels[at], float(row[at])) for at, row in zip(best, chances, strict=True)]
+        return scoring.likeliest(self.vocabulary, self.label_probabilities(texts, use=use))
 
     def scores(
         self, texts: Iterable[str], *, cores: int = 1, use: str | None = None
@@ -254,8 +251,8 @@ class Model:
     ) -> Surprisal:
         """Return the loss of each character of a text, and of its END."""
         text = check("text", text, Text())
-        labels = None if label is None else check_texts([label], "labels")
-        scored = scoring.score_texts(self.predictor(use), [text], labels, ranking=True)
+        group = scoring.Group([text], None if label is None else check_texts([label], "labels"))
+        scored = scoring.score_texts(self.predictor(use), group, ranking=True)
         assert scored.ranks is not None
         return Surprisal(text, scored.nats.tolist(), scored.ranks.tolist())
 

@@ -22,7 +22,7 @@ from charrnn.network.parameters import Architecture, LanguageModel, Parameters, 
 from charrnn.network.through_time import LaneStates, Masks, Unfolded, Window
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor
-from charrnn.prediction.scoring import score_ids, score_texts
+from charrnn.prediction.scoring import Group, score_ids, score_texts
 from charrnn.runs import train
 from charrnn.settings.training import TrainConfig
 from charrnn.text.vocabulary import END as END_ID
@@ -297,4 +297,4 @@ def nats_of(model: LanguageModel, ids: Ids) -> Array64:
 
 def model_score(model: LanguageModel, texts: Sequence[str]) -> Score:
     """Return the sums over texts that are an example each."""
-    return score_texts(Predictor([model]), texts).total
+    return score_texts(Predictor([model]), Group(texts)).total

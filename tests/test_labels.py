@@ -17,7 +17,7 @@ from charrnn.network.through_time import Window
 from charrnn.prediction import scoring
 from charrnn.prediction.losses import oddest
 from charrnn.prediction.predictor import Predictor
-from charrnn.prediction.scoring import accuracy_of, score_by_label, score_texts
+from charrnn.prediction.scoring import Group, accuracy_of, score_by_label, score_texts
 from charrnn.runs import add_counts
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.text.corpus import corpus_of, read_files
@@ -354,8 +354,8 @@ def test_the_plan_counts_labels_and_warns_of_rare_ones(program: Program) -> None
 def test_with_new_labels_a_network_scores_as_before(forced: bool) -> None:
     plain = charrnn.fit(TEXTS, cell="output", teacher_forcing=forced, **SMALL)
     run = charrnn.train(TEXTS, labels=LABELS, start_from=plain, epochs=1)
-    before = score_texts(Predictor([plain.language_model]), TEXTS)
-    after = score_texts(Predictor([run.checkpoint.latest]), TEXTS, LABELS)
+    before = score_texts(Predictor([plain.language_model]), Group(TEXTS))
+    after = score_texts(Predictor([run.checkpoint.latest]), Group(TEXTS, LABELS))
     np.testing.assert_allclose(after.nats, before.nats, atol=1e-3)
 
 
@@ -366,7 +366,7 @@ def test_the_oddest_sum_is_one_of_all_sums(counts: bool, monkeypatch: pytest.Mon
     assert list(run)
     trained, held_out = run.checkpoint.trained, run._corpus.held_out
     predictor = run.model.predictor()
-    sums = score_by_label(predictor, held_out.ids, split=len(held_out.ids) // 2).sums
+    sums, _ = score_by_label(predictor, held_out.ids, split=len(held_out.ids) // 2)
     assert trained.oddest_sums == pytest.approx(oddest(held_out.ids, sums), rel=1e-9)
     assert set(trained.oddest_sums) == set(predictor.uses)
 

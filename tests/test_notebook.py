@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import charrnn
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.model import Model, Surprisal
-from charrnn.notebook import NOTEBOOK_LIMIT, figure, heat_map
+from charrnn.model import Model
+from charrnn.notebook import NOTEBOOK_LIMIT, Surprisal, figure, heat_map
 from tests.browser import Reading
 from tests.program import NAMES, Program
 

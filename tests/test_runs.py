@@ -179,7 +179,7 @@ def test_fault_18_a_mixture_is_fitted_to_the_same_bytes_after_a_resume(tmp_path:
     mixture = charrnn.load(straight).trained.mixture
     assert mixture == run.model.trained.mixture == fitted.trained.mixture
     means = np.reshape(mixture, (2, len(EVEN))).mean(0)
-    assert fitted.predictor().mixture.ravel() == pytest.approx(means)
+    assert fitted.predictor().weights.ravel() == pytest.approx(means)
 
 
 def test_seeds_share_a_vocabulary_and_a_held_out_text(program: Program) -> None:

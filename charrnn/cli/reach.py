@@ -41,20 +41,15 @@ class Options(CommandOptions):
 
 
 def run(options: Options, console: Console) -> None:
-    import numpy as np
-
     from charrnn.prediction.reach import reach_of
-    from charrnn.prediction.scoring import likeliest_of
+    from charrnn.prediction.scoring import labels_to_read
     from charrnn.text.examples import join_examples
 
     model = charrnn.load(options.model)
     console.note_if_waiting(options.sources)
     texts = texts_to_read(model, options.sources, console.warn)
-    ids, labels = model.vocabulary.encode_codes(join_examples(texts)), None
-    if model.labels:
-        sizes = np.array([len(text) + 1 for text in texts])
-        kinds = likeliest_of(model.predictor(), texts)
-        labels = model.vocabulary.label_ids(kinds).repeat(sizes)
+    ids = model.vocabulary.encode_codes(join_examples(texts))
+    labels = labels_to_read(model.predictor(), texts) if model.labels else None
     reach, horizon = reach_of(model.language_model, ids, labels), options.bptt or model.config.bptt
     share = reach.cut_off_share(horizon)
     if options.as_json:

@@ -60,7 +60,7 @@ def texts_of(
         texts = [example.text for example in examples]
         labels = [example.label if label is None else label for example in examples]
         known = [name for name in labels if name is not None]  # of all, or of none
-        yield Group(texts, split, known or None, telling=label is None)
+        yield Group(texts, known or None, split, telling=label is None)
         split = None if split is None else split - sum(len(text) + 1 for text in texts)
 
 

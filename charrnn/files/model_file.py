@@ -1,4 +1,4 @@
-"""Model files: a JSON text and named arrays in one .npz: see ``saving`` for how they are replaced.
+"""Model files: a JSON text and named arrays in one .npz; ``whole_files`` replaces them.
 
 ``U1`` to ``c`` are the best parameters, ``last`` and ``average`` the current ones in one row,
 ``adam.m`` and so on the moments, ``lane.1`` and so on the states, ``counted`` the text for n-gram

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction.predictor import Predictor, read_texts
-from charrnn.prediction.scoring import likeliest_of
+from charrnn.prediction.scoring import labels_to_read
 from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import END
 
@@ -27,15 +27,11 @@ def embed(model: LanguageModel, texts: Sequence[str], label: str | None = None) 
     """
     predictor, a = Predictor([model]), model.architecture
     ids = model.vocabulary.encode_codes(join_examples(texts))
-    sizes = np.array([len(text) + 1 for text in texts], np.int64)
-    labels = None
-    if model.vocabulary.labels or label is not None:
-        kinds = likeliest_of(predictor, texts, label)
-        labels = model.vocabulary.label_ids(kinds).repeat(sizes)
+    labels = labels_to_read(predictor, texts, label)
     top = len(a.state_names) - len(a.cell.states)
-    number = np.arange(len(texts)).repeat(sizes)  # of the text of each symbol
+    number = np.cumsum(ids == END) - 1  # of the text that an END ends
     vectors: Vectors = np.empty((len(texts), a.hidden), np.float32)
-    longest = int(sizes.max(initial=1))
+    longest = 1 + max(map(len, texts), default=0)
     for place, _, state in read_texts(predictor, ids, longest, 0, labels=labels):
         is_over = ids[place] == END
         vectors[number[place[is_over]]] = state[top][is_over]

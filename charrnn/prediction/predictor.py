@@ -20,7 +20,7 @@ without an END scores differently. Lanes are sorted by length, so those that hav
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -55,30 +55,28 @@ NEWTON_STEPS: Final = 6
 PULL: Final = 50.0  # towards EVEN, where the text does not determine the weights: as of symbols
 
 
+@dataclass(eq=False, repr=False)
 class Predictor:
     """Networks and counts over one vocabulary, with the choice of those to use."""
 
-    def __init__(
-        self,
-        models: Sequence[LanguageModel],
-        counts: Ngrams | None = None,
-        use: Use = "both",
-        mixture: ArrayLike = EVEN,
-        dtype: DTypeLike = np.float64,
-    ) -> None:
-        self.models, self.counts = tuple(models), counts
-        # (n, 2, F, 1): n is 2 for those of each half of the held-out text, or else 1
-        self.halves = np.reshape(mixture, (-1, 2, KNOWLEDGE, 1))
-        self.mixture: Array64 = self.halves.mean(0)
-        self.use: Use = "network" if counts is None else use
+    models: Sequence[LanguageModel]
+    counts: Ngrams | None = None
+    use: Use = "both"
+    mixture: ArrayLike = EVEN  # the weights, or those of each half of the held-out text
+    dtype: DTypeLike = np.float64
+
+    def __post_init__(self) -> None:
+        self.halves = np.reshape(self.mixture, (-1, 2, KNOWLEDGE, 1))  # (1 or 2, 2, F, 1)
+        self.weights: Array64 = self.halves.mean(0)
+        self.use = "network" if self.counts is None else self.use
         self.model = self.models[0]
         self.vocabulary = self.model.vocabulary
         self.head = self.model.architecture.head
-        if len(self.models) > 1 or counts is not None:
+        if len(self.models) > 1 or self.counts is not None:
             for model in self.models:
                 check_mixable(model.architecture.head_name)
         used = self.models if self.use != "counts" else ()
-        self.networks = [Network(model.parameters, dtype) for model in used]
+        self.networks = [Network(model.parameters, self.dtype) for model in used]
         # An exponent may be above 1.
         self.is_bounded = self.use != "both" and all(net.is_bounded for net in self.networks)
         sizes = [len(network.zeros(1)) for network in self.networks]
@@ -115,7 +113,7 @@ class Predictor:
             self.counts.read(x, state[-1])
             logits["counts"] = np.log(self.counts.probabilities(state[-1]))
             if self.use == "both":
-                weights = self.mixture if mixture is None else mixture
+                weights = self.weights if mixture is None else mixture
                 self.known = self.counts.knowledge(state[-1])
                 a, b = (weights * self.known.T).sum(1)  # (B,)
                 logits["both"] = a[:, None] * logits["network"] + b[:, None] * logits["counts"]
@@ -208,14 +206,12 @@ def read_stretches(
     place, state = first.copy(), predictor.zeros(len(first), clock, to_come)
     last_warm, times = int(warm_up.max()), np.arange(int(size[0]))
     lane_counts = len(size) - np.searchsorted(size[::-1], times, "right")  # that have a step t
-    of_first_half, of_second_half = predictor.halves[-1], predictor.halves[0]  # fitted on the other
+    halves = predictor.halves[-1], predictor.halves[0]  # the weights of each, fitted on the other
     for t, lane_count in enumerate(lane_counts.tolist()):
         if lane_count < len(place):
             place, warm_up = place[:lane_count], warm_up[:lane_count]
             state = [h[:lane_count] for h in state]
-        mixture = None
-        if split is not None:
-            mixture = np.where(place < split, of_first_half, of_second_half)
+        mixture = None if split is None else np.where(place < split, *halves)
         predictor.step(flat[place] if t else x, state, mixture)
         # Once no lane warms up, all rows count: a slice copies nothing.
         yield place, np.flatnonzero(warm_up <= t) if t < last_warm else slice(None), state

@@ -48,8 +48,8 @@ class Group(NamedTuple):
     """Texts that are scored together."""
 
     texts: Sequence[str]
-    split: int | None = None  # if held out, where the second half of the held-out text begins
     labels: Sequence[str] | None = None  # of the texts, where these are known
+    split: int | None = None  # if held out, where the second half of the held-out text begins
     telling: bool = False  # whether the likeliest label of each is asked for
 
 
@@ -120,7 +120,7 @@ def groups_with(texts: Sequence[str], labels: Sequence[str] | None) -> Iterator[
         raise SettingError(what, "Give a label for each text.", "labels")
     of_texts = iter(labels or ())
     for group in groups_of(texts):
-        yield Group(group, None, None if labels is None else list(islice(of_texts, len(group))))
+        yield Group(group, None if labels is None else list(islice(of_texts, len(group))))
 
 
 def join_groups(groups: Sequence[ScoredTexts]) -> ScoredTexts:
@@ -134,27 +134,19 @@ def join_groups(groups: Sequence[ScoredTexts]) -> ScoredTexts:
     return ScoredTexts(texts, ids, nats, groups[0].use, None, labels or None, likeliest)
 
 
-def score_texts(
-    predictor: Predictor,
-    texts: Sequence[str],
-    labels: Sequence[str] | None = None,
-    *,
-    ranking: bool = False,
-    telling: bool = False,
-    split: int | None = None,
-) -> ScoredTexts:
+def score_texts(predictor: Predictor, group: Group, *, ranking: bool = False) -> ScoredTexts:
     """Return the score of a group of texts, each from its beginning to its END.
 
     A text without a label has the sum over all labels, and the ranks under the likeliest.
     """
+    texts, labels, split, telling = group
     vocabulary, ids = predictor.vocabulary, predictor.vocabulary.encode_codes(join_examples(texts))
     sizes = np.diff(stops_of(ids), prepend=0)
     known = None if labels is None else vocabulary.label_ids(labels).repeat(sizes)
     kinds, ranks = list[tuple[str, float]](), None
     if vocabulary.labels and (telling or known is None):
-        by_label = score_by_label(predictor, ids, known, split=split)
-        nats = by_label.sums if known is None else by_label.labelled
-        kinds = likeliest(vocabulary, by_label.log_joint)
+        nats, log_joint = score_by_label(predictor, ids, known, split=split)
+        kinds = likeliest(vocabulary, softmax(log_joint))  # (3.42)
         if known is None:
             known = vocabulary.label_ids([label for label, _ in kinds]).repeat(sizes)
     if ranking or not kinds:
@@ -167,19 +159,15 @@ def score_group(
     predictors: Sequence[Predictor], group: Group, *, ranking: bool = False
 ) -> list[ScoredTexts]:
     """Return the scores of a group of texts by each predictor."""
-    texts, split, labels, telling = group
-    how: Any = {"ranking": ranking, "telling": telling, "split": split}
-    return [score_texts(predictor, texts, labels, **how) for predictor in predictors]
+    return [score_texts(predictor, group, ranking=ranking) for predictor in predictors]
 
 
 def total_of(predictor: Predictor, group: Group) -> Score:
-    """Return the sums over a group of texts."""
-    return score_group([predictor], group)[0].total
+    return score_texts(predictor, group).total
 
 
 def scores_of(predictor: Predictor, group: Group) -> list[Score]:
-    """Return the score of each text of a group."""
-    return score_group([predictor], group)[0].scores()
+    return score_texts(predictor, group).scores()
 
 
 def score_ids(
@@ -253,40 +241,37 @@ def add_novelty(predictor: Predictor, ids: Integers, nats: Array64) -> None:
         nats[unknown] = vocabulary.unseen_nats - np.logaddexp(-nats[unknown], log_novelty)
 
 
-class ByLabel(NamedTuple):
-    """Scores of texts under each of L labels."""
-
-    sums: dict[Use, Array64]  # (S,) nats of each symbol, whatever the label
-    labelled: dict[Use, Array64]  # (S,) nats under the labels that are known
-    log_joint: Array64  # (n, L) log P(label) P(text | label) by the predictor as it is used
-
-
 def score_by_label(
     predictor: Predictor, ids: Ids, known: Ids | None = None, *, split: int | None = None
-) -> ByLabel:
-    """Score texts that lie end to end under each label. ``known`` has a label for each symbol."""
+) -> tuple[dict[Use, Array64], Array64]:
+    """Score texts that lie end to end under each of L labels.
+
+    Return the nats of each symbol by use, (S,): under its label if that is known, else of the sum.
+    With them comes log P(label) P(text | label), (n, L), of the predictor as it is used.
+    """
     vocabulary, stops = predictor.vocabulary, stops_of(ids)
     starts = np.append(0, stops[:-1])
     sizes = stops - starts
-    of_known = {use: np.zeros(len(ids)) for use in predictor.uses}
-    log_p = {use: np.full(len(ids), -np.inf) for use in predictor.uses}
+    nats = {use: np.zeros(len(ids)) for use in predictor.uses}
+    log_p = {use: np.full(len(ids), -np.inf) for use in predictor.uses}  # of y(1) .. y(t)
     log_joint = np.empty((len(stops), len(vocabulary.labels)))
     for row, log_share in enumerate(vocabulary.log_label_shares):
-        label = vocabulary.symbols + row
-        nats, _ = score_ids(predictor, ids, np.full(len(ids), label, np.uint32), split=split)
-        log_joint[:, row] = log_share - np.add.reduceat(nats[predictor.use], starts)
-        for use, of_use in nats.items():
-            so_far = np.cumsum(of_use)
-            so_far -= (so_far[starts] - of_use[starts]).repeat(sizes)
-            np.logaddexp(log_p[use], log_share - so_far, out=log_p[use])
-            if known is not None:
-                np.copyto(of_known[use], of_use, where=known == label)
-    sums = {}
-    for use, after in log_p.items():
-        before = np.append(0, after)[: len(ids)]
-        before[starts] = 0
-        sums[use] = before - after
-    return ByLabel(sums, of_known, log_joint)
+        label = np.full(len(ids), vocabulary.symbols + row, np.uint32)
+        of_label, _ = score_ids(predictor, ids, label, split=split)
+        log_joint[:, row] = log_share - np.add.reduceat(of_label[predictor.use], starts)
+        for use, of_use in of_label.items():
+            if known is None:
+                so_far = np.cumsum(of_use)
+                so_far -= (so_far[starts] - of_use[starts]).repeat(sizes)
+                np.logaddexp(log_p[use], log_share - so_far, out=log_p[use])
+            else:
+                np.copyto(nats[use], of_use, where=known == label)
+    if known is None:
+        for use, after in log_p.items():
+            before = np.append(0, after)[: len(ids)]
+            before[starts] = 0
+            nats[use] = before - after
+    return nats, log_joint
 
 
 def oddest_sums(
@@ -312,8 +297,8 @@ def oddest_sums(
             batch = np.sort(order[first : first + SUMMED_AT_ONCE])
             ids = np.concatenate([held_out.nth(i) for i in batch.tolist()])
             split = int((middle - starts[batch]).clip(0, sizes[batch]).sum())
-            sums = score_by_label(predictor, ids, split=split).sums[use]
-            totals = np.add.reduceat(sums, np.cumsum(sizes[batch]) - sizes[batch])
+            sums, _ = score_by_label(predictor, ids, split=split)
+            totals = np.add.reduceat(sums[use], np.cumsum(sizes[batch]) - sizes[batch])
             most = max(most, float((totals / sizes[batch]).max()))
         oddest[use] = most
     return oddest
@@ -343,16 +328,22 @@ def accuracy_of(
     }
 
 
-def likeliest_of(predictor: Predictor, texts: Sequence[str], label: str | None = None) -> list[str]:
-    """Return the label of each text: this one, or else the likeliest."""
+def labels_to_read(
+    predictor: Predictor, texts: Sequence[str], label: str | None = None
+) -> Ids | None:
+    """Return the label of each symbol of texts: this one, or the likeliest; None without labels."""
     if label is not None:
-        return [label] * len(texts)
-    groups = (score_texts(predictor, group, telling=True) for group in groups_of(texts))
-    return [label for group in groups for label, _ in group.likeliest]
+        kinds = [label] * len(texts)
+    elif predictor.vocabulary.labels:
+        groups = (score_texts(predictor, group) for group in groups_with(texts, None))
+        kinds = [kind for group in groups for kind, _ in group.likeliest]
+    else:
+        return None
+    sizes = np.array([len(text) + 1 for text in texts], np.int64)
+    return predictor.vocabulary.label_ids(kinds).repeat(sizes)
 
 
-def likeliest(vocabulary: Vocabulary, log_joint: Array64) -> list[tuple[str, float]]:
-    """Return the likeliest label of each text and its probability."""
-    chances, names = softmax(log_joint), list(vocabulary.labels)  # (3.42)
-    best = chances.argmax(1)
-    return [(names[at], float(row[at])) for at, row in zip(best.tolist(), chances, strict=True)]
+def likeliest(vocabulary: Vocabulary, chances: Array64) -> list[tuple[str, float]]:
+    """Return the likeliest label of each text and its probability; ``chances`` are (n, L)."""
+    names, best = list(vocabulary.labels), chances.argmax(1).tolist()
+    return [(names[at], float(row[at])) for at, row in zip(best, chances, strict=True)]

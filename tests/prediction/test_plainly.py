@@ -14,7 +14,7 @@ from charrnn.prediction.embed import embed
 from charrnn.prediction.filling import FillConfig, fill
 from charrnn.prediction.predictor import EVEN, Predictor
 from charrnn.prediction.sampling import Sampler
-from charrnn.prediction.scoring import score_ids, score_texts
+from charrnn.prediction.scoring import Group, score_ids, score_texts
 from charrnn.settings.drawing import SampleConfig
 from charrnn.text.counts import Ngrams
 from charrnn.text.examples import join_examples
@@ -43,7 +43,7 @@ LISTS = st.lists(TEXTS, min_size=1, max_size=20)
 @settings(max_examples=settings().max_examples * 4)
 @given(models(), LISTS)
 def test_scores_and_ranks(model: LanguageModel, texts: list[str]) -> None:
-    scored = score_texts(Predictor([model]), texts, ranking=True)
+    scored = score_texts(Predictor([model]), Group(texts), ranking=True)
     costs, ranks = zip(*[plain_costs(model, text) for text in texts], strict=True)
     np.testing.assert_allclose(scored.nats, np.concatenate(costs), rtol=1e-9, atol=1e-9)
     assert scored.ranks is not None
@@ -172,7 +172,7 @@ def test_mixtures_with_counts(
     counts = Ngrams(vocabulary.encode_codes(join_examples(train)), symbols)
     plain = Dictionaries(learned, counts.highest, symbols)
     stream = [END, *(symbol for example in learned for symbol in (*example, END))]
-    found = score_texts(Predictor(networks, counts, "both", mixture), texts)
+    found = score_texts(Predictor(networks, counts, "both", mixture), Group(texts))
     expected: dict[str, list[float]] = {"network": [], "counts": [], "both": []}
     for text in texts:
         readers, context = [PlainNetwork(one) for one in networks], list[int]()

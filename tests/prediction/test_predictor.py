@@ -9,7 +9,7 @@ from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.parameters import Architecture, LanguageModel, initial
 from charrnn.prediction.predictor import EVEN, Predictor, Use, combine, fit_mixture
 from charrnn.prediction.sampling import Sampler
-from charrnn.prediction.scoring import join_groups, score_ids, score_texts
+from charrnn.prediction.scoring import Group, join_groups, score_ids, score_texts
 from charrnn.settings.drawing import SampleConfig
 from charrnn.text.corpus import Examples
 from charrnn.text.counts import Ngrams
@@ -53,17 +53,19 @@ def test_exponents_are_fitted_to_how_well_a_context_is_known() -> None:
     """The text is drawn from counts where a long context is known, else from a network."""
     source = Predictor([network(1)], Ngrams(text(1, 3000), K), mixture=(1, -1, 0, 0, 1, 0))
     samples = Sampler(source, SampleConfig(seed=1, max_characters=60)).samples(range(1500))
-    scored = score_texts(source, [sample.text for sample in samples])
+    scored = score_texts(source, Group([sample.text for sample in samples]))
     fitted = Predictor(
         source.models, source.counts, mixture=fit_mixture(source, Examples(scored.ids))
     )
     assert fit_mixture(source, Examples(scored.ids[:999])) == EVEN
-    nats = score_texts(fitted, scored.texts, split=len(scored.ids) // 2).nats_by_use
+    group = Group(scored.texts, split=len(scored.ids) // 2)
+    nats = score_texts(fitted, group).nats_by_use
+    mixtures = [powers(a, 1 - a) for a in np.linspace(0, 1, 11)]
     constant = [
-        score_texts(Predictor(source.models, source.counts, mixture=powers(a, 1 - a)), scored.texts)
-        for a in np.linspace(0, 1, 11)
+        score_texts(Predictor(source.models, source.counts, mixture=mixture), group)
+        for mixture in mixtures
     ]
-    assert fitted.mixture[0, 1] < 0 < fitted.mixture[1, 1]  # by the length of the context
+    assert fitted.weights[0, 1] < 0 < fitted.weights[1, 1]  # by the length of the context
     assert nats["both"].mean() < min(score.nats.mean() for score in constant) - 0.003
 
 
@@ -82,12 +84,13 @@ def test_each_half_has_the_exponents_of_the_other_in_any_groups() -> None:
     of_halves = powers(0.2, 0.7), powers(0.4, 0.9)
     both, texts = predictor(mixture=of_halves[0] + of_halves[1]), ["ab" * i for i in range(30)]
     first, second = (predictor(mixture=half) for half in of_halves[::-1])
-    whole = score_texts(both, texts, split=400)
+    whole = score_texts(both, Group(texts, split=400))
     sizes = [len(text) + 1 for text in texts]
-    alone = [score_texts(both, [text], split=400 - sum(sizes[:i])) for i, text in enumerate(texts)]
+    groups = [Group([text], split=400 - sum(sizes[:i])) for i, text in enumerate(texts)]
+    alone = [score_texts(both, group) for group in groups]
     np.testing.assert_allclose(join_groups(alone).nats, whole.nats, rtol=1e-9)
     for half, place in ((first, slice(0, 400)), (second, slice(400, None))):
-        np.testing.assert_allclose(whole.nats[place], score_texts(half, texts).nats[place])
+        np.testing.assert_allclose(whole.nats[place], score_texts(half, Group(texts)).nats[place])
 
 
 @pytest.mark.parametrize("use", ["network", "counts", "both"])

@@ -13,7 +13,7 @@ from charrnn.network.heads import Lengths
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.sampling import LengthChoice, Sample, Sampler, keys, uniform
-from charrnn.prediction.scoring import score_texts
+from charrnn.prediction.scoring import Group, score_texts
 from charrnn.settings.drawing import SampleConfig
 from tests.networks import END, MANY, babbler, drawing_lengths, independent, model_of, peak_bytes
 
@@ -100,7 +100,7 @@ def test_a_prime_says_how_long_its_text_may_be() -> None:
     begun = [["ba" + "".join(rest) for rest in product("ab?", repeat=n - 2)] for n in sizes]
     totals = []
     for same_length in begun:
-        scored = score_texts(Predictor([model]), same_length)
+        scored = score_texts(Predictor([model]), Group(same_length))
         ways = np.array([text.count("?") * model.vocabulary.unseen_nats for text in same_length])
         totals.append(float(np.exp(ways - scored.totals(scored.nats)).sum()))
     prime_ids = np.append(0, model.vocabulary.encode("ba")).astype(np.intp)

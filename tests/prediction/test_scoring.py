@@ -12,7 +12,7 @@ import pytest
 import charrnn
 from charrnn.network.parameters import Architecture, LanguageModel, initial
 from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor
-from charrnn.prediction.scoring import groups_of, score_ids, score_texts
+from charrnn.prediction.scoring import Group, groups_of, score_ids, score_texts
 from charrnn.system.packaged import path_of
 from charrnn.text.counts import Ngrams
 from charrnn.text.vocabulary import END, Vocabulary
@@ -60,7 +60,7 @@ def test_all_short_texts_have_a_probability_of_1(shape: Architecture, with_count
     """Sum over all texts of 0 to 2 characters, and over all beginnings of 3 characters."""
     predictor, size = predictor_of(shape, with_counts), 3
     short = ["".join(text) for n in range(size + 1) for text in product(CHARACTERS + "?", repeat=n)]
-    group = score_texts(predictor, short)
+    group = score_texts(predictor, Group(short))
     weights = np.array(
         [math.exp(text.count("?") * predictor.vocabulary.unseen_nats) for text in short]
     )
@@ -112,7 +112,8 @@ def test_losses_of_the_models_of_the_package(name: str) -> None:
 def test_fault_40_many_characters_have_fewer_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     predictor = Predictor([babbler(MANY, hidden=4, layers=1)])
     texts = [MANY[at] + MANY[-at] for at in range(120)]
-    nats = score_texts(predictor, texts).nats
+    group = Group(texts)
+    nats = score_texts(predictor, group).nats
     monkeypatch.setattr("charrnn.prediction.predictor.LOGITS_AT_ONCE", 10 * len(MANY))
-    assert peak_bytes(lambda: score_texts(predictor, texts)) < 50 * 8 * len(MANY)
-    np.testing.assert_allclose(score_texts(predictor, texts).nats, nats, rtol=1e-12)
+    assert peak_bytes(lambda: score_texts(predictor, group)) < 50 * 8 * len(MANY)
+    np.testing.assert_allclose(score_texts(predictor, group).nats, nats, rtol=1e-12)
