@@ -3,13 +3,11 @@
 A new fact is a field of Facts; of Trained, if it concerns the model but not its run.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Self
 
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.prediction.predictor import EVEN
@@ -55,7 +53,7 @@ class CorpusRecord:
     def names(self) -> tuple[str, ...]:
         return (*self.sources, *self.valid)
 
-    def renamed(self, rename: Callable[[str], str]) -> CorpusRecord:
+    def renamed(self, rename: Callable[[str], str]) -> Self:
         """Return the record with other names of its files; names of the package stay."""
 
         def renamed(name: str) -> str:
@@ -65,7 +63,7 @@ class CorpusRecord:
         files = {renamed(name): mark for name, mark in self.files.items()}
         return replace(self, sources=sources, valid=valid, files=files)
 
-    def moved(self, old: str, new: str) -> CorpusRecord:
+    def moved(self, old: str, new: str) -> Self:
         """Return the record with names from a new folder in place of an old one."""
 
         def rename(name: str) -> str:
@@ -78,7 +76,7 @@ class CorpusRecord:
 
         return self.renamed(rename)
 
-    def with_files_of(self, corpus: Corpus) -> CorpusRecord:
+    def with_files_of(self, corpus: Corpus) -> Self:
         """Return the record with the names and marks of the files that a corpus was read from."""
         names = {name: as_file(name) if path_of(name) == name else name for name in corpus.files}
         files = {names[name]: mark for name, mark in corpus.files.items()}
@@ -98,7 +96,6 @@ def as_file(name: str) -> str:
 
 
 def record_of(corpus: Corpus, config: CorpusConfig) -> CorpusRecord:
-    """Return the record of a corpus for a model file."""
     train, held_out = corpus.train, corpus.held_out
     origin = corpus.fingerprint, corpus.digest, corpus.examples_are
     sizes = len(train), train.characters, len(held_out), held_out.characters

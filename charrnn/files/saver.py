@@ -80,7 +80,6 @@ class Saver:
         return True
 
     def save(self) -> None:
-        """Save, or raise SaveError."""
         began = time.monotonic()
         if self._lines is not None:
             self._lines.sync()  # first, so that a resumed run misses no line

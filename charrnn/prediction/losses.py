@@ -132,7 +132,6 @@ class Difference(NamedTuple):
         return not is_clear  # NaN is not clear
 
     def figures(self) -> dict[str, float]:
-        """Return both figures by name, as JSON has them."""
         return {"difference": self.nats_per_character, "standard_error": self.standard_error}
 
 

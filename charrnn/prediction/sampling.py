@@ -12,8 +12,6 @@ A model with ``--ends length`` draws the length of a text before its first chara
     P(tau | prime)  ~  P(tau) P(prime | tau)          for each tau from the length of the prime on
 """
 
-from __future__ import annotations
-
 import math
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -156,8 +154,7 @@ class Sampler:
         names = list(self.vocabulary.labels)
         return [names[at] for at in np.searchsorted(counts, chances * counts[-1], "right").tolist()]
 
-    def with_label(self, label: str | None) -> Sampler:
-        """Return the sampler that draws texts with this label."""
+    def with_label(self, label: str | None) -> "Sampler":
         if label not in self._by_label:
             self._by_label[label] = replace(self, model=self.predictor, label=label)
         return self._by_label[label]

@@ -84,12 +84,10 @@ class ScoredTexts:
 
     @property
     def total(self) -> Score:
-        """The sums over all texts."""
         size = len("".join(self.texts).encode("utf-8", "replace"))
         return replace(tally(self.ids, self.nats), bytes=size)
 
     def scores(self) -> list[Score]:
-        """Return the score of each text."""
         nats, is_end, is_unknown = self.nats, self.ids == END, self.ids == UNKNOWN
         ends, unknown = is_end.astype(int), is_unknown.astype(int)
         # These, and the sizes, are in the order of the fields of a Score.
@@ -158,7 +156,6 @@ def score_texts(predictor: Predictor, group: Group, *, ranking: bool = False) ->
 def score_group(
     predictors: Sequence[Predictor], group: Group, *, ranking: bool = False
 ) -> list[ScoredTexts]:
-    """Return the scores of a group of texts by each predictor."""
     return [score_texts(predictor, group, ranking=ranking) for predictor in predictors]
 
 

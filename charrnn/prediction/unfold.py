@@ -4,12 +4,10 @@ Losses are those of scoring. Gradients come from the code that trains: the cells
 dL/dh on the way back. An equation is a template such as "tanh {a}(t)", with values in braces.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -62,10 +60,10 @@ class Part:
             values = np.sign(values) * (1 + powers / 3)
         return np.asarray(np.rint(3 * values.clip(-1, 1)) + 3, np.intp)
 
-    def without_gradients(self) -> Part:
+    def without_gradients(self) -> Self:
         values = {name: rows for name, rows in self.values.items() if BACKWARD not in name}
-        names = [name for name in self.equations if BACKWARD not in name]
-        return Part(values, {name: self.equations[name] for name in names})
+        equations = {name: text for name, text in self.equations.items() if BACKWARD not in name}
+        return replace(self, values=values, equations=equations)
 
     def as_json(self) -> dict[str, Any]:
         values = {name: rows.tolist() for name, rows in self.values.items()}
