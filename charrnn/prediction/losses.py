@@ -9,8 +9,6 @@ units are examples; if these are few, the long ones are cut into blocks of symbo
 the part of the surprisal that both predictors share.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -79,7 +77,7 @@ class Score(Mean):
     nats_of_ends: float = 0.0
     bytes: int = 0  # of the characters in UTF-8; 0 if only their ids are known
 
-    def __add__(self, other: Score) -> Score:
+    def __add__(self, other: "Score") -> "Score":
         return Score(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     def __repr__(self) -> str:
