@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.files.model_contents import Checkpoint, Trained
-from charrnn.prediction.losses import BITS, Mean, in_bits
+from charrnn.prediction.losses import BITS, in_bits
 from charrnn.system.visible import visible
 from charrnn.training.state import share_done
 
@@ -129,33 +129,29 @@ class Surprisal:
         return f"<charrnn.Surprisal: {len(self.text):,} characters, {sum(self.nats):.1f} nats>"
 
     def _repr_html_(self) -> str:
-        return heat_map(self.text, self.nats)
+        """Return the coloured text and its sums for a notebook."""
+        from charrnn.export.html import LIGHT, band_of
 
-
-def heat_map(text: str, nats: Sequence[float]) -> str:
-    """Return the coloured text and its sums for a notebook; the last of the nats is END's."""
-    from charrnn.export.html import LIGHT, band_of
-
-    beginning = zip(text[:NOTEBOOK_LIMIT], nats, strict=False)
-    shown = [(character.replace("\n", "↵\n"), cost) for character, cost in beginning]
-    cut = f" The first {NOTEBOOK_LIMIT:,} are shown."
-    if len(text) <= NOTEBOOK_LIMIT:
-        shown, cut = [*shown, ("■\n", nats[-1])], ""
-    parts = []
-    for band, group in groupby(shown, lambda pair: band_of(pair[1])):
-        run = list(group)
-        words = escape(visible("".join(character for character, _ in run)), quote=False)
-        if band:
-            ink, ground = LIGHT[band - 1].replace("var(--ink)", INK).split()
-            bits = " ".join(f"{cost * BITS:.1f}" for _, cost in run)
-            style = f"color:{ink};background-color:{ground}"
-            words = f'<span style="{style}" title="{bits}">{words}</span>'
-        parts.append(words)
-    mean = Mean(math.fsum(nats), len(nats))
-    bits, rate = f"{mean.nats * BITS:,.1f}", in_bits(mean.nats_per_character)
-    sums = f"{len(text):,} characters and the end: {bits} bits, {rate} for each.{cut}"
-    style = "white-space:pre-wrap;overflow-wrap:anywhere"
-    return f'<pre style="{style}">{"".join(parts)}</pre><p>{sums}</p>'
+        beginning = zip(self.text[:NOTEBOOK_LIMIT], self.nats, strict=False)
+        shown = [(character.replace("\n", "↵\n"), cost) for character, cost in beginning]
+        cut = f" The first {NOTEBOOK_LIMIT:,} are shown."
+        if len(self.text) <= NOTEBOOK_LIMIT:
+            shown, cut = [*shown, ("■\n", self.nats[-1])], ""
+        parts = []
+        for band, group in groupby(shown, lambda pair: band_of(pair[1])):
+            run = list(group)
+            words = escape(visible("".join(character for character, _ in run)), quote=False)
+            if band:
+                ink, ground = LIGHT[band - 1].replace("var(--ink)", INK).split()
+                bits = " ".join(f"{cost * BITS:.1f}" for _, cost in run)
+                style = f"color:{ink};background-color:{ground}"
+                words = f'<span style="{style}" title="{bits}">{words}</span>'
+            parts.append(words)
+        total = math.fsum(self.nats)
+        bits, rate = f"{total * BITS:,.1f}", in_bits(total / len(self.nats))
+        sums = f"{len(self.text):,} characters and the end: {bits} bits, {rate} for each.{cut}"
+        style = "white-space:pre-wrap;overflow-wrap:anywhere"
+        return f'<pre style="{style}">{"".join(parts)}</pre><p>{sums}</p>'
 
 
 def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.model import Model
-from charrnn.notebook import NOTEBOOK_LIMIT, Surprisal, figure, heat_map
+from charrnn.notebook import NOTEBOOK_LIMIT, Surprisal, figure
 from tests.browser import Reading
 from tests.program import NAMES, Program
 
@@ -110,7 +110,8 @@ def test_a_text_is_a_heat_map_with_its_sums() -> None:
 
 @given(st.one_of(st.text(max_size=30), st.just(HOSTILE)))
 def test_no_text_gets_out_of_a_heat_map(text: str) -> None:
-    html = heat_map(text, [0.1, 9.0, 5.0][: len(text) + 1] + [2.0] * (len(text) - 2))
+    nats = [0.1, 9.0, 5.0][: len(text) + 1] + [2.0] * (len(text) - 2)
+    html = Surprisal(text, nats, [])._repr_html_()
     for tag, attributes in Reading(html).elements:
         assert tag in ("pre", "p", "span")
         assert attributes.keys() <= {"style", "title"}
@@ -118,6 +119,7 @@ def test_no_text_gets_out_of_a_heat_map(text: str) -> None:
 
 
 def test_a_long_text_is_cut_since_a_notebook_keeps_it() -> None:
-    page = Reading(heat_map("an" * NOTEBOOK_LIMIT, [0.1] * (2 * NOTEBOOK_LIMIT + 1)))
+    long = Surprisal("an" * NOTEBOOK_LIMIT, [0.1] * (2 * NOTEBOOK_LIMIT + 1), [])
+    page = Reading(long._repr_html_())
     assert page.text.startswith("an" * (NOTEBOOK_LIMIT // 2) + f"{2 * NOTEBOOK_LIMIT:,} characters")
     assert page.text.endswith(f"The first {NOTEBOOK_LIMIT:,} are shown.")
