@@ -98,9 +98,9 @@ class Sample(NamedTuple):
 
     def figures(self) -> dict[str, object]:
         """Return the text and its figures by name, as JSON has them."""
-        nats, mean = round(self.nats, 6), round(self.nats_per_character, 6)
-        figures = {"number": self.number, "text": encodable(self.text), "characters": len(self.text)}
-        figures |= {"nats": nats, "nats_per_character": mean, "ended": self.ended}
+        figures: dict[str, object] = {"number": self.number, "text": encodable(self.text)}
+        figures |= {"characters": len(self.text), "nats": round(self.nats, 6)}
+        figures |= {"nats_per_character": round(self.nats_per_character, 6), "ended": self.ended}
         return figures if self.label is None else figures | {"label": encodable(self.label)}
 
 
