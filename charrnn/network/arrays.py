@@ -1,7 +1,7 @@
 """Names for the types of arrays, the softmax of their rows, and a quotient."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,6 @@ def softmax(o: Array64) -> Array64:
     return y_hat
 
 
-Whole64 = TypeVar("Whole64", int, NDArray[np.int64])
-
-
-def ceil_div(number: Whole64, divisor: int) -> Whole64:
+def ceil_div(number: int, divisor: int) -> int:
     """Return the quotient of whole numbers, rounded up."""
     return -(-number // divisor)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from charrnn.errors import ModelFileError, SettingError
-from charrnn.network.arrays import Array64, Integers, ceil_div, softmax
+from charrnn.network.arrays import Array64, Integers, softmax
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import Count, Network, StepState
 from charrnn.text.corpus import Examples
@@ -187,7 +187,7 @@ def cut_into_stretches(sizes: Places, stretch: int, warm_up: int) -> Places:
 
     A text of ten symbols, in stretches of four with a warm-up of one: 0123, 34567, 789.
     """
-    counts = ceil_div(sizes, stretch)
+    counts = -(-sizes // stretch)  # rounded up
     text = np.repeat(np.arange(len(sizes)), counts)
     number = np.arange(len(text)) - np.repeat(np.cumsum(counts) - counts, counts)  # in its text
     counted_from = number * stretch
