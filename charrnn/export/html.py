@@ -77,11 +77,7 @@ def unfolded(unfolding: Unfolding) -> bytes:
         parse_constant=str,
     )
     text = escape(visible(unfolding.text))
-    values = {
-        "title": f"{text}: the unfolded network",
-        "text": text,
-        "facts": plain_json(facts),
-    }
+    values = {"title": f"{text}: the unfolded network", "text": text, "facts": plain_json(facts)}
     template = asset("page.html").partition("<header>")[0] + asset("unfold.html")
     return fill_page(template, asset("page.css") + asset("unfold.css"), asset("unfold.js"), values)
 
