@@ -25,7 +25,7 @@ from charrnn.prediction.losses import Score
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text.corpus import Corpus
 from charrnn.training.batches import Epoch, portions_of
-from charrnn.training.noise import Noise, OwnInputs
+from charrnn.training.noise import Noise
 from charrnn.training.optimizer import MOMENTUM, Optimizer, clip, rate, symbol_rate_factor
 from charrnn.training.processes import SharedBatch, norm, sample_inputs
 from charrnn.training.state import Best, TrainState, find_ending, share_done
@@ -81,7 +81,6 @@ class Learner:
         momentum = 0.0 if config.book else MOMENTUM
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay, momentum)
         self.noise = Noise(p, config)
-        self.own_inputs = OwnInputs(p.architecture, config)
         self.limit = 4 * corpus.entropy + 10  # nats per character: more is divergence
         self.epoch: Epoch | None = None
         self.unread: Iterator[Window] = iter(())  # windows of the epoch
@@ -117,9 +116,8 @@ class Learner:
         done = share_done(state, self.config, len(self.corpus.train.ids))
         noise.begin_step(state.step, done)
         batch.p.flat[...] = state.parameters.flat
-        if self.own_inputs.is_on:
-            given = self.own_inputs, window, state.carried, state.step, done
-            window = batch.ask(sample_inputs, *given)
+        if batch.shards[0].own_inputs.is_on:
+            window = batch.ask(sample_inputs, window, state.carried, state.step, done)
         # The order of the draws: weights, characters, units.
         noise.hide_weights(batch.p)
         inputs, masks = noise.hide_characters(window), noise.dropout_masks()

@@ -11,7 +11,6 @@ follows from the seed and the step number: a resume needs no state.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -85,19 +84,13 @@ class OwnInputs:
         if self.is_on:
             self._reader = Unfolded(architecture.plain, 1, config.batch)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Make another reader in another process."""
-        return type(self), (self.architecture, self.config)
-
-    def read(
-        self, p: Parameters, window: Window, state: LaneStates, step: int, done: float
-    ) -> Window:
+    def read(self, p: Parameters, window: Window, h: LaneStates, step: int, done: float) -> Window:
         """Return the window with some inputs sampled; ``done`` is the share of the run so far."""
         rng = np.random.Generator(np.random.SFC64([self.config.seed, OWN_INPUTS, step]))
         sampled = self.draw_places(rng, window, done)
         draws = rng.random(sampled.shape, np.float32)
         x, reader, plain = window.x.copy(), self._reader, p.plain()
-        for array, carried in zip(reader.states, state, strict=True):
+        for array, carried in zip(reader.states, h, strict=True):
             array[0] = carried
         inputs = replace(window, x=x, idle=None)  # shares x: the reader reads what is sampled
         last = np.flatnonzero(sampled.any(1)).max(initial=-1)  # the last step with a sampled input

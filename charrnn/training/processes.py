@@ -55,6 +55,7 @@ class Shard:
         first, stop = (config.batch * n // config.shards for n in (number, number + 1))
         self.number, self.memory, self.lanes = number, memory, slice(first, stop)
         self.unfolded = Unfolded(a, config.bptt, stop - first)
+        self.own_inputs = OwnInputs(a, config)
         self.states = [state[0] for state in self.unfolded.states]  # before a window, then after it
         self.scale = 1 / (config.bptt * config.batch)  # the mean loss over a full window
         self.p = Parameters(a, memory["p"])
@@ -88,9 +89,9 @@ def norm(shards: Sequence[Shard]) -> float:
     return math.sqrt(float(np.dot(gradient, gradient)))
 
 
-def sample_inputs(shards: Sequence[Shard], own: OwnInputs, *given: Any) -> Window:
+def sample_inputs(shards: Sequence[Shard], *given: Any) -> Window:
     """Return the window with inputs that the network has sampled: see OwnInputs.read."""
-    return own.read(shards[0].p, *given)
+    return shards[0].own_inputs.read(shards[0].p, *given)
 
 
 class SharedBatch:
