@@ -7,7 +7,7 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, chdir, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, chdir, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -135,21 +135,15 @@ def in_this_process(
 
 @contextmanager
 def standard_input(typed: bytes | None) -> Iterator[IO[str]]:
-    """Open a pipe with these bytes, or the null device."""
-    if typed is None:
-        with open(os.devnull, encoding="utf-8") as nothing:
-            yield nothing
-    else:
-        reader, writer = os.pipe()
-        with ThreadPoolExecutor(1) as pool, os.fdopen(reader, encoding="utf-8") as pipe:
-            pool.submit(fill, writer, typed)
-            yield pipe
-
-
-def fill(pipe: int, content: bytes) -> None:
-    """Write bytes into a pipe, whose reader may leave early."""
-    with suppress(BrokenPipeError), os.fdopen(pipe, "wb") as file:
-        file.write(content)
+    """Open a pipe that holds these bytes, or the null device."""
+    source: int | str = os.devnull
+    if typed is not None:
+        assert len(typed) <= 1 << 16, "a pipe holds no more"
+        source, writer = os.pipe()
+        os.write(writer, typed)
+        os.close(writer)
+    with open(source, encoding="utf-8") as stdin:
+        yield stdin
 
 
 def stream(buffer: io.BytesIO, errors: str) -> io.TextIOWrapper:

@@ -7,6 +7,7 @@ part of its hint. No file changes.
 import re
 import signal
 import tempfile
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,8 @@ NAMED = {
 }
 CODINGS = ["utf-8", "latin-1", "utf-16", "utf-7", "cp1252", "unicode_escape", "gb18030"]
 CHOSEN = st.fixed_dictionaries({}, optional=NAMED | {"--encoding": st.sampled_from(CODINGS)})
+FLAGS = st.sets(st.sampled_from(["--json", "--novel", "--best", "--unique", "-q"]))
+PRIMES = st.one_of(st.text(max_size=40), st.text("ab \n\r\t", max_size=40))
 TRAINING = [
     *("--hidden", "--layers", "--bptt", "--batch", "--lr", "--holdout", "--dropout", "--blank"),
     *("--dropconnect", "--clip", "--warmup", "--weight-decay", "--check-every", "--patience"),
@@ -225,52 +228,39 @@ def assert_finite(row: dict[str, Any]) -> None:
             assert_finite(value)
 
 
-def spelt(chosen: dict[str, str]) -> list[str]:
-    return [f"{name}={value}" for name, value in chosen.items()]
+def spelt(numbers: dict[str, str], chosen: dict[str, str], more: Iterable[str]) -> list[str]:
+    return [*(f"{name}={value}" for name, value in (numbers | chosen).items()), *sorted(more)]
 
 
-def test_any_text_is_learned_and_scored_or_refused(faults: int) -> None:
-    @settings(max_examples=faults // 3)
-    @given(TEXTS, TEXTS, numbers_of(TRAINING), CHOSEN, st.booleans())
-    def assert_learned(
-        text: bytes, other: bytes, numbers: dict[str, str], chosen: dict[str, str], clock: bool
-    ) -> None:
+TRAINED = st.builds(spelt, numbers_of(TRAINING), CHOSEN, st.sets(st.just("--clock")))
+DRAWN = st.builds(spelt, numbers_of(SAMPLING), PRIMES.map(lambda text: {"--prime": text}), FLAGS)
+
+
+def test_any_text_is_learned_scored_and_gone_on_from_or_refused(faults: int) -> None:
+    @settings(max_examples=faults // 2)
+    @given(TEXTS, TEXTS, TRAINED, DRAWN)
+    def assert_learned(text: bytes, other: bytes, trained: list[str], drawn: list[str]) -> None:
         with tempfile.TemporaryDirectory() as name:
             program = Program(Path(name))
             program.write("text", text)
             program.write("other", other)
-            small = {"--hidden": "3", "--layers": "1"} | numbers | chosen
-            line = ["train", "text", "--epochs", "2", *spelt(small), *["--clock"] * clock]
-            ended = program.run(*line)
+            ended = program.train("text", "--epochs", "2", *trained)
             exists = (program / "model.npz").exists()
             assert exists == assert_answered(ended) or "the loss diverged" in ended.err
             if exists:
-                assert_every_command_answers(program)
+                assert_every_command_answers(program, drawn)
 
     assert_learned()
 
 
-def assert_every_command_answers(program: Program) -> None:
+def assert_every_command_answers(program: Program, drawn: list[str]) -> None:
     """Assert that each command takes or refuses the model, and writes finite numbers."""
     assert_answered(program.run("info"))
     assert assert_answered(program.run("sample", "--max-chars", "9", "-n", "3"))
+    assert_answered(program.run("sample", "--max-chars", "9", *drawn), "--json" in drawn)
     assert_answered(program.run("train", "--resume", "--epochs", "3"))
     for scored in (["text"], ["other"], [], ["other", "--per-char"], ["text", "--per-example"]):
         assert_answered(program.run("eval", *scored, "--json"), is_json=True)
-
-
-FLAGS = st.sets(st.sampled_from(["--json", "--novel", "--best", "--unique", "-q"]))
-PRIMES = st.one_of(st.text(max_size=40), st.text("annabob\n\r", max_size=40))
-
-
-def test_any_prime_is_gone_on_from_or_refused(trained_once: Program, faults: int) -> None:
-    @settings(max_examples=faults // 3)
-    @given(PRIMES, numbers_of(SAMPLING), FLAGS)
-    def assert_gone_on(prime: str, numbers: dict[str, str], flags: set[str]) -> None:
-        line = ["sample", "--max-chars", "9", f"--prime={prime}", *spelt(numbers), *sorted(flags)]
-        assert_answered(trained_once.run(*line), "--json" in flags)
-
-    assert_gone_on()
 
 
 # What is refused

@@ -1,6 +1,5 @@
 """``charrnn sample`` as a user meets it: in a pipe, in a terminal, with every option."""
 
-import re
 import weakref
 from collections.abc import Iterator
 
@@ -70,23 +69,6 @@ def test_a_blank_line_stands_between_samples_that_hold_newlines(program: Program
     assert written(program, "-t", "1", "-t", "2")[0] == "a\nb\n\na\nb\n"
     saved(speller("ab"), program / "model.npz")  # only the prime has one
     assert written(program, "-n", "2", "-p", "\na")[0] == "\nab\n\n\nab\n"
-
-
-def test_the_last_note_says_which_condition_rejected_how_many(program: Program) -> None:
-    after = {END: {"a": 0.5, "b": 0.5}, "a": {" ": 0.5, END: 0.5}, "b": {" ": 0.5, END: 0.5}}
-    after[" "] = {"a": 0.5, "b": 0.5}
-    saved(markov(after), program / "model.npz", reading=Reading())
-    program.write("bad.txt", "b a\n\n")
-    line = ("-n", "40", "--seed", "1")
-    out, err = written(program, *line, "--without", "A B", "--without", "@bad.txt")
-    assert not any("a b" in text or "b a" in text for text in out.splitlines())
-    assert re.search(r"^drew \d+ samples, of which left out: \d+ with unwanted words$", err, re.M)
-    asked = r"stand in \d+ of 40 samples: did you mean --without @words.txt\?$"
-    for words, is_asked in (("a\n", True), ("a\nb a\n", False)):
-        program.write("words.txt", words)
-        out, err = written(program, *line, "--not-in", "words.txt")
-        assert not {*words.splitlines()} & {*out.splitlines()}
-        assert bool(re.search(asked, err, re.M)) == is_asked
 
 
 def test_fault_56_too_few_at_one_of_several_temperatures_are_an_error(program: Program) -> None:

@@ -140,7 +140,6 @@ def rows_of(program: Program) -> list[str]:
     return file.read_text().splitlines() if file.exists() else []
 
 
-@pytest.mark.child(True)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_fault_26_what_ended_is_kept(program: Program, number: signal.Signals, kills: int) -> None:
     for _ in range(kills):
@@ -161,7 +160,6 @@ def test_fault_26_what_ended_is_kept(program: Program, number: signal.Signals, k
         assert len(rows_of(program)) == 2
 
 
-@pytest.mark.child(True)
 @pytest.mark.parametrize("victim", ["worker process was killed", "scheduler is gone"])
 def test_fault_26_a_killed_worker_or_scheduler_is_one_line(program: Program, victim: str) -> None:
     with ExitStack() as stack:
