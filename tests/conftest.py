@@ -32,7 +32,8 @@ STDERR = pytest.StashKey[int]()  # the stream that pytest does not capture
 # Test files that other versions of Python and of the packages could break.
 QUICK = {
     *("cli/test_app", "cli/test_eval", "cli/test_info", "cli/test_sample", "cli/test_train"),
-    *("test_errors", "test_package", "settings/test_values"),
+    *("test_errors", "test_package", "settings/test_values", "text/test_corpus"),
+    *("text/test_examples", "text/test_tables"),
 }
 FOLDER = Path(__file__).parent
 

@@ -60,22 +60,9 @@ def values_around(values: Values) -> list[Any]:
     return ["utf-8"] if values.allowed == "a text" else [True, False, 1, "yes"]
 
 
-def test_none_is_for_what_may_be_left_open() -> None:
-    assert TrainConfig(hidden=None).hidden is None
-    with pytest.raises(SettingError, match="own_inputs cannot be None"):
-        TrainConfig(own_inputs=None)  # type: ignore[arg-type]
-
-
 def test_a_run_has_the_limits_of_what_it_was_made_of() -> None:
     assert settings_of(Fitted) == settings_of(TrainConfig)
     assert [one.name for one in fields(Fitted)] == [one.name for one in fields(TrainConfig)]
-
-
-def test_a_share_to_hold_out_is_less_than_all() -> None:
-    assert CorpusConfig(holdout=0).holdout == 0
-    with pytest.raises(SettingError) as error:
-        CorpusConfig(holdout=1)
-    assert error.value.hint == "It may be a number from 0 to 1, but not 1."
 
 
 def test_a_path_is_not_empty() -> None:
@@ -84,8 +71,6 @@ def test_a_path_is_not_empty() -> None:
     assert File("FILE.npy", ".npy").checked(Path("A.NPY")) == Path("A.NPY")
 
 
-# 17: a value from Python of nearly the right type
-
 TEXTS = ["anna", "bob", "clara", "dora", "emil"] * 4
 PLAIN = {int, float, bool, str, type(None)}
 
@@ -93,15 +78,9 @@ PLAIN = {int, float, bool, str, type(None)}
 @pytest.mark.parametrize(
     ("setting", "given", "plain"),
     [
-        ("hidden", np.int64(6), 6),
-        ("hidden", np.array(6), 6),
-        ("seed", np.uint64(2**64 - 1), 2**64 - 1),
-        ("lr", np.float32(0.5), 0.5),
-        ("lr", 1, 1.0),
-        ("lr", Fraction(1, 4), 0.25),
-        ("clip", 0, 0.0),
-        ("clock", np.True_, True),
-        ("optimizer", np.str_("sgd"), "sgd"),
+        *(("hidden", np.int64(6), 6), ("hidden", np.array(6), 6), ("lr", 1, 1.0), ("clip", 0, 0.0)),
+        *(("lr", np.float32(0.5), 0.5), ("lr", Fraction(1, 4), 0.25), ("clock", np.True_, True)),
+        *(("seed", np.uint64(2**64 - 1), 2**64 - 1), ("optimizer", np.str_("sgd"), "sgd")),
     ],
 )
 def test_fault_17_what_stands_for_a_value_is_it(setting: str, given: Any, plain: Any) -> None:
@@ -112,22 +91,12 @@ def test_fault_17_what_stands_for_a_value_is_it(setting: str, given: Any, plain:
 @pytest.mark.parametrize(
     ("setting", "given"),
     [
-        ("epochs", 2.0),
-        ("epochs", np.array([2])),
-        ("epochs", "2"),
-        pytest.param("epochs", 10**5000, id="endless"),
-        ("seed", True),
-        ("seed", np.True_),
-        ("lr", True),
-        ("lr", "0.1"),
-        ("lr", 1j),
-        ("lr", Decimal("0.1")),
-        ("lr", np.array([0.1])),
-        pytest.param("lr", 10**400, id="beyond"),
-        ("clock", 1),
-        ("ends", None),
-        ("optimizer", b"sgd"),
+        *(("epochs", 2.0), ("epochs", np.array([2])), ("epochs", "2"), ("seed", True)),
+        *(("lr", True), ("lr", "0.1"), ("lr", 1j), ("lr", Decimal("0.1")), ("lr", np.array([0.1]))),
+        *(("clock", 1), ("seed", np.True_), ("ends", None), ("optimizer", b"sgd")),
         ("optimizer", ["sgd"]),
+        pytest.param("epochs", 10**5000, id="endless"),
+        pytest.param("lr", 10**400, id="beyond"),
     ],
 )
 def test_fault_17_another_value_is_refused_by_its_name(setting: str, given: Any) -> None:
@@ -150,20 +119,11 @@ def test_fault_17_how_many_and_how_much_are_checked_as_settings_are() -> None:
         charrnn.train(TEXTS, seed=1.5)
 
 
-KINDS: list[Any] = [
-    *(int, float, bool, str, complex, bytes, Fraction, np.array, np.int8, np.int64, np.uint64),
-    *(np.float16, np.float32, np.float64, np.longdouble, np.bool_, np.str_, lambda x: [x]),
+ODD: list[Any] = [
+    *(None, (), [], {}, "", b"", "adam", "utf-8", math.nan, math.inf, 10**400, object(), [2], 2.0),
+    *(True, np.True_, np.int8(3), np.int64(2), np.uint64(2), np.array(2), np.array([2]), 1 + 0j),
+    *(np.float16(0.5), np.float64(0.5), np.longdouble(1), Fraction(1, 2), np.str_("gru"), b"sgd"),
 ]
-ODD = [None, (), [], {}, "", b"", "adam", "utf-8", float("nan"), float("inf"), 10**400, object()]
-
-
-def cast(value: Any, kind: Any) -> Any:
-    """The value as one of another kind, if it can be that."""
-    try:
-        with np.errstate(all="ignore"):
-            return kind(value)
-    except (TypeError, ValueError, OverflowError):
-        return value
 
 
 def nearly(values: Any) -> st.SearchStrategy[Any]:
@@ -175,9 +135,7 @@ def nearly(values: Any) -> st.SearchStrategy[Any]:
         near = st.floats(values.least - 1, min(values.most, 2) + 0.5)
     elif isinstance(values, OneOf):
         near = st.sampled_from(values.choices)
-    odd = st.one_of(st.booleans(), st.sampled_from(ODD), st.integers(-2, 3))
-    usual = st.builds(cast, near, st.sampled_from(KINDS))
-    return st.one_of(near, usual, usual, odd)
+    return st.one_of(near, near, st.sampled_from(ODD), st.integers(-2, 3))
 
 
 def chosen(config: type) -> st.SearchStrategy[dict[str, Any]]:
@@ -216,9 +174,8 @@ def test_fault_17_any_settings_are_refused_or_kept(
             assert again.config == replace(run.checkpoint.config, cores=None)
             assert again.corpus == run.checkpoint.corpus
             assert again.state.history == run.checkpoint.state.history
-            assert again.state.parameters.flat.tobytes() == (
-                run.checkpoint.state.parameters.flat.tobytes()
-            )
+            p, q = (one.state.parameters.flat for one in (again, run.checkpoint))
+            assert p.tobytes() == q.tobytes()
 
 
 @given(chosen(SampleConfig))

@@ -38,7 +38,6 @@ def written(folder: Path, *texts: str) -> list[str]:
     return [str(folder / f"{number}.txt") for number in range(len(texts))]
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     ("name", "sizes", "symbols", "fingerprint", "digest"),
     [
@@ -59,7 +58,6 @@ def test_corpora_of_the_program(
     assert corpus.digest.startswith(digest)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     ("texts", "share", "train", "held_out"),
     [
@@ -99,7 +97,6 @@ def test_the_held_out_part_is_spread_evenly() -> None:
                 assert abs(int((train < count // 2).sum()) - len(train) / 2) <= 1
 
 
-@pytest.mark.quick
 def test_fault_1_empty_corpora(tmp_path: Path) -> None:
     empty, blank, full = written(tmp_path, "", " \n\t\n", "ab\n")
     for sources in ([empty], [blank], [empty, blank]):
@@ -118,12 +115,8 @@ def test_validation_files_are_held_out(tmp_path: Path) -> None:
     corpus = read_files([first, second], None, [valid])
     assert parts_of(corpus) == (["ab", "cd", "ef"], ["�ab"])
     assert int((corpus.held_out.ids == UNKNOWN).sum()) == 1
-    ways: list[tuple[list[str], list[str]]] = [
-        ([first, second], [valid]),
-        ([second, first], [valid]),
-        ([first], [second, valid]),
-        ([first, second, valid], []),
-    ]
+    ways = [([first, second], [valid]), ([second, first], [valid])]
+    ways += [([first], [second, valid]), ([first, second, valid], [])]
     assert len({read_files(names, WHOLE, others).fingerprint for names, others in ways}) == 4
 
 
@@ -157,7 +150,6 @@ def test_frequencies_and_digest() -> None:
     assert corpus.digest != corpus_of(["aabb", ""], WHOLE).digest
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("texts", ["abc", b"abc", 3, io.StringIO("abc\n"), [b"a"], [1]])
 def test_faults_17_and_52_what_is_no_list_of_texts(texts: object) -> None:
     with pytest.raises(SettingError, match="cannot be") as refused:
@@ -179,12 +171,9 @@ NAMES = [f"name{number}" for number in range(40)]
         (["First Name", *NAMES], [Warned("header", 1, 37, "First Name")]),
         (["Title of a list", "Name", *map(str, range(233))], []),  # the title is held out
         (["Name", '"The Bear" Inn', *NAMES], []),  # cannot be read as a column
-        ([f"{name},1" for name in NAMES], [Warned("comma in lines", 36, 36, "1")]),
+        ([f"{n},1" for n in NAMES], [Warned("comma in lines", 36, 36, "1")]),
         (["id;name", *(f"1;{n}" for n in NAMES)], [Warned("semicolon in lines", 37, 37, "name")]),
-        (
-            [f"{name}," for name in NAMES],
-            [Warned("untidy", 36, 36, "36 end in a comma or semicolon")],
-        ),
+        ([f"{n}," for n in NAMES], [Warned("untidy", 36, 36, "36 end in a comma or semicolon")]),
         (["same"] * 40, [Warned("repeated", 4, 4)]),
     ],
 )

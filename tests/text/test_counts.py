@@ -3,7 +3,6 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from charrnn.system.packaged import path_of
-from charrnn.text import counts
+from charrnn.text.corpus import read_files
 from charrnn.text.counts import Ngrams, baselines, discounts, sample_of
 from charrnn.text.examples import excerpt_of
 from charrnn.text.vocabulary import END, UNKNOWN, Vocabulary
@@ -77,7 +75,7 @@ def test_every_order_is_the_formula(train: list[Example], text: list[Example], o
 @given(train=texts, text=texts)
 def test_lanes_are_the_formula(ready: int, train: list[Example], text: list[Example]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counts, "READY", ready)
+        patch.setattr("charrnn.text.counts.READY", ready)
         ngrams, formula = Ngrams(encode(train), SYMBOLS, 4), Dictionaries(train, 4)
         longest = max(map(len, text))
         lines = np.array([(END, *one, *[END] * (longest - len(one))) for one in text])
@@ -96,11 +94,8 @@ def test_lanes_are_the_formula(ready: int, train: list[Example], text: list[Exam
 
 @pytest.mark.parametrize("name", ["given-names", "verses"])
 def test_rows_of_a_corpus_sum_to_one_and_score_as_the_whole(name: str) -> None:
-    lines = Path(path_of(name)).read_text("utf-8").splitlines()
-    vocabulary = Vocabulary("".join(sorted(set("".join(lines)))))
-    ids = np.concatenate([np.append(vocabulary.encode(line), END) for line in lines[:500]])
-    ngrams = Ngrams(ids, vocabulary.symbols)
-    text = np.concatenate([np.append(vocabulary.encode(line), END) for line in lines[500:520]])
+    corpus = read_files([name])
+    ngrams, text = Ngrams(corpus.train.ids, corpus.vocabulary.symbols), corpus.held_out.ids[:200]
     state, before, nats = ngrams.empty_contexts(1), END, []
     for symbol in text:
         ngrams.read(np.array([before]), state)
@@ -115,14 +110,10 @@ def test_baselines_are_uniform_unigram_and_six_orders() -> None:
     vocabulary = Vocabulary("abc", novelty=0.1)
     train = encode([(2, 3), (2, 4), (2, 3, 4)] * 9)
     made = baselines(train, encode([(2, 3), (UNKNOWN,)]), vocabulary)
-    assert [one.name for one in made] == [
-        "uniform",
-        "unigram",
-        *(f"markov-{n}" for n in range(1, 7)),
-    ]
-    assert made[0].nats_per_character == pytest.approx(
-        math.log(vocabulary.symbols) + vocabulary.unseen_nats / 5
-    )
+    names = ["uniform", "unigram", *(f"markov-{n}" for n in range(1, 7))]
+    assert [one.name for one in made] == names
+    uniform = math.log(vocabulary.symbols) + vocabulary.unseen_nats / 5
+    assert made[0].nats_per_character == pytest.approx(uniform)
     assert made[2].nats_per_character < made[1].nats_per_character
     assert baselines(train, train[:0], vocabulary) == []
 

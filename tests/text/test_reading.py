@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
-from charrnn.text import reading as bytes_to_text
 from charrnn.text.reading import (
     content_of,
     labelled_texts,
@@ -31,21 +30,12 @@ from charrnn.text.reading import (
 from charrnn.text.tidy import Tidied
 
 TEXT = "Zoë\n\nBo\n日本\n"
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lzma.compress,
-}
+PACKERS: dict[str, Any] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 
 def file_of(folder: Path, data: bytes, name: str = "a.txt") -> str:
     (folder / name).write_bytes(data)
     return str(folder / name)
-
-
-def text_in(source: str, reading: Reading) -> str:
-    """Return the text of a file, or of a column."""
-    return "".join(text for _, text in labelled_texts(source, reading, Tidied(), content_of))
 
 
 @pytest.mark.quick
@@ -56,7 +46,6 @@ def text_in(source: str, reading: Reading) -> str:
         (TEXT.encode("utf-8-sig"), {}, TEXT),
         (TEXT.replace("\n", "\r\n").encode(), {}, TEXT),
         (TEXT.encode("utf-16"), {"encoding": "utf-16"}, TEXT),
-        (TEXT.encode("utf-16-be"), {"encoding": "utf-16-be"}, TEXT),
         (TEXT.replace("ë", "e\u0308").encode(), {"normalize": "NFC"}, TEXT),
         ("﻿Ｚoë\n\nBo\n日本\n".encode(), {"normalize": "NFKC"}, TEXT),
         (b"a\r\nb\r\rc\r", {}, "a\nb\n\nc\n"),
@@ -94,11 +83,11 @@ def test_faults_4_and_49_bytes_become_the_same_text_in_a_file_and_a_pipe(
     ],
 )
 def test_faults_3_and_9_contents_that_cannot_be_read(
-    tmp_path: Path, data: bytes, reading: dict[str, str], words: str
+    tmp_path: Path, data: bytes, reading: dict[str, Any], words: str
 ) -> None:
     source = file_of(tmp_path, data)
     with pytest.raises(CorpusError) as error:
-        text_in(source, Reading(**reading))  # type: ignore[arg-type]
+        list(labelled_texts(source, Reading(**reading), Tidied(), content_of))
     assert error.value.what.startswith(f"{source} {words}")
     assert text_of(source, Reading(errors="replace"))
     assert ("latin-1" in error.value.hint) == (words[-4:] in ("0xeb", "0x61"))
@@ -106,25 +95,22 @@ def test_faults_3_and_9_contents_that_cannot_be_read(
 
 @pytest.mark.quick
 def test_fault_6_names_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, words in {
+    monkeypatch.setattr(sys, "stdin", None)
+    refusals = {
         str(tmp_path): f"{tmp_path} cannot be read: Is a directory",
         "dinosaur": "dinosaur does not exist",
         "": "a file without a name does not exist",
         "a\0b": "cannot be read: embedded null byte",
-    }.items():
-        with pytest.raises(CorpusError, match=words):
-            text_of(name, Reading())
-    with pytest.raises(CorpusError) as error:
-        text_of("dinosaur", Reading())
-    assert error.value.hint.startswith("Did you mean dinosaurs?")
+        "-": "standard input cannot be read",
+    }
     if os.geteuid():
-        source = file_of(tmp_path, b"a")
-        os.chmod(source, 0)
-        with pytest.raises(CorpusError, match="cannot be read: Permission denied"):
-            text_of(source, Reading())
-    monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(CorpusError, match="standard input cannot be read"):
-        text_of("-", Reading())
+        locked = file_of(tmp_path, b"a")
+        os.chmod(locked, 0)
+        refusals[locked] = "cannot be read: Permission denied"
+    for name, words in refusals.items():
+        with pytest.raises(CorpusError, match=words) as error:
+            text_of(name, Reading())
+        assert ("Did you mean dinosaurs?" in error.value.hint) == (name == "dinosaur")
 
 
 def test_fault_8_names_with_newlines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,26 +120,20 @@ def test_fault_8_names_with_newlines(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert text_of(name, Reading()) == "x\n"
 
 
-# A pipe
-
-
-class Pieces(io.RawIOBase):
+class Pieces(io.BytesIO):
     """A pipe that gives a few bytes at once."""
 
-    def __init__(self, data: bytes, size: int) -> None:
-        self.data, self.size = io.BytesIO(data), size
+    size = 1 << 16
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        return self.data.readinto(memoryview(buffer)[: self.size])
+    def read1(self, size: int | None = -1, /) -> bytes:
+        return self.read(self.size)
 
 
 @pytest.fixture
 def pipe(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def type_in(data: bytes, size: int = 1 << 16) -> None:
-        stream: Any = io.BufferedReader(Pieces(data, size))
+        stream = Pieces(data)
+        stream.size = size
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
 
     return type_in
@@ -183,20 +163,18 @@ def test_fault_64_the_first_byte_that_cannot_be_decoded_is_named_once(
 ) -> None:
     source, said = file_of(tmp_path, data), list[str]()
     replacing, strict = Reading(encoding, errors="replace"), Reading(encoding)
-    for name in (source, "-"):
+    by_line: Any = lambda _, reading, **how: lines_typed(reading, **how)  # noqa: E731
+    for name, read in ((source, text_of), ("-", text_of), ("-", by_line)):
         what = f"{name_of(name)} is not {encoding.upper()}: {place}"
-        for read in (text_of, lambda _, reading, **how: lines_typed(reading, **how)):
-            pipe(data, size)
-            assert "\ufffd" in "".join(read(name, replacing, warn=said.append))
-            assert said == [f"{what}; U+FFFD takes the place of such bytes"]
-            said.clear()
-            pipe(data, size)
-            with pytest.raises(CorpusError) as error:
-                read(name, strict, warn=said.append)
-            assert error.value.what == what
-            assert "errors replace" in error.value.hint
-            if name == source:
-                break
+        pipe(data, size)
+        assert "\ufffd" in "".join(read(name, replacing, warn=said.append))
+        assert said == [f"{what}; U+FFFD takes the place of such bytes"]
+        said.clear()
+        pipe(data, size)
+        with pytest.raises(CorpusError) as error:
+            read(name, strict, warn=said.append)
+        assert error.value.what == what
+        assert "errors replace" in error.value.hint
 
 
 @pytest.mark.parametrize("errors", ["strict", "replace"])
@@ -204,9 +182,6 @@ def test_fault_64_without_a_byte_order_utf_16_is_refused(tmp_path: Path, errors:
     with pytest.raises(CorpusError, match="is not UTF-16:") as error:
         text_of(file_of(tmp_path, TEXT.encode("utf-16-le")), Reading("utf-16", errors=errors))
     assert "utf-16-le" in error.value.hint
-
-
-# Packed data
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
@@ -247,11 +222,9 @@ def test_fault_66_what_is_unpacked_in_many_pieces_is_whole(
     text = "".join(f"{i * i}\n" for i in range(5000))
     source = file_of(tmp_path, PACKERS[suffix](text.encode()) * 2)
     for size in (100, 1000, len(text), len(text) + 1):
-        monkeypatch.setattr(bytes_to_text, "LEAST_ROOM", size)
+        monkeypatch.setattr("charrnn.text.reading.LEAST_ROOM", size)
         assert text_of(source, Reading()) == 2 * text
 
-
-# Any text, against Python's own ways
 
 ODD = st.text(st.sampled_from("ab \r\n\ufeff\u2028\x85\x0bëe\u0308ﬁ日\U0001f996"), max_size=30)
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "latin-1", "gb18030"]
@@ -262,20 +235,18 @@ def test_any_text_is_read_as_python_would_from_a_file_and_a_pipe(pipe: Callable[
     @given(ODD | st.text(), st.sampled_from(ENCODINGS), st.sampled_from(["none", "NFC", "NFKC"]))
     def assert_read(text: str, encoding: str, form: Any) -> None:
         data = text.encode(encoding, "replace")
-        plain = data.decode(encoding).removeprefix("\ufeff")
-        plain = plain.replace("\r\n", "\n").replace("\r", "\n")
-        plain = plain if form == "none" else unicodedata.normalize(form, plain)
-        assert_same(data, Reading(encoding, normalize=form), plain)
+        assert_same(data, Reading(encoding, normalize=form), data.decode(encoding))
 
     @settings(max_examples=settings().max_examples * 10)
     @given(st.binary(max_size=30) | ODD.map(lambda text: text.encode()[1:-1]))
     def assert_replaced(data: bytes) -> None:
-        plain = data.decode("utf-8", "replace").removeprefix("\ufeff")
-        plain = plain.replace("\r\n", "\n").replace("\r", "\n")
-        assert_same(data, Reading(errors="replace"), plain)
+        assert_same(data, Reading(errors="replace"), data.decode("utf-8", "replace"))
 
-    def assert_same(data: bytes, reading: Reading, plain: str) -> None:
+    def assert_same(data: bytes, reading: Reading, text: str) -> None:
         assume(packing_of(data) is None)
+        plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        if reading.normalize != "none":
+            plain = unicodedata.normalize(reading.normalize, plain)
         for pack in (bytes, *PACKERS.values()):
             content = {"x": unpacked(pack(data), "x")}
             texts = labelled_texts("x", reading, Tidied(), content.__getitem__)

@@ -13,7 +13,6 @@ from charrnn.settings.corpus import Reading
 from charrnn.text.tables import rows_of
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     ("table", "column", "rows", "starts"),
     [
