@@ -15,18 +15,15 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.model import Model
-from charrnn.network.arrays import Array, Array64, Integers
+from charrnn.network.arrays import Array, Integers
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS, Lengths
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
 from charrnn.network.through_time import LaneStates, Masks, Unfolded, Window
-from charrnn.prediction.losses import Score
-from charrnn.prediction.predictor import Predictor
-from charrnn.prediction.scoring import Group, score_ids, score_texts
 from charrnn.runs import train
 from charrnn.settings.training import TrainConfig
 from charrnn.text.vocabulary import END as END_ID
-from charrnn.text.vocabulary import Ids, Vocabulary
+from charrnn.text.vocabulary import Vocabulary
 
 END = ""  # as a key among characters
 UNKNOWN = "?"
@@ -286,15 +283,3 @@ def disagreement(gradient: Parameters, measured: Slopes) -> float:
         abs(float(gradient.flat @ direction) - slope) / max(1.0, abs(slope))
         for direction, slope in measured.values()
     )
-
-
-# Their scores
-
-
-def nats_of(model: LanguageModel, ids: Ids) -> Array64:
-    return score_ids(Predictor([model]), ids)[0]["network"]
-
-
-def model_score(model: LanguageModel, texts: Sequence[str]) -> Score:
-    """Return the sums over texts that are an example each."""
-    return score_texts(Predictor([model]), Group(texts)).total

@@ -1,10 +1,6 @@
-"""A network and what is done with it, written for clarity: one text, one symbol after the other.
-
-The package must agree with these, to 1e-9.
-"""
+"""A network and what is done with it, written for clarity: one text, one symbol after the other."""
 
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,19 +17,14 @@ def sigmoid(a: Array64) -> Array64:
     return s
 
 
-@dataclass
 class PlainNetwork:
     """A network that reads a text, whose length it may be told: the equations of the cells."""
 
-    model: LanguageModel
-    tau: int = 0
-    read: int = 0
-    states: dict[int, list[Array64]] = field(default_factory=dict)  # layer -> h, c
-
-    def __post_init__(self) -> None:
-        p, a = self.model.parameters, self.model.architecture
-        self.p = Parameters(a, p.flat.astype(np.float64))
-        zeros = [np.zeros(a.hidden) for _ in a.cell.states]
+    def __init__(self, model: LanguageModel, tau: int = 0) -> None:
+        self.model, self.tau, self.read = model, tau, 0
+        a = model.architecture
+        self.p = Parameters(a, model.parameters.flat.astype(np.float64))
+        zeros = [np.zeros(a.hidden) for _ in a.cell.states]  # h, c
         self.states = {layer: list(zeros) for layer in range(1, a.layers + 1)}
         self.o = self.p["c"]
 

@@ -3,13 +3,12 @@
 import math
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import charrnn
 from charrnn.network.arrays import Array
-from charrnn.network.heads import COMPONENTS, Lengths
+from charrnn.network.heads import Lengths
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import score_ids
@@ -18,21 +17,17 @@ from charrnn.system.packaged import path_of
 from charrnn.text.reading import text_of
 from charrnn.text.vocabulary import END
 from tests.networks import disagreement, drawing_lengths, parameters_of, slopes
+from tests.plain import length_cost
 
 
-@example([*range(40, 0, -1)], 0)
-@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30), st.integers(0, 100))
-def test_lengths_of_any_corpus_add_up_to_1(lengths: list[int], seed: int) -> None:
+@example([*range(40, 0, -1)])
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30))
+def test_lengths_of_any_corpus_have_their_probabilities(lengths: list[int]) -> None:
     p = parameters_of(Architecture(7, 5, 1, head_name="length"))
     Lengths.initialize(p, np.array(lengths))
     assert (np.diff(p["tau.place"]) > -1e-5).all()  # from the shortest to the longest
-    p["tau.share"][...] = np.random.default_rng(seed).standard_normal(COMPONENTS)
-    stop = 3000
-    counted_up = np.exp(-Lengths.nats(p, np.arange(stop))).sum()
-    w, spread = np.exp(p["tau.share"]), np.exp(p["tau.width"])
-    at_least = 0.5 + 0.5 * np.tanh(0.5 * (p["tau.place"] - np.log(stop)) / spread)
-    beyond = float(w @ at_least / w.sum())
-    assert counted_up + beyond == pytest.approx(1, rel=1e-9)
+    costs = [length_cost(p, tau) for tau in lengths]
+    np.testing.assert_allclose(Lengths.nats(p, np.array(lengths)), costs, rtol=1e-6, atol=1e-9)
 
 
 def test_the_gradient_of_an_empty_text_is_a_number() -> None:

@@ -67,19 +67,13 @@ def test_python_gives_an_empty_array_for_no_text_and_a_row_for_the_empty_one() -
 def test_what_it_reads_or_was_learned_from_is_never_replaced(program: Program) -> None:
     program.write("names.npy", (program / "names.txt").read_bytes())
     program.train("names.npy", "-m", "model.npy").says()
-    (program / "below").mkdir()
+    below = program / "below"
+    below.mkdir()
     program.write("below/text.npy", "anna\n")
     for name in ("../model.npy", "../names.npy", "text.npy"):
-        program.refuses(
-            *("embed", "text.npy", "-m", "../model.npy", "-o", name, "--force"),
-            what=f"--output would overwrite {name}",
-            hint="Name another file.",
-            status=2,
-            cwd=program / "below",
-        )
-
-
-# Vectors of texts
+        line = ("embed", "text.npy", "-m", "../model.npy", "-o", name, "--force")
+        what = f"--output would overwrite {name}"
+        program.refuses(*line, what=what, hint="Name another file.", status=2, cwd=below)
 
 
 def test_more_texts_than_there_are_lanes() -> None:

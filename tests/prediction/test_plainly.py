@@ -1,17 +1,21 @@
-"""Scores, draws, fillings and vectors of random networks, against those of ``tests.plain``."""
+"""Scores, draws, fillings and vectors of random networks against those of ``tests.plain``."""
 
 import math
 import re
 from dataclasses import replace
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from charrnn.errors import SettingError
+from charrnn.model import load
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.prediction.embed import embed
-from charrnn.prediction.filling import FillConfig, fill
+from charrnn.prediction.filling import FillConfig, Filled, fill
 from charrnn.prediction.predictor import EVEN, Predictor
 from charrnn.prediction.sampling import Sampler
 from charrnn.prediction.scoring import Group, score_ids, score_texts
@@ -19,8 +23,9 @@ from charrnn.settings.drawing import SampleConfig
 from charrnn.text.counts import Ngrams
 from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import END, Vocabulary
-from tests.networks import SHAPES
+from tests.networks import SHAPES, babbler, drawing_lengths, independent
 from tests.plain import PlainNetwork, cost, plain_costs, plain_draw
+from tests.program import Program
 from tests.text.test_counts import Dictionaries
 
 CHARACTERS = "abcde"
@@ -136,9 +141,6 @@ def test_vectors(model: LanguageModel, texts: list[str]) -> None:
     np.testing.assert_allclose(embed(model, texts), expected, rtol=1e-6, atol=1e-7)
 
 
-Example = tuple[int, ...]
-
-
 def knowledge(learned: list[int], context: list[int], highest: int) -> tuple[float, float, float]:
     """Return what counts know of a context, by looking for it: its length, and how often it is."""
     length, times = 1, learned[1:].count(context[-1])  # the END before the text is no n-gram
@@ -189,3 +191,43 @@ def test_mixtures_with_counts(
                 expected[use].append(cost(networks[0], logs - np.logaddexp.reduce(logs), y))
     for use, nats in found.nats_by_use.items():
         np.testing.assert_allclose(nats, np.array(expected[use]), rtol=1e-9, atol=1e-9)
+
+
+def filled(model: LanguageModel, text: str, **how: Any) -> Filled:
+    return fill(Predictor([model]), text, FillConfig(**{"count": 4000, "max_gap": 3} | how))
+
+
+def test_what_is_dropped_is_all_but_the_likeliest() -> None:
+    odds = {chr(0x100 + i): 0.7 / 70 * (1 + i % 7 / 10 - 0.3) for i in range(70)}
+    model = independent({"": 0.3, **odds})
+    dropped = sum(sorted(odds.values())[:6])
+    tried = (0.7 - dropped) * 0.3 * (1 - model.vocabulary.novelty)
+    expected = dropped / (tried + dropped)
+    assert filled(model, "_", beam=64).left_out == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("beam", [64, 128])
+def test_a_narrow_beam_says_how_much_it_left_out(beam: int) -> None:
+    model = babbler("abcdefgh", hidden=6)
+    whole, narrow = (filled(model, "____", beam=size) for size in (4096, beam))
+    assert 0 < narrow.left_out < 1
+    tried = {one.text for one in narrow.fillings}
+    missed = sum(one.probability for one in whole.fillings if one.text not in tried)
+    assert missed <= narrow.left_out + 1e-12
+
+
+def test_counts_and_several_networks_fill_in_and_lengths_do_not() -> None:
+    model = independent({"a": 0.5, "b": 0.2, "": 0.3})
+    both = fill(Predictor([model, model]), "_", FillConfig())
+    assert [one.text for one in both.fillings] == ["a", "b"]
+    assert "Tyrannosaurus" in [one.text for one in load("dinosaurs").fill("Tyr_nnosa_rus").fillings]
+    with pytest.raises(SettingError, match="length"):
+        filled(drawing_lengths(), "a_")
+
+
+def test_the_command_reads_a_text_a_line_from_standard_input(well_trained: Program) -> None:
+    well_trained.run("fill", "-", stdin=b"\xff_").says("\ufffd (U+FFFD)")  # not UTF-8
+    ran = well_trained.run("fill", "-", "--json", "-n", "2", stdin="an_a\r\n\nЖ_".encode())
+    assert [row["text"] for row in ran.rows] == ["an_a", "", "Ж_"]
+    assert ran.rows[1]["fillings"] == [{"text": "", "probability": 1.0}]
+    assert ran.err == "not in the vocabulary, read as unknown: Ж (U+0416)\n"

@@ -41,12 +41,11 @@ def test_a_sample_is_the_same_alone_among_ten_and_among_hundreds(kind: str) -> N
         model = Predictor([babbler(), babbler(seed=1)])
     elif kind == "counts":
         model = load("dinosaurs").predictor()
-    prime = "ab" if kind == "length" else ""
-    hundreds = texts(model, 700, prime, max_characters=60, temperature=0.9)
-    assert texts(model, 10, prime, max_characters=60, temperature=0.9) == hundreds[:10]
-    sampler = Sampler(
-        model, SampleConfig(seed=1, max_characters=60, temperature=0.9), prime, may_be_empty=True
-    )
+    prime, how = "ab" if kind == "length" else "", {"max_characters": 60, "temperature": 0.9}
+    hundreds = texts(model, 700, prime, **how)
+    assert texts(model, 10, prime, **how) == hundreds[:10]
+    config: Any = SampleConfig(seed=1, max_characters=60, temperature=0.9)
+    sampler = Sampler(model, config, prime, may_be_empty=True)
     for number in (0, 9, 300, 699):
         assert "".join(sampler.stream(number)) == hundreds[number]
     assert len(set(hundreds)) > 30
@@ -59,11 +58,6 @@ def test_what_has_no_weight_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("charrnn.prediction.sampling.uniform", zeros)
     for text in texts(babbler(), 3, empty=False, max_characters=5):
         assert text.isalpha()
-
-
-def test_a_sample_without_an_end_is_cut_at_the_limit() -> None:
-    for sample in drawn(independent({"a": 1.0}), 3, max_characters=65):
-        assert (sample.text, sample.ended) == ("a" * 65, "limit")
 
 
 def test_no_sample_is_empty_unless_it_may_be() -> None:
@@ -79,9 +73,6 @@ def test_no_temperature_is_too_cold_or_too_hot(temperature: float) -> None:
     model.parameters.flat[...] *= 1e30
     for sample in drawn(model, 3, temperature=temperature, max_characters=20):
         assert math.isfinite(sample.nats)
-
-
-# Lengths that are drawn first
 
 
 def test_lengths_are_as_frequent_as_they_are_likely() -> None:
@@ -118,9 +109,6 @@ def test_the_coldest_length_is_the_likeliest_and_a_limit_cuts_only_longer_texts(
     for sample, whole in zip(drawn(model, 40, max_characters=2), free, strict=True):
         assert sample.text == whole[:2]
         assert sample.ended == ("end" if len(whole) <= 2 else "limit")
-
-
-# Numbers that are looked up look as if they were drawn
 
 
 SAMPLES, STEPS = 400, 500

@@ -1,16 +1,16 @@
-"""A text has one score, alone or among others, whole or in stretches; sums, and the oddest."""
+"""A text has one score, whole or in stretches; sums, means, differences and the oddest example."""
 
 import math
 from collections import Counter
-from functools import cache
-from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import charrnn
+from charrnn.export.html import BOUNDS, band_of
 from charrnn.network.parameters import Architecture, LanguageModel, initial
+from charrnn.prediction.losses import BITS, LONGEST_UNIT, Mean, Score, difference_of, oddest
 from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor
 from charrnn.prediction.scoring import Group, groups_of, score_ids, score_texts
 from charrnn.system.packaged import path_of
@@ -18,7 +18,6 @@ from charrnn.text.counts import Ngrams
 from charrnn.text.vocabulary import END, Vocabulary
 from tests.networks import MANY, SHAPES, babbler, peak_bytes
 
-CHARACTERS = "abcde"
 ONE_PASS = 1 << 30  # symbols of a stretch, so that no text is cut
 FEWER = [a for a in SHAPES if (a.layers == 2 or a.cell_name == "output") and not a.clock]
 MIXED = [a for a in FEWER if a.head_name in MIXABLE_HEADS]
@@ -32,49 +31,17 @@ LOSSES = {  # model -> nats per character of some 200 texts of a corpus
 }
 
 
-def predictor_of(shape: Architecture, with_counts: bool = False, seed: int = 1) -> Predictor:
+def predictor_of(shape: Architecture, with_counts: bool) -> Predictor:
     """Return a network with random parameters that forgets, and the counts of a random text."""
-    rng = np.random.default_rng(seed)
-    log_frequencies = np.log(np.full(shape.symbols, 1 / shape.symbols))
-    p = initial(shape, log_frequencies, rng, radius=0.8)
+    rng = np.random.default_rng(1)
+    p = initial(shape, np.full(shape.symbols, -math.log(shape.symbols)), rng, radius=0.8)
     for name, array in p.items():
         if name[0] in "Vcbd":
             array += 0.3 * rng.standard_normal(array.shape)
-    vocabulary = Vocabulary(CHARACTERS, novelty=0.01)
     text = rng.integers(2, shape.symbols, 500).astype(np.uint8)
     text[6::7] = END
     counts = Ngrams(text, shape.symbols) if with_counts else None
-    return Predictor([LanguageModel(p, vocabulary)], counts)
-
-
-@cache
-def texts() -> list[str]:
-    """Return 1,000 texts of up to 40 characters, some of them empty, some characters new."""
-    rng = np.random.default_rng(2)
-    sizes = np.minimum(rng.geometric(0.1, 1000) - 1, 40)
-    return ["".join(rng.choice(list(CHARACTERS + "?"), size)) for size in sizes]
-
-
-@pytest.mark.parametrize(("shape", "with_counts"), MODELS, ids=str)
-def test_all_short_texts_have_a_probability_of_1(shape: Architecture, with_counts: bool) -> None:
-    """Sum over all texts of 0 to 2 characters, and over all beginnings of 3 characters."""
-    predictor, size = predictor_of(shape, with_counts), 3
-    short = ["".join(text) for n in range(size + 1) for text in product(CHARACTERS + "?", repeat=n)]
-    group = score_texts(predictor, Group(short))
-    weights = np.array(
-        [math.exp(text.count("?") * predictor.vocabulary.unseen_nats) for text in short]
-    )
-    sizes = np.array([len(text) for text in short])
-    lengths = predictor.head.lengths
-    for nats in group.nats_by_use.values():
-        p = weights * np.exp(-group.totals(nats))
-        if lengths is not None:
-            expected = np.exp(-lengths.nats(predictor.model.parameters, np.arange(size + 1)))
-            np.testing.assert_allclose(np.bincount(sizes, p), expected, rtol=1e-9)
-            continue
-        without_end = weights * np.exp(-group.totals(np.where(group.ids == END, 0, nats)))
-        total = p[sizes < size].sum() + without_end[sizes == size].sum()
-        assert total == pytest.approx(1, abs=1e-9)
+    return Predictor([LanguageModel(p, Vocabulary("abcde", novelty=0.01))], counts)
 
 
 @pytest.mark.parametrize(("shape", "with_counts"), MODELS, ids=str)
@@ -93,7 +60,7 @@ def test_stretches_are_one_pass(shape: Architecture, with_counts: bool) -> None:
 
 
 def test_groups_depend_on_the_texts_alone() -> None:
-    names = texts() * 20
+    names = ["a" * (number % 9) for number in range(20_000)]
     groups = list(groups_of(iter(names)))
     assert [text for group in groups for text in group] == names
     assert [len(group) for group in groups] == [1 << 14, 20_000 - (1 << 14)]
@@ -117,3 +84,52 @@ def test_fault_40_many_characters_have_fewer_lanes(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("charrnn.prediction.predictor.LOGITS_AT_ONCE", 10 * len(MANY))
     assert peak_bytes(lambda: score_texts(predictor, group)) < 50 * 8 * len(MANY)
     np.testing.assert_allclose(score_texts(predictor, group).nats, nats, rtol=1e-12)
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["Ж"], ["\ud800"]])
+def test_each_figure_that_exists_is_a_number(texts: list[str]) -> None:
+    score = score_texts(Predictor([babbler("abc")]), Group(texts)).total if texts else Score()
+    for mean in (score, score.without_end):
+        assert math.isfinite(mean.nats_per_character) == (mean.count > 0)
+        assert math.isfinite(mean.perplexity) == (mean.count > 0)
+    assert math.isfinite(score.bits_per_byte) == (score.bytes > 0)
+    assert math.isfinite(Mean(1e6, 1).perplexity)
+
+
+def test_scores_add_up() -> None:
+    texts, predictor = ["abc", "d", "", "caЖ"], Predictor([babbler("abc")])
+    apart = sum((score_texts(predictor, Group([text])).total for text in texts), Score())
+    together = score_texts(predictor, Group(texts)).total
+    assert together.nats == pytest.approx(apart.nats, rel=1e-9)
+    assert (together.characters, together.ends, together.unknown, together.bytes) == (7, 4, 2, 8)
+    assert together.bits_per_byte == pytest.approx(together.nats / math.log(2) / 8)
+
+
+def test_a_bound_in_bits_begins_a_band() -> None:
+    assert [band_of(bits / BITS + 1e-9) for bits in (0, *BOUNDS)] == [*range(7)]
+
+
+def test_the_standard_error_is_that_of_a_mean_over_examples() -> None:
+    rng = np.random.default_rng(1)
+    ids = rng.integers(2, 5, 600).astype(np.uint8)
+    ids[9::10] = END
+    nats, other = rng.random(600), rng.random(600)
+    difference = difference_of(ids, nats, other)
+    means = (nats - other).reshape(60, 10).mean(1)
+    assert difference.nats_per_character == pytest.approx(means.mean())
+    assert difference.standard_error == pytest.approx(means.std(ddof=1) / 60**0.5)
+
+
+def test_a_long_example_is_cut_into_blocks_and_one_unit_has_no_error() -> None:
+    ids, nats = np.full(1024, 2, np.uint8), np.repeat([0.0, 1.0, 2.0, 3.0], LONGEST_UNIT)
+    assert difference_of(ids, nats, 0 * nats).standard_error == pytest.approx(1.25**0.5 / 3**0.5)
+    assert math.isnan(difference_of(ids[:9], nats[:9], 0 * nats[:9]).standard_error)
+    assert math.isnan(difference_of(ids[:0], nats[:0], nats[:0]).nats_per_character)
+
+
+def test_the_oddest_example_is_known_from_20_on() -> None:
+    ids, nats = np.tile(np.array([2, 3, END], np.uint8), 20), np.ones(60)
+    nats[30:33] = 4, 5, 6
+    found = oddest(ids, {"network": nats, "both": 2 * nats})
+    assert found == {"network": 5, "both": 10}
+    assert not any(oddest(ids[3:], {"network": nats[3:]}).values())

@@ -10,18 +10,11 @@ from charrnn.model import Model
 from charrnn.network.arrays import Array
 from charrnn.network.parameters import Parameters, read_before, still_to_come
 from charrnn.network.through_time import Unfolded, Window
-from charrnn.prediction.unfold import NAME, Part, Unfolding, unfold
+from charrnn.prediction.unfold import NAME, Part, unfold
 from charrnn.text.vocabulary import END
-from tests.networks import (
-    CHARACTERS,
-    MANY,
-    babbler,
-    model_of,
-    nats_at,
-    nats_through_time,
-    peak_bytes,
-    steps_of,
-)
+from tests import networks
+from tests.networks import CHARACTERS, MANY
+from tests.plain import sigmoid
 
 TEXT = "abcéa€cab"
 LONG = "".join(np.random.default_rng(0).choice([*"abcé€"], 150))
@@ -35,24 +28,16 @@ NETWORKS: list[dict[str, Any]] = [
     {"cell": "output", "layers": 1, "hidden": 6},
     {"cell": "output", "layers": 1, "hidden": 6, "teacher_forcing": True},
 ]
-networks = pytest.mark.parametrize(
+every_network = pytest.mark.parametrize(
     "size", NETWORKS, ids=lambda size: "-".join(map(str, size.values()))
 )
 
 
-def unfolded(model: Model, text: str = TEXT) -> Unfolding:
-    return unfold(model.language_model, text)
-
-
-def parts(found: Unfolding) -> list[Part]:
-    return [*found.layers, found.output, found.loss]
-
-
-@networks
+@every_network
 @pytest.mark.parametrize("text", ["", "a", TEXT, "a?b", LONG])
 def test_the_losses_are_those_of_eval(size: dict[str, Any], text: str) -> None:
-    model = model_of(**size)
-    found, scored = unfolded(model, text), model.surprisal(text)
+    model = networks.model_of(**size)
+    found, scored = unfold(model.language_model, text), model.surprisal(text)
     assert found.nats == pytest.approx(model.score([text]).nats, rel=1e-12)
     np.testing.assert_allclose(found.loss.values["L"][:, 0], scored.nats, rtol=1e-12)
     room = found.loss.values["room for unknown characters"][:-1, 0]
@@ -60,19 +45,14 @@ def test_the_losses_are_those_of_eval(size: dict[str, Any], text: str) -> None:
     np.testing.assert_allclose(of_known, -np.log1p(-model.vocabulary.novelty), atol=1e-6)
 
 
-FUNCTIONS = {
-    "exp": np.exp,
-    "log": np.log,
-    "tanh": np.tanh,
-    "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
-}
+FUNCTIONS = {"exp": np.exp, "log": np.log, "tanh": np.tanh, "sigmoid": sigmoid}
 
 
-@networks
+@every_network
 @pytest.mark.parametrize("text", [TEXT, LONG])
 def test_each_equation_is_true(size: dict[str, Any], text: str) -> None:
-    found = unfolded(model_of(**size), text)
-    for part in parts(found):
+    found = unfold(networks.model_of(**size).language_model, text)
+    for part in (*found.layers, found.output, found.loss):
         for name, template in part.equations.items():
             assert_true(part, name, template.partition("  ")[0])
             assert "{" not in part.filled(name, 1, 0)
@@ -102,12 +82,6 @@ def column(part: Part, name: str) -> Array:
     return np.concatenate([np.zeros_like(value[:1]), value[:-1]])
 
 
-def exact(model: Model) -> Parameters:
-    """Return the plain network in float64."""
-    p = model.parameters
-    return Parameters(p.architecture, p.flat.astype(np.float64)).plain()
-
-
 def window_of(model: Model, text: str) -> Window:
     ids = np.append(model.vocabulary.encode(text), 0).astype(np.intp)
     x = np.append(END, ids[:-1])[:, None]
@@ -115,10 +89,10 @@ def window_of(model: Model, text: str) -> Window:
     return Window(x, ids[:, None], x == END, clock=counts[0], to_come=counts[1])
 
 
-@networks
+@every_network
 def test_the_gradient_is_that_of_training(size: dict[str, Any]) -> None:
-    model = model_of(**size)
-    found, window = unfolded(model), window_of(model, TEXT)
+    model = networks.model_of(**size)
+    found, window = unfold(model.language_model, TEXT), window_of(model, TEXT)
     p = Parameters(model.parameters.architecture, model.parameters.flat.astype(np.float64))
     gradient = p.like()
     reader = Unfolded(p.architecture, len(window.x), 1, np.float64)
@@ -131,31 +105,29 @@ def test_the_gradient_is_that_of_training(size: dict[str, Any]) -> None:
             np.testing.assert_allclose(d_b, gradient[f"b{number}"], rtol=1e-9)
 
 
-@networks
+@every_network
 @pytest.mark.parametrize("t", [0, 4, len(TEXT)])
 def test_the_gradient_of_a_state_is_measured(size: dict[str, Any], t: int) -> None:
-    model = model_of(**size)
-    found, window = unfolded(model), window_of(model, TEXT)
-    p = exact(model)
+    model = networks.model_of(**size)
+    found, window = unfold(model.language_model, TEXT), window_of(model, TEXT)
+    p = Parameters(model.parameters.architecture, model.parameters.flat.astype(np.float64)).plain()
 
     def loss(unit: int, step: float) -> float:
         reader = Unfolded(p.architecture, len(window.x), 1, np.float64)
-        reader.read(p, steps_of(window, slice(t + 1)))
+        reader.read(p, networks.steps_of(window, slice(t + 1)))
         top = reader.layers[-1].states[0]
         top[0, 0, unit] += step
-        here = nats_at(p, top[0], window.y[t]).sum()
         is_length = p.architecture.head.lengths is not None and t == len(TEXT)
-        rest = (
-            nats_through_time(reader, p, steps_of(window, slice(t + 1, None))).sum()
-            if t < len(TEXT)
-            else 0.0
-        )
-        return float(rest + (0.0 if is_length else here))
+        nats = 0.0 if is_length else networks.nats_at(p, top[0], window.y[t]).sum()
+        if t < len(TEXT):
+            rest = networks.steps_of(window, slice(t + 1, None))
+            nats += networks.nats_through_time(reader, p, rest).sum()
+        return float(nats)
 
     measured = [(loss(i, 1e-5) - loss(i, -1e-5)) / 2e-5 for i in range(size["hidden"])]
     np.testing.assert_allclose(found.layers[-1].values["dL/dh"][t], measured, rtol=1e-4, atol=1e-6)
 
 
 def test_fault_40_to_unfold_needs_no_matrix_of_many_characters() -> None:
-    model = babbler(MANY, hidden=4, layers=1)
-    assert peak_bytes(lambda: unfold(model, MANY[:3])) < 150 * 8 * len(MANY)
+    model = networks.babbler(MANY, hidden=4, layers=1)
+    assert networks.peak_bytes(lambda: unfold(model, MANY[:3])) < 150 * 8 * len(MANY)

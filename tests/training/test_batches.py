@@ -41,7 +41,7 @@ def epochs(draw: st.DrawFn) -> Epoch:
 
 @given(epochs())
 def test_every_symbol_is_a_target_exactly_once_after_the_last_of_its_example(epoch: Epoch) -> None:
-    """So nothing leaks from one example to the next: see test_cells for what a beginning does."""
+    """So nothing leaks between examples: see test_through_time for what a beginning does."""
     text, seen = epoch.text, Counter[int]()
     before, sizes = np.append(END, text.ids[:-1]), np.diff(text.starts.astype(int))
     begins, stops = np.repeat(text.starts[:-1], sizes), np.repeat(text.starts[1:], sizes)
@@ -99,9 +99,6 @@ def test_short_examples_cost_no_padding() -> None:
     assert places < 1.1 * len(text.ids)
 
 
-# Excerpts that are scored at a check-up
-
-
 @pytest.mark.parametrize("shards", [1, 3])
 def test_portions_begin_with_an_example_or_a_stretch(shards: int) -> None:
     texts, most = [Examples(lines(10, 20)), Examples(ONE_LONG)], [200, 16_384]
@@ -109,9 +106,8 @@ def test_portions_begin_with_an_example_or_a_stretch(shards: int) -> None:
     portions = portions_of(texts, most, shards)
     for number, text in enumerate(texts):
         places, counted = excerpt_of(text.ids, most[number])
-        found = [
-            ids[is_counted] for ids, is_counted, _ in (portion[number] for portion in portions)
-        ]
+        pieces = [portion[number] for portion in portions]
+        found = [ids[is_counted] for ids, is_counted, _ in pieces]
         assert [len(ids) for ids in found] == sizes[number]
         assert np.concatenate(found).tolist() == text.ids[places[counted]].tolist()
 
