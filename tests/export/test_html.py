@@ -10,7 +10,7 @@ from itertools import pairwise, product
 
 import pytest
 
-from charrnn.export.html import BOUNDS
+from charrnn.export.html import BOUNDS, asset
 from charrnn.export.write import ExportOptions, export
 from charrnn.files.model_contents import Trained
 from charrnn.model import load
@@ -23,8 +23,8 @@ HOSTILE = "\x00\n<>&\"'/!-\\\u2028\u202e\ufeff\U0010ffffscript"
 TITLE = "</title><script>alert(1)</script>\u202e"
 
 
-def page_of(trained: Trained, **options: object) -> str:
-    return export(trained, ".html", replace(ExportOptions(), **options)).decode()  # type: ignore[arg-type]
+def page_of(trained: Trained, title: str | None = None) -> str:
+    return export(trained, ".html", ExportOptions(title)).decode()
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +64,7 @@ def test_the_policy_names_the_scripts_and_the_style_by_their_hashes(hostile: str
 
 def test_a_vocabulary_and_a_title_that_spell_markup_do_nothing(hostile: str) -> None:
     assert hostile.lower().count("<script") == hostile.lower().count("</script") == 3
+    assert asset("engine.js").isascii()
     read = Reading(hostile)
     assert read.texts["title"] == read.texts["h1"] == [TITLE.replace("\u202e", r"\u202e")]
     facts, numbers = read.texts["script"][:2]
@@ -102,9 +103,8 @@ def luminance(colour: str) -> float:
 def test_everything_can_be_read_in_the_light_and_in_the_dark(is_dark: bool) -> None:
     (style,) = Reading(page_of(model_of(layers=1, hidden=4).trained)).texts["style"]
     roots = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
-    colours: dict[str, str] = dict(
-        re.findall(r"--([\w-]+): ([^;]+);", "".join(roots[: 1 + is_dark]))
-    )
+    shades_of = re.findall(r"--([\w-]+): ([^;]+);", "".join(roots[: 1 + is_dark]))
+    colours: dict[str, str] = dict(shades_of)
     pairs = [*product(("ink", "faint"), ("ground", "field")), ("on-main", "main"), ("ink", "bar")]
     pairs += [(f"{band}-ink", band) for band in "bcdefg"]
     pairs += [("state-ink", state) for state in "stuwxy"]

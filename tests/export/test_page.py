@@ -19,6 +19,7 @@ from charrnn.model import Model
 from charrnn.prediction.unfold import unfold
 from charrnn.text.vocabulary import END, UNKNOWN
 from tests.browser import CHROMIUM, Browser, Page, Stub, assert_quiet
+from tests.export.test_html import HOSTILE
 from tests.export.test_write import slim
 from tests.networks import LABELS, model_of
 
@@ -35,6 +36,10 @@ HELPERS = """(() => {
     get(id).dispatchEvent(new Event("input"));
   };
   globalThis.check = (id, isChecked) => { get(id).checked = isChecked; };
+  globalThis.follow = (hash) => {
+    location.hash = hash;
+    if (typeof view !== "undefined") view.dispatchEvent(new Event("hashchange"));
+  };
   globalThis.press = (key, shiftKey = false) => get("figure").dispatchEvent(
     Object.assign(new Event("keydown"), { key, shiftKey }));
 })()"""
@@ -51,13 +56,16 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     number = iter(range(9))
 
     def in_v8(page: str, settings: str = "") -> Stub:
-        return Stub(page, settings)
+        stub = Stub(page, settings)
+        stub.ask(HELPERS)
+        return stub
 
     def in_chromium(page: str, settings: str = "") -> Page:
         name = f"page{next(number)}.html"
         (tmp_path / name).write_text(page, "utf-8")
         shown = browser.open(f"http://localhost:{server.server_port}/{name}{settings}")
         pages.append(shown)
+        shown.ask(HELPERS)
         return shown
 
     if request.param == "v8":
@@ -87,7 +95,6 @@ def until(page: Page | Stub, expression: str) -> None:
 
 def settle(page: Page | Stub, act: str = "0") -> list[str]:
     """Do something in a page, wait until it has drawn, and return its texts."""
-    page.ask(HELPERS)
     if act != "0":
         page.ask(f"get('samples').setAttribute('aria-busy', 'true'), {act}, 0")
     until(page, "get('samples').getAttribute('aria-busy') === null")
@@ -139,28 +146,18 @@ def test_a_choice_of_label_draws_and_reads_as_python_does(opened: Open, tmp_path
         assert page.ask(cost).startswith(f"{sum(nats) / math.log(2):.1f} bits")
         assert settle(opened(page_text, link)) == drawn
     assert settle(opened(page_text, f"{ADDRESS}&label=none")) == small.sample(7, **how)
-    window = "(typeof view === 'undefined' ? window : view)"
-    changed = (
-        f"location.hash = '{ADDRESS}&label=2', {window}.dispatchEvent(new Event('hashchange'))"
-    )
-    assert settle(page, changed) == small.sample(7, label="2", **how)
+    assert settle(page, f"follow('{ADDRESS}&label=2')") == small.sample(7, label="2", **how)
     nats = small.surprisal("abé", label="2").nats[:-1]
     until(page, f"{cost}.startsWith('{sum(nats) / math.log(2):.1f} bits')")
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings", "is_best"),
-    [
-        ("texts", "", True),
-        ("files", "", False),
-        ("texts", "#seed=3", False),
-        ("files", "#best=1", False),
-    ],
-)
-def test_best_is_off_with_a_seed(opened: Open, kind: str, settings: str, is_best: bool) -> None:
-    page = opened(page_of(model_of("abcdé", hidden=6, layers=1), kind), settings)
-    settle(page)
-    assert page.ask("get('best').checked") is is_best
+def test_best_is_off_with_a_seed_and_for_long_texts(opened: Open) -> None:
+    model = model_of("abcdé", hidden=6, layers=1)
+    ways = (("texts", ""), ("files", ""), ("texts", "#seed=3"), ("files", "#best=1"))
+    for kind, settings in ways:
+        page = opened(page_of(model, kind), settings)
+        settle(page)
+        assert page.ask("get('best').checked") is ((kind, settings) == ("texts", ""))
 
 
 def test_lengths_hold_and_what_cannot_be_found_is_said(opened: Open) -> None:
@@ -195,9 +192,7 @@ def test_a_link_has_the_seed_and_all_settings_and_others_are_other_texts(opened:
     )
     assert settle(opened(page_text, link[link.index("#") :])) == others
     assert settle(opened(page_text, ADDRESS)) == first
-    typed = f"location.hash = {json.dumps(ADDRESS)}"
-    heard = ", view.dispatchEvent(new Event('hashchange'))" if isinstance(page, Stub) else ""
-    assert settle(page, typed + heard) == first
+    assert settle(page, f"follow('{ADDRESS}')") == first
     for odd in ("#seed=x&count=&temperature=1e9&prime=a", "#seed=-1&shortest=2;", "#", "#%20"):
         assert len(settle(opened(page_text, odd))) == 10
 
@@ -240,9 +235,6 @@ def test_the_likeliest_letters_follow_and_a_click_appends_one(opened: Open, tmp_
     page.ask(f"get('next').children[{place}].children[0].click(), 0")
     letter = small.vocabulary.characters[best[place] - 2]
     assert page.ask("get('typed').value") == "ab" + letter
-
-
-HOSTILE = "\x00\n<>&\"'/!-\\\u2028\u202e\ufeff\U0010ffffscript"
 
 
 def test_characters_that_are_meant_to_harm_are_shown(opened: Open) -> None:
@@ -288,7 +280,6 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(opened: Open) -> None:
 def test_keys_stop_at_both_ends_of_the_table(opened: Open) -> None:
     found = unfold(model_of("abcdé", hidden=3, layers=2).language_model, "ab")
     page = opened(unfolded(found).decode())
-    page.ask(HELPERS)
 
     def after(key: str, times: int, shift: bool = False) -> str:
         page.ask(f"Array({times}).fill(0).forEach(() => press('{key}', {str(shift).lower()})), 0")
@@ -309,14 +300,12 @@ def test_keys_stop_at_both_ends_of_the_table(opened: Open) -> None:
     assert after("ArrowDown", 1).startswith("a(1) of layer 1, unit 1.")
     kinds = model_of("ab", hidden=3, layers=1, labels=LABELS).language_model
     page = opened(unfolded(unfold(kinds, "a", LABELS[-2])).decode())
-    page.ask(HELPERS)
     assert after("x", 1) == "h(1) of layer 1, unit 1. Step 1 reads __proto__ and predicts a."
 
 
 def test_the_table_shows_equations_of_the_square_that_is_pointed_at(opened: Open) -> None:
     found = unfold(model_of("abcdé", hidden=3, layers=1).language_model, "ab</script>\u202e")
     page = opened(unfolded(found).decode())
-    page.ask(HELPERS)
     page.ask("press('ArrowRight'), press('ArrowRight', true), 0")
     shown = "Array.from(get('equations').children[0].children, (one) => one.textContent)"
     h, d_h = (found.layers[0].values[name][1][1] for name in ("h", "dL/dh"))
@@ -332,7 +321,6 @@ def test_the_table_shows_equations_of_the_square_that_is_pointed_at(opened: Open
     assert page.ask("get('what').textContent").startswith("dL/dh(3) of layer 1, unit 3. Step 3")
     found = unfold(model_of("abcdé", hidden=3, layers=2).language_model, "ab")
     page = opened(unfolded(found).decode())
-    page.ask(HELPERS)
     for key in (*["Right"] * 2, *["Down"] * 3):  # to the last step of the lower layer
         page.ask(f"press('Arrow{key}'), 0")
     assert page.ask(shown)[0].startswith("(10.21) dL/dh(t) = ")
@@ -341,7 +329,6 @@ def test_the_table_shows_equations_of_the_square_that_is_pointed_at(opened: Open
 def test_squares_have_the_colours_of_their_numbers(opened: Open) -> None:
     found = unfold(model_of("abcdé", hidden=9, layers=1).language_model, "abé")
     page = opened(unfolded(found).decode())
-    page.ask(HELPERS)
     part, cells = found.layers[0], "Array.from(row.children).slice(1)"
     squares = f"{cells}.map((cell) => Array.from(cell.children, (one) => one.className[0]))"
     rows = f"Array.from(get('figure').children, (row) => [row.children[0].textContent, {squares}])"

@@ -14,12 +14,11 @@ import pytest
 import charrnn
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.export.c_header import escaped, prefix_for
-from charrnn.export.html import asset
 from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
 from charrnn.prediction.predictor import EVEN
 from charrnn.prediction.sampling import SampleConfig, Sampler
-from tests.browser import ask, engine
+from tests.browser import ask
 from tests.networks import CHARACTERS, LABELS, MODELS, model_of
 from tests.program import Program
 
@@ -47,18 +46,13 @@ OF_LABELS = (
     .replace("puts(text)", 'printf("%s|%s\\n", names_labels[s.label], text)')
 )
 # A seed, a temperature, how many texts, a prime; at 0 all are alike, and long
-DRAWN = [
-    (0, 1.0, 40, ""),
-    (2**64 - 1, 0.7, 40, "ab"),
-    (1, 1.7, 40, "😀?é"),
-    (1, 0.0, 2, "b"),
-    (5, 0.001, 3, "a"),
-]
+DRAWN = [(0, 1.0, 40, ""), (2**64 - 1, 0.7, 40, "ab"), (1, 1.7, 40, "😀?é")]
+DRAWN += [(1, 0.0, 2, "b"), (5, 0.001, 3, "a")]
 SEED = 3  # of weights that draw some characters, of each head
 
 
 def slim(model: Model, folder: Path) -> Model:
-    model.export(folder / "small.npz")
+    model.export(folder / "small.npz", force=True)
     return charrnn.load(folder / "small.npz")
 
 
@@ -137,15 +131,10 @@ def test_fault_69_unique_in_a_module_draws_what_python_draws(tmp_path: Path) -> 
     options = "{ seed: 1, unique: true, number: 9, temperature }"
     both = in_javascript(model, f"[2, 0.7].map((temperature) => model.sample({options}))")
     assert both == [small.sample(10, seed=1, unique=True, temperature=t)[9] for t in (2, 0.7)]
-    for wrong, said in (
-        ("unique: true", "unique needs a seed"),
-        ("unique: 1, seed: 1", "unique cannot be 1"),
-        (
-            "unique: true, seed: 1, longest: 1, number: 9",
-            "none of 101 attempts has such a length and is new",
-        ),
-    ):
-        assert refusal(model, f"sample({{ {wrong} }})") == said
+    assert refusal(model, "sample({ unique: true })") == "unique needs a seed"
+    assert refusal(model, "sample({ unique: 1, seed: 1 })") == "unique cannot be 1"
+    said = refusal(model, "sample({ unique: true, seed: 1, longest: 1, number: 9 })")
+    assert said == "none of 101 attempts has such a length and is new"
 
 
 needs_cc = pytest.mark.skipif(not shutil.which("c++"), reason="there is no compiler of C and C++")
@@ -201,10 +190,9 @@ static void draw(const charrnn_any_model *model) {
     void *state = malloc(model->state_size);
     for (int label = -1; label < model->label_count; label++)
         for (uint64_t i = 0; i < 9; i++) {
-            int32_t first;
             model->begin(state, 1, i, 0, label);
             model->read(state, 'a');
-            first = model->next(state, 1.0);
+            int32_t first = model->next(state, 1.0);
             model->utf8(state, 1.0, text, sizeof text);
             printf("%s %d %s\\n", label < 0 ? "" : model->labels[label], (int)first, text);
         }
@@ -212,10 +200,8 @@ static void draw(const charrnn_any_model *model) {
 }
 
 int main(void) {
-    const charrnn_any_model *models[2];
-    models[0] = &names_model;
-    models[1] = &towns_model;
-    for (int i = 0; i < 2; i++) draw(models[i]);
+    draw(&names_model);
+    draw(&towns_model);
     return 0;
 }
 """
@@ -227,7 +213,6 @@ def test_headers_of_several_models_share_a_type(tmp_path: Path, compiler: list[s
     names, towns = model_of("ab", **MODELS[0]), model_of("abc", labels=LABELS, **MODELS[-1])
     expected = []
     for model in (names, towns):
-        (tmp_path / "small.npz").unlink(missing_ok=True)
         small = slim(model, tmp_path)
         for label in (None, *model.labels):
             for text in small.sample(9, seed=1, prime="a", label=label):
@@ -322,26 +307,14 @@ def test_names_in_c_begin_as_the_file_does_unless_something_else_is_asked_for() 
     assert escaped("rock'7 é") == r"rock\0477 \303\251"  # three digits, or the 7 would be one
 
 
-@pytest.mark.parametrize(
-    ("size", "what"),
-    [
-        ({"cell": "output"}, "cell output"),
-        ({"ends": "length"}, "ends length"),
-        ({"clock": True}, "clock"),
-    ],
-)
-def test_a_network_that_does_not_fit_is_refused(size: dict[str, Any], what: str) -> None:
+@pytest.mark.parametrize("what", ["cell output", "ends length", "clock"])
+def test_a_network_that_does_not_fit_is_refused(what: str) -> None:
+    name, _, value = what.partition(" ")
+    size: dict[str, Any] = {name: value or True}
     model = model_of(hidden=4, layers=1, **size)
     for suffix in (".html", ".mjs", ".h", ".safetensors"):
         with pytest.raises(CharrnnError, match=f"{what} does not fit into {suffix}"):
             export(model.trained, suffix, ExportOptions())
-
-
-def test_the_engine_is_plain_ascii_and_closes_no_script() -> None:
-    engine()
-    text = asset("engine.js")
-    assert text.isascii()
-    assert "</script" not in text.lower()
 
 
 def test_the_command_writes_each_kind(trained: Program) -> None:
@@ -359,9 +332,7 @@ def test_a_model_with_counts_writes_its_network_and_says_so(program: Program) ->
     quiet = program.run("export", "tiny.npz", "--without-counts", "-q")
     assert (quiet.out, quiet.err) == ("", "")
     both, network = (charrnn.load(program / name) for name in ("small.npz", "tiny.npz"))
-    assert both.sample(9, seed=1) == charrnn.load(program / "small.npz").sample(9, seed=1)
     assert network.sample(9, seed=1) == both.sample(9, seed=1, use="network")
-    assert network.counts is None
 
 
 def test_fault_33_a_file_without_counts_says_nothing_of_them(program: Program) -> None:
