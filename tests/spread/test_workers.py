@@ -18,7 +18,7 @@ import pytest
 from charrnn.errors import ClusterError, CorpusError
 from charrnn.spread import cluster
 from charrnn.spread.workers import open_executor
-from tests.child import HOME, PYTHON, children_of, dask_cluster, going, wait_until
+from tests.child import NOTHING, PYTHON, children_of, dask_cluster, finished, going, wait_until
 from tests.program import NAMES, SMALL, Program
 
 GROUPS = [0.0, 0.03, 0.0, 0.02, 0.01, 0.0, 0.0, 0.0]
@@ -29,12 +29,6 @@ def work(shared: str, group: float) -> tuple[str, float, str]:
     return shared, group, os.environ["OPENBLAS_NUM_THREADS"]
 
 
-def die_at_two(shared: object, group: int) -> int:
-    if group == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return group
-
-
 def fail_at_two(shared: object, group: int) -> int:
     if group == 2:
         raise CorpusError("two", "Take one.")
@@ -43,6 +37,12 @@ def fail_at_two(shared: object, group: int) -> int:
 
 def stumble_at_two(shared: object, group: int) -> int:
     return [0, 1][group]
+
+
+def die_at_two(shared: object, group: int) -> int:
+    if group == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return group
 
 
 def die_while_sending(shared: int, group: int) -> bytes:
@@ -147,60 +147,28 @@ def test_fault_26_a_killed_worker_is_one_error(function: Any, kills: int) -> Non
 def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(cluster, "SCHEDULER_TIMEOUT", 1.0)
     with dask_cluster(tmp_path, workers=0) as (file, _):
-        for scheduler, what in (
-            (str(file), "has no workers"),
-            ("127.0.0.1:1", "no Dask scheduler answers"),
-            ("nowhere.json", "no Dask scheduler answers"),
-            (__file__, "no Dask scheduler answers"),
-        ):
+        for scheduler in (str(file), "127.0.0.1:1", "nowhere.json", __file__):
+            what = "has no workers" if scheduler == str(file) else "no Dask scheduler answers"
             with pytest.raises(ClusterError, match=what):
                 results(work, GROUPS, scheduler=scheduler)
 
 
-SCRIPT = """
-from charrnn.spread.workers import open_executor
-from tests.spread.test_workers import work
-if __name__ == "__main__":
-    with open_executor(2, cores=2) as executor:
-        print(*executor(pow, [1, 2, 3]), flush=True)
-        list(executor(work, [99] * 9))
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
-def test_workers_end_with_a_script(tmp_path: Path, number: signal.Signals, kills: int) -> None:
-    (tmp_path / "script.py").write_text(SCRIPT)
-    for _ in range(kills):
-        with going([*PYTHON, "script.py"], tmp_path, {"PYTHONPATH": str(HOME)}) as child:
-            child.until(lambda: child.out == "2 4 8\n")
-            workers = children_of(child.process.pid)
-            assert len(workers) >= 2
-            os.killpg(child.process.pid, number) if number == signal.SIGINT else child.send(number)
-            ended = child.end()
-            wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in workers))  # noqa: B023
-        assert ended.err.count("Traceback") == (number == signal.SIGINT)  # of the script itself
-        assert ended.status in (128 + number, 1)
-
-
 TWICE = """
-import sys, time
 from charrnn.system.signals import handled
 from charrnn.spread.workers import open_executor
 from tests.spread.test_workers import work
-if __name__ == "__main__":
-    with handled(), open_executor("s", cores=2) as executor:
-        answers = executor(work, [0.01] + [99] * 4)
-        next(answers)
-        print("go", flush=True)
-        next(answers)
+with handled(), open_executor("s", cores=2) as executor:
+    answers = executor(work, [0.01] + [99] * 4)
+    next(answers)
+    print("go", flush=True)
+    next(answers)
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
 def test_two_signals_end_the_work_at_once(tmp_path: Path, number: int, kills: int) -> None:
-    (tmp_path / "script.py").write_text(TWICE)
     for gap in range(3 * kills):
-        with going([*PYTHON, "script.py"], tmp_path, {"PYTHONPATH": str(HOME)}) as child:
+        with going([*PYTHON, "-c", TWICE], tmp_path, NOTHING) as child:
             child.until(lambda: child.out == "go\n")
             workers = children_of(child.process.pid)
             child.send(number)
@@ -210,28 +178,22 @@ def test_two_signals_end_the_work_at_once(tmp_path: Path, number: int, kills: in
             wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in workers))  # noqa: B023
 
 
-def add_length(shared: bytes, group: int) -> int:
-    return len(shared) + group
-
-
 SPAWNED = """
 import os, signal, sys
+from operator import getitem
 from charrnn.spread import workers
 if __name__ != "__main__" and sys.argv[1] == "dies":
     os.kill(os.getpid(), signal.SIGKILL)
 workers.START = "spawn"
-from tests.spread.test_workers import results, add_length
+from tests.spread.test_workers import results
 if __name__ == "__main__":
-    print(*results(add_length, [1, 2, 3], bytes(1 << 20), cores=2))
+    print(*results(getitem, [0, 1, -1], bytes(range(256)) * 4096, cores=2))
 """
 
 
 def test_workers_that_begin_anew_get_what_is_shared(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SPAWNED)
-    for how in ("lives", "dies"):
-        with going([*PYTHON, "script.py", how], tmp_path, {"PYTHONPATH": str(HOME)}) as child:
-            ended = child.end()
-        if how == "lives":
-            assert (ended.status, ended.out) == (0, "1048577 1048578 1048579\n")
-        else:
-            assert (ended.status, "ClusterError" in ended.err) == (1, True)
+    for how, status, out in (("lives", 0, "0 1 255\n"), ("dies", 1, "")):
+        ended = finished([*PYTHON, "script.py", how], tmp_path, NOTHING, None)
+        assert (ended.status, ended.out) == (status, out)
+        assert ("ClusterError" in ended.err) == (how == "dies")

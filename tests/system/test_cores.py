@@ -41,6 +41,7 @@ V1 = {
     "sys/fs/cgroup/memory/memory.usage_in_bytes": "2549272576\n",
 }
 CPU = "sys/fs/cgroup/cpu/box/cpu.cfs_"
+IMPORT = "from charrnn.system import cores"
 
 
 def test_fault_38_a_control_group_whose_name_is_not_utf8_is_left_out(tmp_path: Path) -> None:
@@ -100,26 +101,22 @@ def test_fault_38_a_limit_on_addresses_is_seen(program: Program) -> None:
 def test_fault_34_importing_changes_nothing_in_the_environment() -> None:
     code = "import os; before = dict(os.environ); import charrnn, charrnn.__main__; "
     code += "charrnn.fit, charrnn.load; print(os.environ == before)"
-    assert run_python(code, UNLIMITED) == "True\n"
+    assert finished([*PYTHON, "-c", code], HOME, UNLIMITED, None).out == "True\n"
 
 
 @pytest.mark.parametrize(
-    ("first", "env", "is_known"),
+    ("code", "env", "is_known"),
     [
-        ("", UNLIMITED, False),
-        ("", ONE_THREAD, True),
-        ("import numpy; ", ONE_THREAD, False),
-        ("from charrnn.system.cores import limit_threads; limit_threads(); ", UNLIMITED, True),
-        (
-            "from charrnn.system.cores import limit_threads; limit_threads(); ",
-            UNLIMITED | {"OPENBLAS_NUM_THREADS": "2"},
-            False,
-        ),
+        (IMPORT, UNLIMITED, False),
+        (IMPORT, ONE_THREAD, True),
+        (f"import numpy; {IMPORT}", ONE_THREAD, False),
+        (f"{IMPORT}; cores.limit_threads()", UNLIMITED, True),
+        (f"{IMPORT}; cores.limit_threads()", UNLIMITED | {"OPENBLAS_NUM_THREADS": "2"}, False),
     ],
 )
-def test_fault_34_threads_of_numpy_are_known(first: str, env: Changes, is_known: bool) -> None:
-    code = f"{first}from charrnn.system.cores import has_one_thread; print(has_one_thread())"
-    assert run_python(code, env) == f"{is_known}\n"
+def test_fault_34_threads_of_numpy_are_known(code: str, env: Changes, is_known: bool) -> None:
+    ran = finished([*PYTHON, "-c", f"{code}; print(cores.has_one_thread())"], HOME, env, None)
+    assert ran.out == f"{is_known}\n"
 
 
 def test_fault_34_the_program_limits_threads_unless_they_were_chosen(program: Program) -> None:
@@ -128,10 +125,3 @@ def test_fault_34_the_program_limits_threads_unless_they_were_chosen(program: Pr
     env = UNLIMITED | {"OMP_NUM_THREADS": "7"}
     ran = program.run("--version", by=program_with(show), env=env)
     assert ran.lines[1:] == ["7 1"]
-
-
-def run_python(code: str, env: Changes) -> str:
-    """Run this code in a child of Python with these changes, and return what it prints."""
-    ended = finished([*PYTHON, "-c", code], HOME, env, None)
-    assert ended.status == 0, ended.err
-    return ended.out

@@ -6,24 +6,14 @@ import shlex
 import signal
 import subprocess
 import termios
+from typing import Any
 
 import pytest
 
 from charrnn.files import model_file
 from charrnn.system.signals import Stopped, delayed, handled, watched
-from tests.child import (
-    CHARRNN,
-    NOTHING,
-    PATIENCE,
-    answer,
-    children_of,
-    is_running,
-    program_with,
-    pseudo_terminal,
-    read_screen,
-    surroundings,
-    wait_until,
-)
+from tests import child as children
+from tests.child import CHARRNN, NOTHING, PATIENCE
 from tests.program import SMALL, Program, assert_no_temporary_files, lines_of, seldom
 
 pytestmark = pytest.mark.child(True)
@@ -31,7 +21,6 @@ pytestmark = pytest.mark.child(True)
 ENDLESS = ("train", "names.txt", *SMALL, "--epochs", "1000000", "--check-every", "100")
 METRICS = ("--metrics", "metrics.jsonl")
 SAID = "charrnn: saving after this step; Ctrl-C stops at once\n"
-STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 MARK = [signal.SIGINT, signal.SIGTERM, seldom(signal.SIGHUP)]
 
 
@@ -52,25 +41,33 @@ def test_fault_20_a_signal_is_said_and_died_of(program: Program, number: signal.
     assert_no_temporary_files(program)
 
 
-# The first step after a save never ends. A process that sleeps in naps notices a signal.
-STUCK = """
+# A step, and later a save, that each wait for a file; in naps, for these notice a signal.
+WAITING = """
 import os, time
+from charrnn.files import saver
 from charrnn.cli.progress import Progress
-show = Progress.show
-def stuck(self, event):
-    if os.path.exists('model.npz'):
-        print('stuck', flush=True)
-        for _ in range(30000):
-            time.sleep(0.01)
+def wait(name):
+    print(name, flush=True)
+    while os.path.exists('model.npz') and not os.path.exists(name):
+        time.sleep(0.01)
+def slow_show(self, event):
     show(self, event)
-Progress.show = stuck
+    seen.append(os.path.exists('model.npz'))
+    if sum(seen) == 3:  # events after the first save
+        wait('step')
+def slow_save(path, checkpoint):
+    wait('save')
+    save(path, checkpoint)
+seen = []
+show, Progress.show = Progress.show, slow_show
+save, saver.save_run = saver.save_run, slow_save
 """
 
 
 @pytest.mark.parametrize("first", [signal.SIGINT, seldom(signal.SIGHUP)])
 def test_fault_20_a_second_signal_stops_at_once(program: Program, first: signal.Signals) -> None:
-    with program.going(*ENDLESS, by=program_with(STUCK)) as child:
-        child.until(lambda: "stuck" in child.out)
+    with program.going(*ENDLESS, by=children.program_with(WAITING)) as child:
+        child.until(lambda: "step" in child.out)
         before = (program / "model.npz").read_bytes()
         child.send(first)
         child.until(lambda: SAID in child.err)
@@ -96,18 +93,18 @@ def test_fault_20_outside_of_training_a_signal_ends_it_cleanly(
         child.until(lambda: not any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))))  # it is read
         child.send(number)
         ended = child.end()
-    assert (ended.status, ended.err) == (STATUS[number], "")
+    assert (ended.status, ended.err) == (128 + number, "")
     assert trained.files() == before
 
 
 def test_fault_20_a_signal_while_processes_start_ends_them(program: Program) -> None:
     line = ("train", "names.txt", "--batch", "24", "--cores", "3", "--epochs", "100000", "-q")
     with program.going(*line) as child:
-        child.until(lambda: bool(children_of(child.process.pid)))
-        workers = children_of(child.process.pid)
+        child.until(lambda: bool(children.children_of(child.process.pid)))
+        workers = children.children_of(child.process.pid)
         child.send(signal.SIGINT)
         assert child.end().status == 130
-    wait_until(lambda: not any(map(is_running, workers)))
+    children.wait_until(lambda: not any(map(children.is_running, workers)))
 
 
 def test_with_quiet_a_signal_saves_a_run_of_processes_without_a_word(program: Program) -> None:
@@ -120,32 +117,9 @@ def test_with_quiet_a_signal_saves_a_run_of_processes_without_a_word(program: Pr
     assert model_file.load(program / "model.npz").config.shards == 3
 
 
-# A step, and later a save, that each wait for a file.
-WAITING = """
-import os, time
-from charrnn.files import saver
-from charrnn.cli.progress import Progress
-def wait(name):
-    print(name, flush=True)
-    while os.path.exists('model.npz') and not os.path.exists(name):
-        time.sleep(0.01)
-def slow_show(self, event):
-    show(self, event)
-    seen.append(os.path.exists('model.npz'))
-    if sum(seen) == 3:  # events after the first save
-        wait('step')
-def slow_save(path, checkpoint):
-    wait('save')
-    save(path, checkpoint)
-seen = []
-show, Progress.show = Progress.show, slow_show
-save, saver.save_run = saver.save_run, slow_save
-"""
-
-
 def test_fault_62_a_second_sighup_loses_no_save(program: Program) -> None:
     """A terminal that closes sends two, also in a step or while the run is saved."""
-    with program.going(*ENDLESS, by=program_with(WAITING)) as child:
+    with program.going(*ENDLESS, by=children.program_with(WAITING)) as child:
         child.until(lambda: "step" in child.out)
         before = model_file.load(program / "model.npz").state.step
         child.send(signal.SIGHUP)
@@ -182,12 +156,8 @@ def test_fault_23_a_second_run_into_the_same_file_is_refused(program: Program) -
     (program / "link.npz").symlink_to("model.npz")
     with program.going(*ENDLESS) as child:
         child.until_saved()
-        for line in (
-            ("names.txt", "--force"),
-            ("--resume",),
-            ("names.txt", "--force", "-m", "link.npz"),
-            ("names.txt", "--force", "-m", program / "model.npz"),
-        ):
+        again, same = ("names.txt", "--force"), program / "model.npz"
+        for line in (again, ("--resume",), (*again, "-m", "link.npz"), (*again, "-m", same)):
             ended = program.run("train", *line, child=False)
             assert (ended.status, ended.out) == (1, "")
             what, hint = ended.err.splitlines()
@@ -215,7 +185,7 @@ def test_a_signal_waits_for_the_end_of_a_step_from_python() -> None:
 
 def test_only_the_program_changes_what_ctrl_c_does() -> None:
     imported = "import signal; before = signal.getsignal(2); import charrnn.__main__; "
-    assert answer(f"{imported}print(signal.getsignal(2) is before)") == "True\n"
+    assert children.answer(f"{imported}print(signal.getsignal(2) is before)") == "True\n"
 
 
 def test_while_a_second_signal_clears_up_another_ends_the_process() -> None:
@@ -230,24 +200,18 @@ def test_while_a_second_signal_clears_up_another_ends_the_process() -> None:
 
 def test_fault_35_ctrl_c_ends_the_loop_of_a_shell(program: Program) -> None:
     loop = f"for seed in 1 2 3; do {shlex.join([*CHARRNN, *ENDLESS, '--force'])}; done; echo on"
-    with pseudo_terminal(80) as (ours, theirs):
-        shell = subprocess.Popen(
-            ["bash", "-c", loop],
-            env=surroundings(NOTHING),
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
-            preexec_fn=take_terminal,
-        )
+    with children.pseudo_terminal(80) as (ours, theirs):
+        how: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+        how |= {"start_new_session": True, "preexec_fn": take_terminal}
+        shell = subprocess.Popen(["bash", "-c", loop], env=children.surroundings(NOTHING), **how)
         try:
             os.close(theirs)
-            wait_until((program / "model.npz").exists)
+            children.wait_until((program / "model.npz").exists)
             os.write(ours, b"\x03")  # Ctrl-C
             assert shell.wait(PATIENCE) == -signal.SIGINT
         finally:
             shell.kill()
-        assert read_screen(ours).count("to resume: charrnn train --resume") == 1
+        assert children.read_screen(ours).count("to resume: charrnn train --resume") == 1
     assert_no_temporary_files(program)
 
 

@@ -7,6 +7,7 @@ import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -76,11 +77,8 @@ def test_fault_67_without_other_processes_this_one_does_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, has_threads: bool
 ) -> None:
     whole = trained(tmp_path, 1, shards=2)
-
-    def full(name: str) -> int:
-        raise OSError(28, "No space left on device")
-
     if fault == "no memory":
+        full = Mock(side_effect=OSError(28, "No space left on device"))
         monkeypatch.setattr(os, "memfd_create", full, raising=False)
     else:
         name = {"no program": "", "other program": "/bin/false"}[fault]
