@@ -1,7 +1,4 @@
-"""The pages of the guide and the README: commands, links, keys, pictures, tables; and the command.
-
-What their commands show is compared with the page.
-"""
+"""The pages of the guide and the README: commands, links, keys, pictures, tables; `guide`."""
 
 import json
 import re
@@ -25,7 +22,7 @@ from charrnn.cli.guide import TOPICS
 from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks import results
 from tests.benchmarks.seconds import split_of
-from tests.child import CHARRNN, HOME, PLAIN, finished
+from tests.child import CHARRNN, HOME
 from tests.make_pages import notebook, options_page, python_page
 from tests.pages import GUIDE, PAGES, blocks_of, matches, run_page
 from tests.pictures import FOLDER, OF_PAGES, OF_TERMINALS, Studio, picture_of
@@ -35,9 +32,7 @@ README = (HOME / "README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_block_of_a_page_runs(
-    page: Path, program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_block_runs(page: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     (program / "names.txt").unlink()  # the folder is empty
     run_page(page, program, monkeypatch)
 
@@ -55,9 +50,6 @@ def test_dots_stand_for_any_lines() -> None:
     assert matches("...\nb", "a\nb")
     assert not matches("a\n...\nd", "a\nb\n")
     assert not matches("a", "a\nb")
-
-
-# What they name
 
 
 def test_every_page_is_in_the_index_and_linked_in_the_readme() -> None:
@@ -110,9 +102,6 @@ def test_pages_from_the_code_are_up_to_date() -> None:
         assert text == made(text), "type python -m tests.make_pages"
 
 
-# Tables and pictures
-
-
 @pytest.mark.parametrize("name", benchmarks.SECTIONS)
 def test_a_section_of_the_benchmarks_is_in_their_help(name: str) -> None:
     assert name in benchmarks.parser().format_help()
@@ -158,8 +147,6 @@ def test_words_of_a_terminal_stand_in_their_columns_and_colours() -> None:
     assert 'fill="#010203" font-weight="700">&lt;b&gt;</text>' in drawn
     assert 'fill="#040506"' in drawn
 
-
-# JSON
 
 # Small commands that write JSON with every key.
 JSON = """
@@ -249,9 +236,6 @@ def explained(part: str) -> set[str]:
     return {key for item in items for key in re.findall("`([^`]+)`", item)}
 
 
-# The command
-
-
 def test_a_topic_is_a_page_and_without_one_the_list_is_shown(program: Program) -> None:
     index = program.run("guide").out
     assert index == (GUIDE / "README.md").read_text("utf-8")
@@ -272,9 +256,6 @@ def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(progra
     assert "• first-names: " in listed
 
 
-# A recipe, and the notebook
-
-
 def test_the_recipe_for_cron_runs_with_the_variables_of_cron(program: Program) -> None:
     files = {one.direction("file"): one.code for one in blocks_of(GUIDE / "scoring.md")}
     command = f'#!/bin/sh\nPYTHONPATH={HOME} exec {shlex.join(CHARRNN)} "$@"\n'
@@ -286,20 +267,14 @@ def test_the_recipe_for_cron_runs_with_the_variables_of_cron(program: Program) -
     program.write("watch.sh", script)
     program.write("day.py", files["day.py"])
     odd = files["odd.log"].splitlines(keepends=True)[:6]
-    day = [
-        finished([sys.executable, "day.py", number], program.folder, PLAIN, None).out
-        for number in ("1", "2")
-    ]
+    day = [program.run("day.py", number, by=[sys.executable]).out for number in "12"]
     program.write("yesterday.log", day[0])
-    small = ("--hidden", "8", "--layers", "1", "--epochs", "1")
-    program.run("train", "yesterday.log", "-m", "log.npz", *small).says()
+    program.train("yesterday.log", "-m", "log.npz", "--hidden", "8").says()
     first = (program / "log.npz").read_bytes()
     two_of_a_line = odd[0].replace("\n", "\r") + odd[1]  # which sed takes for one
     program.write("yesterday.log", two_of_a_line + day[1] + "".join(odd))
-    daily, weekly = (
-        line.split(None, 5)[5].replace("/srv/logs", str(program.folder))
-        for line in files["crontab.txt"].splitlines()
-    )
+    crontab = files["crontab.txt"].replace("/srv/logs", str(program.folder))
+    daily, weekly = (line.split(None, 5)[5] for line in crontab.splitlines())
 
     def by_cron(command: str) -> tuple[int, str, str]:
         env = {"PATH": "/usr/bin:/bin", "SHELL": "/bin/sh", "LOGNAME": "me"}  # and no HOME
@@ -312,8 +287,8 @@ def test_the_recipe_for_cron_runs_with_the_variables_of_cron(program: Program) -
     assert (status, err) == (0, "")
     assert {line.strip() for line in odd} <= {*shown_lines}
     assert (program / "log.npz").read_bytes() == first
-    few = script.replace("--minutes 0.5", "--hidden 3 --layers 1 --epochs 1")
-    program.write("watch.sh", few)
+    smaller = "--hidden 3 --layers 1 --epochs 1"
+    program.write("watch.sh", script.replace("--minutes 0.5", smaller))
     assert by_cron(weekly) == (0, out, "")
     assert (program / "log.1.npz").read_bytes() == first
     assert charrnn.load("log.npz").config.hidden == 3

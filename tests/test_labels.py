@@ -2,7 +2,6 @@
 
 import json
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ import pytest
 import charrnn
 from charrnn.errors import CharrnnError, CorpusError, SettingError
 from charrnn.model import Model
-from charrnn.network.parameters import Architecture, Parameters
-from charrnn.network.through_time import Window
 from charrnn.prediction import scoring
 from charrnn.prediction.losses import oddest
 from charrnn.prediction.predictor import Predictor
@@ -22,9 +19,9 @@ from charrnn.runs import add_counts
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.text.corpus import corpus_of, read_files
 from charrnn.text.counts import Ngrams
+from charrnn.text.examples import texts_of
 from charrnn.text.vocabulary import END
 from charrnn.training.batches import Epoch
-from tests.networks import disagreement, loss_of, parameters_of, slopes, state_of, window
 from tests.program import Program
 
 NORTH = [f"{a}{b}" for a in "abcde" for b in ("orn", "und", "ik")]
@@ -40,23 +37,6 @@ def small(**how: Any) -> Model:
 @pytest.fixture(scope="module")
 def model() -> Model:
     return charrnn.fit(TEXTS, labels=LABELS, **{**SMALL, "hidden": 16, "epochs": 60}, counts=True)
-
-
-@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm", "output", "forced"])
-def test_the_gradient_of_a_label_is_that_of_finite_differences(cell: str) -> None:
-    forced, name = cell == "forced", "output" if cell == "forced" else cell
-    shape = Architecture(7, 5, 1, name, forced=forced, labels=3)
-    p, w = parameters_of(shape), window(7)
-    x = w.x.copy()
-    x[w.x == END] = [7, 9, 9][: int((w.x == END).sum())] + [8] * (int((w.x == END).sum()) - 3)
-    w = Window(x, w.y, w.x == END, w.idle, w.clock, w.to_come)
-    gradient = p.like()
-    loss_of(p, w, state_of(p), None, gradient)
-    measured = slopes(
-        p, lambda flat: loss_of(Parameters(shape, flat), w, state_of(p), None, p.like())
-    )
-    assert disagreement(gradient, measured) < 1e-5
-    assert np.abs(gradient["U1"][9]).max() > 0
 
 
 @pytest.mark.parametrize("cell", ["tanh", "gru", "lstm", "output"])
@@ -87,42 +67,24 @@ def test_a_label_is_one_column_of_the_input_matrix_and_nothing_else() -> None:
 
 def test_windows_read_a_label_where_an_example_begins() -> None:
     corpus = corpus_of(TEXTS, labels=LABELS)
-    first, ids = corpus.vocabulary.symbols, dict[str, int]()
-    for label, text in zip(LABELS, TEXTS, strict=True):
-        ids[text] = first + ["north", "south"].index(label)
+    vocabulary = corpus.vocabulary
     for w in Epoch(corpus.train, 3, 5, 0, 0).windows_from(0):
-        np.testing.assert_array_equal(w.x >= first, w.is_first)
+        np.testing.assert_array_equal(w.x >= vocabulary.symbols, w.is_first)
     whole = next(Epoch(corpus.train, 1, 1000, 0, 0).windows_from(0))
-    text, read = "", 0
-    for x, y in zip(whole.x[:, 0].tolist(), whole.y[:, 0].tolist(), strict=True):
-        if x >= first:
-            text, read = "", x
-        if y == END and read:
-            assert ids[text] == read
-        text += "" if y == END else corpus.vocabulary.decode(np.array([y]))
+    label_of = dict(zip(TEXTS, LABELS, strict=True))
+    labels = [label_of[text] for text in texts_of(vocabulary.codes[whole.y[:, 0]])]
+    np.testing.assert_array_equal(whole.x[whole.is_first], vocabulary.label_ids(labels))
 
 
 @pytest.mark.parametrize("use", ["network", "counts", "both"])
-def test_the_sum_over_labels_is_a_distribution_over_texts(use: str) -> None:
-    texts, labels = ["a", "ab", "b", "ba", "bb"] * 4, ["x", "y", "y", "x", "y"] * 4
-    made = charrnn.fit(texts, labels=labels, **SMALL, counts=True, holdout=0.0)
-    every = ["".join(t) for n in range(9) for t in product("ab", repeat=n)]
-    nats = [score.nats for score in made.scores(every, use=use)]
-    known = np.exp(-np.array(nats)).sum()
-    longer = np.exp(-np.array([n for t, n in zip(every, nats, strict=True) if len(t) == 8])).sum()
-    assert 1 - 40 * longer - 0.1 < known < 1
-
-
-def test_telling_kinds_is_the_rule_of_bayes(model: Model) -> None:
-    text, counts = "vona", model.vocabulary.labels
-    joint = [
-        counts[label] / sum(counts.values()) * np.exp(-model.score([text], [label]).nats)
-        for label in model.labels
-    ]
-    np.testing.assert_allclose(
-        model.label_probabilities([text])[0], np.array(joint) / sum(joint), rtol=1e-12
-    )
-    assert model.score([text]).nats == pytest.approx(-np.log(sum(joint)), rel=1e-12)
+def test_telling_kinds_is_the_rule_of_bayes(model: Model, use: str) -> None:
+    counts = np.array([*model.vocabulary.labels.values()])
+    nats = [model.score(["vona"], [label], use=use).nats for label in model.labels]
+    joint = counts / counts.sum() * np.exp(np.negative(nats))
+    chances = model.label_probabilities(["vona"], use=use)
+    np.testing.assert_allclose(chances[0], joint / joint.sum(), rtol=1e-12)
+    expected = pytest.approx(-np.log(joint.sum()), rel=1e-12)
+    assert model.score(["vona"], use=use).nats == expected
     told = model.classify(TEXTS)
     assert [label for label, _ in told] == LABELS
     assert all(chance > 0.5 for _, chance in told)
@@ -138,9 +100,9 @@ def test_a_surprisal_without_a_label_sums_over_labels_character_by_character(mod
     surprisal, whole = model.surprisal("villa"), model.score(["villa"]).nats
     assert sum(surprisal.nats) == pytest.approx(whole)
     given = [np.array(model.surprisal("villa", label=label).nats) for label in model.labels]
-    share = np.array([*model.vocabulary.labels.values()]) / sum(model.vocabulary.labels.values())
-    first = -np.log(sum(p * np.exp(-nats[0]) for p, nats in zip(share, given, strict=True)))
-    assert surprisal.nats[0] == pytest.approx(first)
+    counts = model.vocabulary.labels.values()
+    first = sum(n * np.exp(-nats[0]) for n, nats in zip(counts, given, strict=True)) / sum(counts)
+    assert surprisal.nats[0] == pytest.approx(-np.log(first))
 
 
 def test_a_label_draws_its_kind_and_a_text_is_the_same_alone(model: Model) -> None:
@@ -242,10 +204,15 @@ def test_a_label_that_is_not_there_is_named_with_those_that_are(model: Model) ->
         with pytest.raises(SettingError, match="the model has no labels") as error:
             refused()
         assert error.value.hint.startswith("Train one with labels")
-    wrong: Any = ["north"]
-    for refuse in (model.surprisal, model.embed, lambda _, label: model.score(TEXTS[:1], [label])):
-        with pytest.raises(SettingError, match="a label cannot be list"):
-            refuse("anna", label=wrong)
+    wrong: Any
+    stream, score = partial(model.stream, prime="a"), partial(model.score, TEXTS[:1])
+    for wrong in (("north",), 5, b"x"):
+        for refuse in (model.surprisal, model.embed, model.fill):
+            with pytest.raises(SettingError, match="label"):
+                refuse("a_na", label=wrong)
+        for act in (partial(stream, label=wrong), partial(score, [wrong])):
+            with pytest.raises(SettingError, match="label"):
+                act()
     with pytest.raises(SettingError, match="a label cannot be int") as error:
         charrnn.fit(TEXTS, labels=range(len(TEXTS)))  # type: ignore[arg-type]
     assert error.value.hint == "Give str(label) for each."
@@ -296,16 +263,15 @@ def trained(program: Program) -> Program:
 def test_the_command_line_trains_draws_scores_and_tells(trained: Program) -> None:
     told = trained.run("info", "--json").rows[0]["corpus"]["labels"]
     assert told == {"north": 13, "south": 18}
-    drawn = trained.run(
-        *["sample", "--label", "south", "--label", "north", "-n", "2", "--json", "--seed", "1"]
-    ).rows
-    assert [row["label"] for row in drawn] == ["south", "south", "north", "north"]
-    alone = trained.run(*["sample", "--label", "north", "-n", "2", "--json", "--seed", "1"]).rows
-    assert [row["text"] for row in alone] == [row["text"] for row in drawn[2:]]
-    free = trained.run(*["sample", "-n", "30", "--json", "--seed", "1", "--unique", "--novel"]).rows
+    sample = ("sample", "--seed", "1", "--label", "north")
+    drawn = trained.run(*sample, "--label", "south", "-n", "2", "--json").rows
+    assert [row["label"] for row in drawn] == ["north", "north", "south", "south"]
+    alone = trained.run(*sample, "-n", "2", "--json").rows
+    assert [row["text"] for row in alone] == [row["text"] for row in drawn[:2]]
+    free = trained.run(*sample[:3], "-n", "30", "--json", "--unique", "--novel").rows
     assert {row["label"] for row in free} == {"north", "south"}
-    shown = trained.run(*["sample", "--label", "south", "--label", "north", "--seed", "1"])
-    assert shown.err.splitlines()[:2] == ["label south", "label north"]
+    shown = trained.run(*sample, "--label", "south")
+    assert shown.err.splitlines()[:2] == ["label north", "label south"]
     row = trained.run("eval", "--json").rows[0]
     assert row["labels"]["confusions"].keys() == {"north", "south"}
     assert 0 <= row["labels"]["standard_error"] < 1
@@ -369,14 +335,6 @@ def test_the_oddest_sum_is_one_of_all_sums(counts: bool, monkeypatch: pytest.Mon
     sums, _ = score_by_label(predictor, held_out.ids, split=len(held_out.ids) // 2)
     assert trained.oddest_sums == pytest.approx(oddest(held_out.ids, sums), rel=1e-9)
     assert set(trained.oddest_sums) == set(predictor.uses)
-
-
-@pytest.mark.parametrize("label", [5, ("x",), b"x"])
-def test_a_label_that_is_no_text_is_not_there(label: Any) -> None:
-    model = charrnn.fit(TEXTS, labels=LABELS, **SMALL)
-    for use in (model.stream, partial(model.surprisal, "ab"), partial(model.fill, "a_")):
-        with pytest.raises(SettingError, match="label"):
-            use(label=label)
 
 
 def test_labels_beside_files_are_refused(tmp_path: Path) -> None:

@@ -76,10 +76,8 @@ def test_without_a_model_samples_come_from_given_names(program: Program) -> None
 
 
 def test_a_variable_that_names_no_model_is_refused(program: Program) -> None:
-    ended = program.run("sample", env={"CHARRNN_MODEL": "-"})
-    assert (ended.status, ended.out) == (2, "")
-    said = "CHARRNN_MODEL: '-' is not a path\nTry 'charrnn sample --help'.\n"
-    assert ended.err == f"charrnn: error: {said}"
+    what, hint = "CHARRNN_MODEL: '-' is not a path", "Try 'charrnn sample --help'."
+    program.refuses("sample", what=what, hint=hint, status=2, env={"CHARRNN_MODEL": "-"})
 
 
 def test_training_and_a_sweep_start_from_a_model_by_its_name(program: Program) -> None:
@@ -89,11 +87,9 @@ def test_training_and_a_sweep_start_from_a_model_by_its_name(program: Program) -
     sweep = ("--try", "lr=0.001", "-o", "sweep", "-q")
     program.run("sweep", *ours, *sweep).says("")
     assert program.run("sweep", *ours, *sweep, "--resume").status == 0
-    program.refuses(
-        *("sweep", "names.txt", "--from", "latin", "--epochs", "1", *sweep, "--resume"),
-        what="--from latin contradicts sweep, which has given-names",
-        hint="Give the same settings",
-    )
+    other = ("sweep", "names.txt", "--from", "latin", "--epochs", "1", *sweep, "--resume")
+    what = "--from latin contradicts sweep, which has given-names"
+    program.refuses(*other, what=what, hint="Give the same settings")
 
 
 @pytest.mark.parametrize("name", ["out.npz", "out.html"])
@@ -105,11 +101,9 @@ def test_no_model_of_the_package_is_written_over(
     copy.parent.mkdir(parents=True)
     copy.write_bytes(Path(model_at("reber")).read_bytes())
     monkeypatch.setattr(packaged, "HOMES", [program / "home"])
-    link = program / name
-    link.symlink_to(copy)
-    what = f"FILE would overwrite {link.name}"
-    hint = "Name another file."
-    program.refuses("export", link.name, "-m", "reber", "--force", what=what, hint=hint, status=2)
+    (program / name).symlink_to(copy)
+    what, hint = f"FILE would overwrite {name}", "Name another file."
+    program.refuses("export", name, "-m", "reber", "--force", what=what, hint=hint, status=2)
 
 
 @pytest.mark.long

@@ -35,11 +35,9 @@ def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
     ax = axes()
     assert model.plot(ax) is ax
     learning, held_out, best = ax.lines
-    steps, losses = zip(
-        *((row["step"], row["held_out"]) for row in model.trained.history), strict=True
-    )
-    assert list(learning.get_xdata()) == list(held_out.get_xdata()) == [*steps]  # type: ignore[arg-type]
-    assert list(held_out.get_ydata()) == [*losses]  # type: ignore[arg-type]
+    steps, losses = ([row[key] for row in model.trained.history] for key in ("step", "held_out"))
+    assert list(learning.get_xdata()) == list(held_out.get_xdata()) == steps  # type: ignore[arg-type]
+    assert list(held_out.get_ydata()) == losses  # type: ignore[arg-type]
     assert list(best.get_ydata()) == [min(losses)]  # type: ignore[arg-type]
     low, high = ax.get_ylim()
     assert low < min(losses) < high

@@ -119,14 +119,8 @@ def test_what_is_not_needed_is_not_there(trained: Program, line: str, unwanted: 
 def test_a_name_in_capitals_is_declared_once() -> None:
     declared: Counter[str] = Counter()
     for file in modules().values():
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.Assign | ast.AnnAssign):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                names = {
-                    part.id
-                    for target in targets
-                    for part in ast.walk(target)
-                    if isinstance(part, ast.Name)
-                }
-                declared.update(filter(str.isupper, names))
-    assert [name for name, times in declared.items() if times > 1] == []
+        for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(statement, ast.Assign | ast.AnnAssign):
+                names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+                declared.update(name.id for name in names if isinstance(name.ctx, ast.Store))
+    assert [name for name, times in declared.items() if name.isupper() and times > 1] == []
