@@ -75,9 +75,8 @@ class TrainConfig(Checked):
     )
     own_inputs: float = learning(
         Real(0, 1),
-        "Feed the network up to this fraction of its own samples as inputs.",
+        "Feed the network its own samples| for up to this fraction of inputs.",
         0.0,
-        short="Feed the network its own samples",
     )
     free_running: int = learning(
         STEPS,
