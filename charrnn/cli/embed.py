@@ -17,11 +17,9 @@ echo Tyrannosaurus | charrnn embed | jq -c .vector
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from os.path import abspath
 from pathlib import Path
-from typing import Any
 
 import charrnn
 from charrnn.cli import options as shared
@@ -57,8 +55,7 @@ def run(options: Options, console: Console) -> None:
         learned = [name for name in model.corpus.names if abspath(name) == abspath(path)]
         names = (*sources, *learned)
         check_output(path, "--output", options.model, *names, force=options.force)
-    console.note_if_waiting(sources)
-    texts = texts_to_read(model, sources, console.warn, options.examples)
+    texts = texts_to_read(model, sources, console, options.examples)
     vectors = model.embed(texts, label=options.label)
     if path is None:
         for text, vector in zip(texts, vectors, strict=True):
@@ -70,14 +67,15 @@ def run(options: Options, console: Console) -> None:
 
 
 def texts_to_read(
-    model: charrnn.Model, sources: tuple[str, ...], warn: Callable[[str], object], kind: Any = None
+    model: charrnn.Model, sources: tuple[str, ...], console: Console, kind: str | None = None
 ) -> list[str]:
     """Return the examples of texts, or of the held-out text if none is named."""
     from charrnn.files.model_corpus import examples_in, held_out_examples, rebuild_corpus
 
+    console.note_if_waiting(sources)
     if not sources:
         return [example.text for example in held_out_examples(rebuild_corpus(model.corpus))]
-    files = examples_in(model.corpus, sources, {}, kind or model.corpus.config.examples, warn)
+    files = examples_in(model.corpus, sources, {}, kind, console.warn)
     texts = [example.text for of_file in files for example in of_file]
     if not texts:
         raise CorpusError("the text has no examples", "Name a text that is not empty.")

@@ -46,8 +46,7 @@ def run(options: Options, console: Console) -> None:
     from charrnn.text.examples import join_examples
 
     model = charrnn.load(options.model)
-    console.note_if_waiting(options.sources)
-    texts = texts_to_read(model, options.sources, console.warn)
+    texts = texts_to_read(model, options.sources, console)
     ids = model.vocabulary.encode_codes(join_examples(texts))
     labels = labels_to_read(model.predictor(), texts) if model.labels else None
     reach, horizon = reach_of(model.language_model, ids, labels), options.bptt or model.config.bptt

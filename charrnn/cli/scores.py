@@ -41,10 +41,9 @@ def groups_to_score(
     """Return the examples in groups: in a list, or as they come where rows of a pipe are shown."""
     console.note_if_waiting(options.sources)
     is_live = options.sources == ("-",) and options.per_example and not options.top
-    kind: Any = options.examples or model.corpus.config.examples
     typed = {"errors": "replace", **options.reading}
-    how = {"needs_column": options.above is not None, "is_live": is_live}
-    files = examples_in(model.corpus, options.sources, typed, kind, console.warn, **how)
+    how: Any = {"needs_column": options.above is not None, "is_live": is_live, "warn": console.warn}
+    files = examples_in(model.corpus, options.sources, typed, options.examples, **how)
     if held_out is not None:
         files = iter([held_out_examples(held_out)])
     texts = attrgetter("text")

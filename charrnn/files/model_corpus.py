@@ -46,13 +46,14 @@ def examples_in(
     record: CorpusRecord,
     sources: Names,
     typed: Mapping[str, Any],
-    kind: Kind,
+    kind: Any,  # of examples; None: as in training
     warn: Warn | None = None,  # says that whole lines are read where the column is not there
     *,
     needs_column: bool = False,  # else that is an error, as it is without ``warn``
     is_live: bool = False,  # whether lines of standard input are read as soon as they are there
 ) -> Iterator[list[Example]]:
     """Yield the examples of each file, read as the corpus of a model but for what is typed."""
+    kind = kind or record.config.examples
     reading = replace(record.reading, **{"label_by": None, **typed})
     reading.check_labels()
     is_list = reading.column is None and reading.label_by is None and kind in ("auto", "lines")
@@ -98,7 +99,7 @@ def texts_like(record: CorpusRecord, sources: Names) -> list[str]:
     texts = []
     for source in sources:
         typed = {} if source in record.names and source != "-" else {"column": None}
-        for examples in examples_in(record, [source], typed, record.config.examples):
+        for examples in examples_in(record, [source], typed, None):
             texts += [example.text for example in examples]
     return texts
 
