@@ -139,8 +139,6 @@ class CorpusOptions(CommandOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(CorpusOptions):
-    """The options of charrnn train."""
-
     FIRST = "sources minutes epochs cell hidden layers counts label_by book start_from seed"
     FIRST += " resume force"
     model: Path = model_option(
@@ -181,8 +179,6 @@ class Threshold(Text):
 
 @dataclass(frozen=True, kw_only=True)
 class EvalOptions(CommandOptions):
-    """The options of charrnn eval."""
-
     FIRST = "sources held_out per_example top above per_char baselines label use models"
     sources: tuple[str, ...] = text_option("Score these files")
     held_out: bool = flag(

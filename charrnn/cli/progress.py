@@ -276,10 +276,9 @@ def show_dry_run(training: Training, options: TrainOptions, console: Console) ->
 
 
 class Progress:
-    """The view of a training run."""
+    """The view of a training run, with some samples at each row."""
 
     def __init__(self, training: Training, console: Console, samples: int) -> None:
-        """``samples`` are shown at each row."""
         self.training, self.console, self.samples = training, console, samples
         self._began = time.monotonic()
         self._next_row = training.share  # of the run that is done when the next row is shown

@@ -228,7 +228,6 @@ def records_of(
 
 
 def rows_of(records: list[Record]) -> list[tuple[str, Record]]:
-    """Return the names and figures of the rows of a table."""
     first, rows = records[0], [(record["model"], record) for record in records]
     if len(records) == 1:
         rows += [("without ends", first["without_end"])]
