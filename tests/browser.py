@@ -36,20 +36,10 @@ class Browser:
         assert CHROMIUM is not None
         asked, self._to = os.pipe()
         self._from, answered = os.pipe()
-
-        def take_both() -> None:  # it reads from 3 and writes to 4
-            kept = os.dup(asked), os.dup(answered)
-            os.dup2(kept[0], 3)
-            os.dup2(kept[1], 4)
-
-        self._process = subprocess.Popen(
-            [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", "about:blank"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            close_fds=False,
-            preexec_fn=take_both,
-        )
+        streams = f"3<&{asked} 4>&{answered} </dev/null >/dev/null 2>&1"  # it reads from 3
+        line = [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", "about:blank"]
+        shell = ["bash", "-c", f'exec "$0" "$@" {streams}', *line]
+        self._process = subprocess.Popen(shell, pass_fds=(asked, answered))
         os.close(asked)
         os.close(answered)
         self._number = 0

@@ -25,48 +25,41 @@ CODE = re.compile(r"^(```(?:console|python)\n.*?)^```$", re.DOTALL | re.MULTILIN
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
 # described once, by hand
 SHARED = ("model", "models", "as_json", "quiet", "force", "cores", "scheduler")
+Settings = dict[str, Setting]
 
 
 def options_page(page: str) -> str:
     """Return the page with a new list of the options of each command between its markers."""
     parts = []
-    trained: dict[str, Setting] = {}  # options that stand under train
+    trained: Settings = {}  # settings that stand under train
     seen: dict[str, str] = {}  # line -> the command that it stands under
     for name, line in COMMANDS.items():
         parts.append(f"\n### charrnn {name}\n\n{line}\n\n")
         settings = command_settings(import_module(f"charrnn.cli.{name}").Options)
-        fields = {
-            s.options(field)[0]: field for field, s in settings.items() if field not in SHARED
-        }
-        own = {first: settings[field] for first, field in fields.items()}
-        again = {
-            first: setting
-            for first, setting in own.items()
-            if first in trained and (name == "sweep" or setting.about == trained[first].about)
-        }
+        own = {field: settings[field] for field in settings if field not in SHARED}
+        known = {field: trained[field].about for field in own if field in trained}
+        again = [f for f in known if name == "sweep" or own[f].about == known[f]]
         if again:
             everything = ": all of its corpus, network and learning"
-            what = everything if name == "sweep" else by_default(again, trained)
+            what = everything if name == "sweep" else by_default(again, own, trained)
             parts.append(f"As for `train`{what}.\n\n")
-        new = {first: option_line(fields[first], own[first]) for first in own if first not in again}
-        for first, line in new.items():
-            if (earlier := seen.setdefault(line, name)) != name:
-                parts.append(f"As for `{earlier}`: `{first}`.\n\n")
-        parts += [line for line in new.values() if seen[line] == name]
+        new = {option_line(f, own[f]): own[f].options(f)[0] for f in own if f not in again}
+        of = {line: seen.setdefault(line, name) for line in new}
+        parts += [f"As for `{of[line]}`: `{new[line]}`.\n\n" for line in new if of[line] != name]
+        parts += [line for line in new if of[line] == name]
         if name == "train":
-            others = {"--resume", "--seed", "--dry-run"}
-            trained = {first: own[first] for first in own if first not in others}
+            trained = {f: own[f] for f in own if f not in ("resume", "seed", "dry_run")}
     return between(page, "".join(parts))
 
 
-def by_default(again: dict[str, Setting], trained: dict[str, Setting]) -> str:
+def by_default(again: list[str], own: Settings, trained: Settings) -> str:
     """Return the names of options: those with the defaults of train, then those with others."""
     leads: dict[str, list[str]] = {}
-    for first, setting in again.items():
-        default = setting.default_in_words
-        is_same = default == trained[first].default_in_words
+    for field in again:
+        default = own[field].default_in_words
+        is_same = default == trained[field].default_in_words
         lead = ": " if is_same else f"; by default {default}: "
-        leads.setdefault(lead, []).append(f"`{first}`")
+        leads.setdefault(lead, []).append(f"`{own[field].options(field)[0]}`")
     return "".join(lead + ", ".join(names) for lead, names in sorted(leads.items()))
 
 

@@ -78,7 +78,7 @@ def test_parts_and_baselines(made: Program) -> None:
 
 
 def test_held_out_text_is_scored_as_at_the_end_of_training(made: Program) -> None:
-    """Each half of it has the exponents of the other; other texts have the mean."""
+    """Each half of it has the exponents of the other."""
     assert charrnn.load(made / "counts.npz").trained.mixture == EVEN
     line = ("many.txt", "--counts", "--holdout", "0.5", "--epochs", "3", "--json", "-m", "new.npz")
     summary = made.run("train", *line, *SIZE).json
@@ -91,9 +91,6 @@ def test_held_out_text_is_scored_as_at_the_end_of_training(made: Program) -> Non
         assert figures["nats_per_character"] == pytest.approx(wanted[part], rel=1e-9)
     alone = rows(made, "-m", "new.npz", "--per-example")
     assert sum(row["nats"] for row in alone) == pytest.approx(found["nats"])
-    again = charrnn.load(made / "new.npz").score([row["text"] for row in alone]).nats
-    assert again == pytest.approx(found["nats"], rel=0.01)
-    assert again != pytest.approx(found["nats"], rel=1e-9)
 
 
 def test_several_models_are_a_row_each_after_their_mixture(made: Program) -> None:
