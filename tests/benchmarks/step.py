@@ -5,13 +5,12 @@
 Here BLAS uses all cores, as in a program that leaves threads to BLAS: so it is a process.
 """
 
-import gc
 import json
 import os
 import statistics
 import subprocess
 import sys
-import time
+import timeit
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,14 +78,8 @@ def rates(command: list[str]) -> dict[str, float]:
 def rate_of(work: Work, shape: Shape) -> float:
     """Return the characters a second of a step: the median of rounds that take LONG_ENOUGH."""
     seconds: list[float] = []
-    gc.disable()
-    try:
-        while len(seconds) < LEAST_ROUNDS or sum(seconds) < LONG_ENOUGH:
-            start = time.perf_counter()
-            work()
-            seconds.append(time.perf_counter() - start)
-    finally:
-        gc.enable()
+    while len(seconds) < LEAST_ROUNDS or sum(seconds) < LONG_ENOUGH:
+        seconds.append(timeit.timeit(work, number=1))  # without garbage collection
     return shape[2] * shape[3] / statistics.median(seconds[2:])
 
 
