@@ -179,7 +179,7 @@ class Model:
         predictor, samples = self.predictor(use), list[str]()
         for text, config in zip(primes, configs, strict=True):
             sampler = Sampler(predictor, config, text, label, may_be_empty=shortest == 0)
-            samples += [sample.text for sample in choose(sampler, count, conditions, best=best)]
+            samples += [sample.text for sample in choose(sampler, count, conditions)]
         if len(samples) < count * len(primes):
             hint = "Lower [count], raise [temperature], or allow more texts."
             what = f"found only {len(samples):,} of {count * len(primes):,} samples"

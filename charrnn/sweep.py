@@ -156,7 +156,7 @@ class Folder:
     file: LineFile
     rows: dict[str, Row]  # by name
 
-    def run(self, executor: Executor, material: Material, trials: Iterable[Trial]) -> Iterator[Row]:
+    def run(self, executor: Executor, trials: Iterable[Trial]) -> Iterator[Row]:
         """Make these runs, and yield each row as its run ends."""
         for row, checkpoint in executor(train_one, trials, in_order=False):
             try:

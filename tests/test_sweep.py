@@ -47,7 +47,7 @@ def run(folder: Path, material: Material, seeds: tuple[int, ...], **how: Any) ->
     with sweep.open_folder(folder, resume=how.pop("resume", False)) as opened:
         opened.check(material, TRIED)
         with open_executor(material, **how) as executor:
-            list(opened.run(executor, material, opened.missing(trials)))
+            list(opened.run(executor, opened.missing(trials)))
         assert not opened.missing(trials)
         return dict(sorted(opened.rows.items()))
 

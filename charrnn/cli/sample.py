@@ -186,7 +186,7 @@ def run(options: Options, console: Console) -> None:
             continue
         with open_executor(sampler, cores, options.scheduler) as executor:
             share = partial(executor, Sampler.draw_group)
-            drawn = choose(sampler, options.count, conditions, best=options.best, share=share)
+            drawn = choose(sampler, options.count, conditions, share)
             for sample in drawn:
                 if options.as_json:
                     console.json("sample", sample.figures() | {"temperature": temperature})

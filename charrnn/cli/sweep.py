@@ -168,7 +168,7 @@ def run(options: Options, console: Console) -> None:
         sweep.open_folder(path, resume=options.resume, note=console.note) as folder,
     ):
         folder.check(material, tried)
-        make_runs(folder, executor, material, folder.missing(trials), console)
+        make_runs(folder, executor, folder.missing(trials), console)
     rows = [folder.rows[name] for name in dict.fromkeys([*names, *folder.rows])]
     all_seeds = dict.fromkeys(row["seed"] for row in rows)
     ranking = sweep.rank([*rows, *sweep.counting_rows(counting, all_seeds)])
@@ -197,14 +197,12 @@ def read_material(options: Options, console: Console) -> Material:
     return Material(corpus, record_of(corpus, cutting), cutting, typed, options.learning, model)
 
 
-def make_runs(
-    folder: Folder, executor: Executor, material: Material, trials: list[Trial], console: Console
-) -> None:
+def make_runs(folder: Folder, executor: Executor, trials: list[Trial], console: Console) -> None:
     """Make these runs, and show a line for each as it ends, and a bar over all."""
     what = "{percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt} runs, " + TIME_LEFT
     try:
         with console.bar(total=len(trials), bar_format=what) as bar:
-            for row in folder.run(executor, material, trials):
+            for row in folder.run(executor, trials):
                 best = row["best"]
                 loss = f"{best['nats_per_character']:8.3f}" if best else "  failed"
                 console.note(f"{loss}  {clock(row['seconds']):>8}  {row['name']}")

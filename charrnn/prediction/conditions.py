@@ -141,19 +141,14 @@ def edits(text: Integers, others: Integers) -> Integers:
 
 
 def choose(
-    sampler: Sampler,
-    count: int,
-    conditions: Conditions,
-    *,
-    best: bool = False,
-    share: MapGroups | None = None,
+    sampler: Sampler, count: int, conditions: Conditions, share: MapGroups | None = None
 ) -> Iterator[Sample]:
     """Yield samples 0 to count - 1, each drawn until it meets the conditions.
 
     A sample that fails ATTEMPTS times is left out. FAILURES_TO_STOP of these in a row end the
     drawing. The best are those with the fewest nats a character, of ten times as many that pass.
     """
-    if best:
+    if conditions.best:
         samples = sampler.samples(range(MOST_DRAWN * count), share=share)
         passing = islice(filter(conditions.accept, samples), BEST_OF * count)
         yield from nsmallest(count, passing, attrgetter("nats_per_character"))

@@ -66,15 +66,15 @@ class Pattern:
 
     def __init__(self, text: str, vocabulary: Vocabulary, max_gap: int) -> None:
         known = vocabulary.symbols  # K
-        self.unseen = vocabulary.unknown_in(text.replace(BLANK, "").replace(GAP, ""))
-        self.characters = ["", "", *vocabulary.characters, *self.unseen]  # E, by symbol
+        unseen = vocabulary.unknown_in(text.replace(BLANK, "").replace(GAP, ""))
+        self.characters = ["", "", *vocabulary.characters, *unseen]  # E, by symbol
         self.read_as: Symbols = np.arange(len(self.characters))  # (E,) what the network reads
         self.read_as[known:] = UNKNOWN
         places = "".join(character * (max_gap if character == GAP else 1) for character in text)
         self.optional = sum(1 << i for i, place in enumerate(places) if place == GAP)
         blanks = sum(1 << i for i, place in enumerate(places) if place in (BLANK, GAP))
         # by symbol, the places where it may stand
-        self.accepted_at = [0, 0, *[blanks] * (known - 2), *[0] * len(self.unseen)]
+        self.accepted_at = [0, 0, *[blanks] * (known - 2), *[0] * len(unseen)]
         symbol_of = {character: symbol for symbol, character in enumerate(self.characters)}
         for i, place in enumerate(places):
             if place not in (BLANK, GAP):
@@ -96,11 +96,9 @@ class Pattern:
         return np.array([state & places != 0 for places in self.accepted_at])
 
 
-def fill(
-    predictor: Predictor, text: str, config: FillConfig | None = None, label: str | None = None
-) -> Filled:
+def fill(predictor: Predictor, text: str, config: FillConfig, label: str | None = None) -> Filled:
     """Return the likeliest fillings, likeliest first. They do not depend on other texts."""
-    config, first = config or FillConfig(), predictor.vocabulary.id_of(label)
+    first = predictor.vocabulary.id_of(label)
     if predictor.head.lengths is not None:
         what = "a model that draws the length before the text cannot fill in missing characters"
         raise SettingError(what, "Train one with [ends] symbol or [ends] halt.")

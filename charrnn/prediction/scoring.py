@@ -325,9 +325,7 @@ def accuracy_of(
     }
 
 
-def labels_to_read(
-    predictor: Predictor, texts: Sequence[str], label: str | None = None
-) -> Ids | None:
+def labels_to_read(predictor: Predictor, texts: Sequence[str], label: str | None) -> Ids | None:
     """Return the label of each symbol of texts: this one, or the likeliest; None without labels."""
     if label is not None:
         kinds = [label] * len(texts)

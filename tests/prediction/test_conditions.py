@@ -114,14 +114,14 @@ def test_a_hopeless_case_is_given_up() -> None:
 
 
 def test_only_failures_in_a_row_are_hopeless() -> None:
-    conditions: Any = mock.Mock(accept=lambda sample: sample.number % 3 == 0)
+    conditions: Any = mock.Mock(accept=lambda sample: sample.number % 3 == 0, best=False)
     drawn = choose(Sampler(speller("abc"), SampleConfig(seed=1)), 30, conditions)
     assert [sample.number for sample in drawn] == list(range(0, 30, 3))
 
 
 def test_the_best_are_the_likeliest_of_ten_times_as_many() -> None:
     sampler = Sampler(babbler(), SampleConfig(seed=1, max_characters=200))
-    best = choose(sampler, 4, Conditions(unique=True), best=True)
+    best = choose(sampler, 4, Conditions(best=True))
     every = list(sampler.samples(range(40)))
     means = [sample.nats / (len(sample.text) + (sample.ended == "end")) for sample in every]
     assert [sample.number for sample in best] == sorted(range(40), key=means.__getitem__)[:4]
