@@ -28,7 +28,7 @@ from charrnn.network.arrays import Array64
 from charrnn.network.parameters import LanguageModel
 from charrnn.notebook import show_progress
 from charrnn.prediction.losses import oddest
-from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor, Use, check_mixable, fit_mixture
+from charrnn.prediction.predictor import MIXABLE_HEADS, Costs, Predictor, check_mixable, fit_mixture
 from charrnn.prediction.scoring import oddest_sums, score_ids
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import AUTOMATIC, LIMITS, Fitted, TrainConfig
@@ -58,7 +58,7 @@ class Run(Iterator[loop.Event]):
 
     def __init__(self, corpus: Corpus, checkpoint: Checkpoint) -> None:
         self.checkpoint, self._corpus = checkpoint, corpus
-        self._nats: dict[Use, Array64] = {}  # of held-out symbols, once they are scored
+        self._nats: Costs = {}  # of held-out symbols, once they are scored
         self._events: Iterator[loop.Event] | None = None
         self._between_steps = threading.RLock()  # another thread saves whole steps only
 
@@ -184,9 +184,7 @@ def compute_baselines(corpus: Corpus, record: CorpusRecord) -> list[Baseline]:
     return known
 
 
-def fit_and_score(
-    checkpoint: Checkpoint, corpus: Corpus, *, however_long: bool = False
-) -> dict[Use, Array64]:
+def fit_and_score(checkpoint: Checkpoint, corpus: Corpus, *, however_long: bool = False) -> Costs:
     """Fit the mixture, note the oddest example, and return the nats by use, if that is quick."""
     ids, state, best = corpus.held_out.ids, checkpoint.state, checkpoint.trained.model
     if state.best is None or not len(ids):
@@ -222,7 +220,7 @@ def nats_with_counts(run: Run) -> Array64 | None:
 @in_one_thread
 def mixture_and_costs(
     model: LanguageModel, counted: Ids | None, held_out: Examples, is_wanted: bool
-) -> tuple[tuple[float, ...], dict[Use, Array64], dict[str, float]]:
+) -> tuple[tuple[float, ...], Costs, dict[str, float]]:
     """Return the mixture that suits a text and, if wanted, its nats by use and its oddest sums."""
     counts = counts_of(counted, model.vocabulary)
     mixture = fit_mixture(Predictor([model], counts), held_out)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network.arrays import Array64
-from charrnn.prediction.predictor import Use
+from charrnn.prediction.predictor import Costs
 from charrnn.text.counts import SCORED, Baseline
 from charrnn.text.examples import excerpt_of
 from charrnn.text.vocabulary import END, UNKNOWN, Ids
@@ -163,7 +163,7 @@ def difference_from(baseline: Baseline, ids: Ids, nats: Array64) -> Difference:
     return difference_of(ids[at], nats[at], baseline.nats)
 
 
-def oddest(ids: Ids, costs: Mapping[Use, Array64]) -> dict[str, float]:
+def oddest(ids: Ids, costs: Costs) -> dict[str, float]:
     """Return the most nats per character of an example by use; nothing for few examples."""
     stops = np.flatnonzero(ids == END) + 1
     sizes = np.diff(stops, prepend=0)

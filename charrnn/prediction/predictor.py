@@ -36,6 +36,7 @@ from charrnn.text.examples import WARM_UP, excerpt_of
 from charrnn.text.vocabulary import END, Ids
 
 Use = Literal["network", "counts", "both"]
+Costs = dict[Use, Array64]  # the nats of some symbols, (S,)
 Places = NDArray[np.int64]
 Read = tuple[Places, Any, StepState]  # after a step: see read_texts
 

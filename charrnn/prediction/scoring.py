@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from charrnn.errors import SettingError
 from charrnn.network.arrays import Array64, Integers, softmax
 from charrnn.prediction.losses import ENOUGH_EXAMPLES, Score, tally
-from charrnn.prediction.predictor import Places, Predictor, Use, read_texts, stops_of
+from charrnn.prediction.predictor import Costs, Places, Predictor, Use, read_texts, stops_of
 from charrnn.text.corpus import Examples
 from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import END, UNKNOWN, Ids, Vocabulary
@@ -59,7 +59,7 @@ class ScoredTexts:
 
     texts: Sequence[str]
     ids: Ids  # (S,)
-    nats_by_use: dict[Use, Array64]  # (S,)
+    nats_by_use: Costs
     use: Use  # of the model
     ranks: Ranks | None  # (S,)  1: no symbol was likelier
     labels: Sequence[str] | None = None  # that were given
@@ -176,12 +176,12 @@ def score_ids(
     stretch: int = STRETCH,
     warm_up: int = EXACT_WARM_UP,
     split: int | None = None,
-) -> tuple[dict[Use, Array64], Ranks | None]:
+) -> tuple[Costs, Ranks | None]:
     """Return the nats of each symbol by use, (S,), and the ranks; ``labels`` are of each symbol.
 
     Before ``split``, and from there on, network and counts have the weights of the other half.
     """
-    nats: dict[Use, Array64] = {use: np.zeros(len(ids)) for use in predictor.uses}
+    nats: Costs = {use: np.zeros(len(ids)) for use in predictor.uses}
     ranks = np.zeros(len(ids), np.int32) if ranking else None
     y = ids.astype(np.intp)
     for place, rows, _ in read_texts(predictor, ids, stretch, warm_up, split, labels):
@@ -204,9 +204,7 @@ def score_ids(
     return nats, ranks
 
 
-def add_lengths(
-    predictor: Predictor, ids: Ids, nats: dict[Use, Array64], ranks: Ranks | None
-) -> None:
+def add_lengths(predictor: Predictor, ids: Ids, nats: Costs, ranks: Ranks | None) -> None:
     """Fill in what the ENDs cost where the length comes first: the cost of the length."""
     lengths, p = predictor.head.lengths, predictor.model.parameters
     if lengths is None:
@@ -240,7 +238,7 @@ def add_novelty(predictor: Predictor, ids: Integers, nats: Array64) -> None:
 
 def score_by_label(
     predictor: Predictor, ids: Ids, known: Ids | None = None, *, split: int | None = None
-) -> tuple[dict[Use, Array64], Array64]:
+) -> tuple[Costs, Array64]:
     """Score texts that lie end to end under each of L labels.
 
     Return the nats of each symbol by use, (S,): under its label if that is known, else of the sum.
@@ -271,9 +269,7 @@ def score_by_label(
     return nats, log_joint
 
 
-def oddest_sums(
-    predictor: Predictor, held_out: Examples, labelled: Mapping[Use, Array64]
-) -> dict[str, float]:
+def oddest_sums(predictor: Predictor, held_out: Examples, labelled: Costs) -> dict[str, float]:
     """Return the most nats per character of a held-out example as a sum over labels, by use.
 
     ``labelled`` are the nats of its symbols under its label. A sum costs at most those, and -log of

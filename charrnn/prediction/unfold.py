@@ -129,14 +129,14 @@ def unfold(
     window = window_before(ids, np.array([len(ids) - 1]), len(ids), labels)
     stored = Parameters(architecture, model.parameters.flat.astype(np.float64))
     p = stored.plain()  # of the network without outputs that are fed back
-    unfolded = Unfolded(p.architecture, len(ids), 1, np.float64)
-    unfolded.read(p, window)
-    for state in unfolded.states:
+    net = Unfolded(p.architecture, len(ids), 1, np.float64)
+    net.read(p, window)
+    for state in net.states:
         state[0] = 0  # reading has moved it on
-    layers = [layer_at(index, stored, p, unfolded, window) for index in range(architecture.layers)]
-    gradient = add_gradients(layers, stored, p, unfolded, window)
-    output, loss = output_and_loss(stored, p, layers[-1].values["h"], window.y[:, 0], nats)
-    factors = factors_of(layers, output, unfolded, window)
+    layers = [layer_at(index, stored, p, net, window) for index in range(architecture.layers)]
+    gradient = add_gradients(layers, stored, p, net, window)
+    output, loss = output_and_loss(stored, layers[-1].values["h"], window.y[:, 0], nats)
+    factors = factors_of(layers, output.values["dL/do"], net, window)
     if architecture.cell.feeds_back:  # c, V and W act in other ways, too
         factors = {name: pair for name, pair in factors.items() if name in ("b1", "U1")}
     columns = {"reads": [label, *text], "target": [*text, None], "nats": nats.tolist()}
@@ -154,14 +154,14 @@ def unfold(
 
 
 def add_gradients(
-    layers: list[Part], stored: Parameters, p: Parameters, unfolded: Unfolded, window: Window
+    layers: list[Part], stored: Parameters, p: Parameters, net: Unfolded, window: Window
 ) -> Parameters:
     """Add their gradients to the values of the layers; return that of the parameters."""
     gradient, of_plain = stored.like(), p.like()
-    noted = [layer.note_gradients(len(window.x)) for layer in unfolded.layers]
-    unfolded.nats_and_gradient(p, window, of_plain)
+    noted = [layer.note_gradients(len(window.x)) for layer in net.layers]
+    net.nats_and_gradient(p, window, of_plain)
     stored.gradient_from(of_plain, gradient)
-    for layer, part, (above, d_h, *_) in zip(unfolded.layers, layers, noted, strict=True):
+    for layer, part, (above, d_h, *_) in zip(net.layers, layers, noted, strict=True):
         from_later, from_above = NAME.findall(part.equations["dL/dh"])  # the terms of the sum
         part.values[from_later], part.values[from_above] = (d_h - above)[:, 0], above[:, 0]
         part.values["dL/dh"] = d_h[:, 0]
@@ -169,16 +169,14 @@ def add_gradients(
     return gradient
 
 
-def factors_of(
-    layers: list[Part], output: Part, unfolded: Unfolded, window: Window
-) -> dict[str, Factors]:
+def factors_of(layers: list[Part], d_o: Array, net: Unfolded, window: Window) -> dict[str, Factors]:
     """Return the factors of the gradients (10.22) to (10.28), after the way back."""
-    d_o, x = output.values["dL/do"], window.x[:, 0]
-    rows = unfolded.architecture.shapes["U1"][0]  # of symbols, then of labels
+    x = window.x[:, 0]
+    rows = net.architecture.shapes["U1"][0]  # of symbols, then of labels
     below: Array = (np.arange(rows) == x[:, None]).astype(float)
     ones: Array = np.ones((len(x), 1))
     factors: dict[str, Factors] = {"c": (d_o, ones)}  # (10.22)
-    for number, (part, layer) in enumerate(zip(layers, unfolded.layers, strict=True), 1):
+    for number, (part, layer) in enumerate(zip(layers, net.layers, strict=True), 1):
         d_a, d_wh = part.values["dL/da"], np.concatenate(layer.d_wh_rows[:, : len(x)], 1)
         factors[f"b{number}"] = d_a, ones  # (10.23)
         factors[f"W{number}"] = d_wh, part.values["h(t-1)"]  # (10.26)
@@ -188,11 +186,9 @@ def factors_of(
     return factors
 
 
-def output_and_loss(
-    stored: Parameters, p: Parameters, h: Array, y: Integers, nats: Array
-) -> tuple[Part, Part]:
+def output_and_loss(p: Parameters, h: Array, y: Integers, nats: Array) -> tuple[Part, Part]:
     """Return the values above the layers, from the states h (T, H) of the top layer."""
-    head, steps, symbols, c = stored.architecture.head, np.arange(len(y)), len(p["c"]), stored["c"]
+    head, steps, symbols, c = p.architecture.head, np.arange(len(y)), len(p["c"]), p["c"]
     o = h @ p["V"].T + c  # (T, K)
     logits = o.copy()
     head.logits(logits)
@@ -213,11 +209,9 @@ def output_and_loss(
     return output, Part(values, {"L": "-log {P(y(t))} + {room for unknown characters}  (10.14)"})
 
 
-def layer_at(
-    index: int, stored: Parameters, p: Parameters, unfolded: Unfolded, window: Window
-) -> Part:
+def layer_at(index: int, stored: Parameters, p: Parameters, net: Unfolded, window: Window) -> Part:
     """Return the values of a layer that has read the window: states, gates and their terms."""
-    layer, cell, number = unfolded.layers[index], stored.architecture.cell, index + 1
+    layer, cell, number = net.layers[index], stored.architecture.cell, index + 1
     equations = dict(cell.equations)
     values: dict[str, Array] = {}
     for name, state in zip(cell.states, layer.states, strict=True):
@@ -225,7 +219,7 @@ def layer_at(
     b = stored[f"b{number}"][None]  # (1, G H)
     wh = layer.h[:-1, 0] @ p[f"W{number}"].T + p[f"b{number}"] - b  # (T, G H), with W c if fed back
     if index:
-        ux: Array = unfolded.layers[index - 1].h[1:, 0] @ p[f"U{number}"].T  # (T, G H)
+        ux: Array = net.layers[index - 1].h[1:, 0] @ p[f"U{number}"].T  # (T, G H)
     else:
         x = window.x[:, 0]
         ux = stored["U1"][x]
@@ -241,6 +235,6 @@ def layer_at(
         values[name] = wh + ux + b if cell.gates == 1 else layer.ux[gate, :, 0].copy()
     if cell.own_bias:
         values["d"] = stored[f"d{number}"][None]
-    if number < len(unfolded.layers):
+    if number < len(net.layers):
         equations["dL/dh"] = equations["dL/dh"].replace("V' dL/do(t)", "U' dL/da(t) from above")
     return Part(values, equations)
