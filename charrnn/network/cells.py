@@ -104,7 +104,7 @@ class Tanh(Cell):
 
 
 class Gru(Cell):
-    """A gated recurrent unit: a gate for how much of the past is read, one for how much is factor.
+    """A gated recurrent unit: a gate for how much of the past is read, one for how much is new.
 
         r(t), z(t) = sigmoid of the first and second block of b + U x(t) + W h(t-1)
         n(t) = tanh(b + U x(t)  +  r(t) (d + W h(t-1)))            of the third
