@@ -1,10 +1,11 @@
-"""Telling kinds apart: how often the likeliest label is right, beside another way, and the loss.
+"""Telling kinds apart: how often the likeliest label is right, beside other ways, and the loss.
 
 python -m tests.benchmarks labels --corpus FOLDER --against PYTHON
 
 Each file of the folder is a kind, a text a line. Repeats within a kind are dropped, and a tenth of
-each kind is held out at random, five times. PYTHON has scikit-learn, for logistic regression on
-n-grams of 1 to 5 characters, weighted by tf-idf.
+each kind is held out at random, five times. A PYTHON with scikit-learn shows logistic regression on
+n-grams of 1 to 5 characters, weighted by tf-idf; one with PyTorch the network of its tutorial,
+which learns for as many seconds.
 """
 
 import json
@@ -12,16 +13,17 @@ import math
 import random
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import charrnn
 from tests.benchmarks.training import trained
 
 SPLITS = 5
-PEER = Path(__file__).parent / "peers" / "labels_sklearn.py"
+PEERS = {"logistic regression": "labels_sklearn.py", "PyTorch's tutorial": "labels_torch.py"}
 Pairs = list[tuple[str, str]]  # of a text and its label
+Told = tuple[list[str], float, float]  # labels, the loss, and the seconds of the training
 
 
 def report(folder: str, against: list[str]) -> None:
@@ -31,17 +33,24 @@ def report(folder: str, against: list[str]) -> None:
         for file in sorted(Path(folder).glob("*.txt"))
     }
     right: dict[str, list[bool]] = {}  # by way, whether it is, of all held-out texts
-    print("| split | way | right | nats | nats without labels |\n|---|---|---|---|---|")
+    print("| split | way | right | mean over labels | nats | seconds |\n|---|---|---|---|---|---|")
     for seed in range(SPLITS):
         learn, held_out = split(kinds, seed)
-        rows = told_by_charrnn(learn, held_out, seed)
-        for python in against:
-            rows["logistic regression"] = [told_by_sklearn(python, learn, held_out), "", ""]
-        for way, (said, *losses) in rows.items():
+        told = told_by_charrnn(learn, held_out, seed)
+        seconds = told["network"][2]
+        for way, peer in PEERS.items():
+            for python in against:
+                if by_peer := told_by_peer([python, peer, str(seconds)], learn, held_out):
+                    told[way] = by_peer
+        for way, (said, nats, spent) in told.items():
             is_right = [a == b for a, (_, b) in zip(said, held_out, strict=True)]
             right.setdefault(way, []).extend(is_right)
-            shown = (str(seed), way, f"{100 * fmean(is_right):.1f}%", *losses)
-            print(f"| {' | '.join(shown)} |", flush=True)
+            by_label: dict[str, list[bool]] = {}
+            for hit, (_, label) in zip(is_right, held_out, strict=True):
+                by_label.setdefault(label, []).append(hit)
+            mean = fmean(map(fmean, by_label.values()))
+            shares = f"{100 * fmean(is_right):.1f}% | {100 * mean:.1f}%"
+            print(f"| {seed} | {way} | {shares} | {nats:.3f} | {spent:.0f} |", flush=True)
     for way, hits in right.items():
         apart = [int(a) - int(b) for a, b in zip(right["network"], hits, strict=True)]
         error = math.sqrt(fmean([(x - fmean(apart)) ** 2 for x in apart]) / len(apart))
@@ -59,29 +68,36 @@ def split(kinds: dict[str, list[str]], seed: int) -> tuple[Pairs, Pairs]:
     return learn, held_out
 
 
-def told_by_charrnn(learn: Pairs, held_out: Pairs, seed: int) -> dict[str, list[Any]]:
-    """Return what network and counts say, and the losses with and without labels."""
+def told_by_charrnn(learn: Pairs, held_out: Pairs, seed: int) -> dict[str, Told]:
+    """Return what network and counts say. Print the loss of the same network without labels."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sources, valid = write(folder / "learn", learn), write(folder / "valid", held_out)
         model = str(folder / "model.npz")
         how = ["--cell", "lstm", "--counts", "-m", model]
         how += [word for file in valid for word in ("--valid", file)]
-        labelled, _ = trained([*sources, "--label-by", "file", *how], seed)
+        summary, seconds = trained([*sources, "--label-by", "file", *how], seed)
         loaded = charrnn.load(model)
         plain, _ = trained([*sources, *how], seed)
-    told, texts = dict[str, list[Any]](), [text for text, _ in held_out]
+    texts, told = [text for text, _ in held_out], {}
     for use, way in (("network", "network"), ("both", "network and counts")):
-        nats = [run["by_use"][use]["nats_per_character"] for run in (labelled, plain)]
         said = [label for label, _ in loaded.classify(texts, use=use)]
-        told[way] = [said, *(f"{loss:.3f}" for loss in nats)]
+        told[way] = said, summary["by_use"][use]["nats_per_character"], seconds
+        nats = plain["by_use"][use]["nats_per_character"]
+        print(f"| {seed} | {way}, without labels | | | {nats:.3f} | |", flush=True)
     return told
 
 
-def told_by_sklearn(python: str, learn: Pairs, held_out: Pairs) -> Any:
-    """Return the labels that logistic regression says."""
+def told_by_peer(command: list[str], learn: Pairs, held_out: Pairs) -> Told | None:
+    """Return what a program of the folder ``peers`` says; None if its Python lacks the library."""
+    python, peer, *words = command
+    line = [python, str(Path(__file__).parent / "peers" / peer), *words]
     texts = json.dumps({"learn": learn, "held_out": [text for text, _ in held_out]})
-    return json.loads(subprocess.check_output([python, str(PEER)], input=texts.encode()))
+    began = time.monotonic()
+    said = subprocess.run(line, input=texts.encode(), capture_output=True, check=False)
+    return (
+        None if said.returncode else (json.loads(said.stdout), math.nan, time.monotonic() - began)
+    )
 
 
 def write(folder: Path, pairs: Pairs) -> list[str]:
