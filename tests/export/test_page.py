@@ -3,11 +3,11 @@
 import json
 import math
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -45,15 +45,10 @@ HELPERS = """(() => {
 })()"""
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture(params=PLACES)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Open a page at an address that ends in these settings; Chromium loads it from a server."""
-    number = iter(range(9))
+    pages: list[Page] = []
 
     def in_v8(page: str, settings: str = "") -> Stub:
         stub = Stub(page, settings)
@@ -61,7 +56,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
         return stub
 
     def in_chromium(page: str, settings: str = "") -> Page:
-        name = f"page{next(number)}.html"
+        name = f"page{len(pages)}.html"
         (tmp_path / name).write_text(page, "utf-8")
         shown = browser.open(f"http://localhost:{server.server_port}/{name}{settings}")
         pages.append(shown)
@@ -72,14 +67,11 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
         yield in_v8
         return
     browser: Browser = request.getfixturevalue("browser")
-    pages: list[Page] = []
-    server = ThreadingHTTPServer(("localhost", 0), partial(Quiet, directory=str(tmp_path)))
-    with server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
+    folder = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("localhost", 0), folder) as server, ThreadPoolExecutor(1) as pool:
+        pool.submit(server.serve_forever)
         yield in_chromium
         server.shutdown()
-        thread.join()
     for page in pages:
         assert_quiet(page, f"http://localhost:{server.server_port}/")
 
