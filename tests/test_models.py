@@ -104,17 +104,3 @@ def test_no_model_of_the_package_is_written_over(
     (program / name).symlink_to(copy)
     what, hint = f"FILE would overwrite {name}", "Name another file."
     program.refuses("export", name, "-m", "reber", "--force", what=what, hint=hint, status=2)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["dinosaurs", "latin"])
-def test_made_again_they_have_the_same_bytes_on_the_same_machine(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(make_models, "FOLDER", tmp_path)
-    made = []
-    for _ in range(2):
-        monkeypatch.setattr("sys.argv", ["make_models", name])
-        make_models.main()
-        made.append((tmp_path / f"{name}.npz").read_bytes())
-    assert made[0] == made[1]

@@ -179,9 +179,8 @@ def test_a_link_has_the_seed_and_all_settings_and_others_are_other_texts(opened:
     assert not page.ask("get('link').hidden")
     page.ask("get('link').click(), 0")
     until(page, "get('said').textContent === 'link copied'")
-    link = page.ask(
-        "navigator.clipboard.readText()" if isinstance(page, Page) else "navigator.copied"
-    )
+    copied = "navigator.clipboard.readText()" if isinstance(page, Page) else "navigator.copied"
+    link = page.ask(copied)
     assert settle(opened(page_text, link[link.index("#") :])) == others
     assert settle(opened(page_text, ADDRESS)) == first
     assert settle(page, f"follow('{ADDRESS}')") == first

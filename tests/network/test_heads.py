@@ -1,6 +1,7 @@
 """Where a text ends: a unit that halts, and a length that is drawn before the first character."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 from hypothesis import example, given
@@ -12,9 +13,7 @@ from charrnn.network.heads import Lengths
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import score_ids
-from charrnn.settings.corpus import Reading
 from charrnn.system.packaged import path_of
-from charrnn.text.reading import text_of
 from charrnn.text.vocabulary import END
 from tests.networks import disagreement, drawing_lengths, parameters_of, slopes
 from tests.plain import length_cost
@@ -53,7 +52,7 @@ def test_the_rank_of_an_end_counts_likelier_lengths() -> None:
 
 def test_the_drawn_lengths_match_the_corpus() -> None:
     """Two samples of one distribution are farther apart than this once in a million times."""
-    names = text_of(path_of("dinosaurs"), Reading()).split()
+    names = Path(path_of("dinosaurs")).read_text().split()
     model = charrnn.fit(names, ends="length", hidden=4, layers=1, epochs=2)
     drawn = model.sample(2000, seed=0)
     ours, theirs = (np.sort([len(text) for text in texts]) for texts in (drawn, names))

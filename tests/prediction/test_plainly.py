@@ -152,10 +152,7 @@ def knowledge(learned: list[int], context: list[int], highest: int) -> tuple[flo
     return 1.0, length / (highest - 1), math.log1p(times) / 5
 
 
-def exponents() -> st.SearchStrategy[list[float]]:
-    """The mean of both halves: weights of the network, then of the counts."""
-    weight = st.sampled_from([0.0, 0.2, 0.5, 1.0, -0.3])
-    return st.lists(weight, min_size=6, max_size=6) | st.just([*EVEN])
+WEIGHTS = st.lists(st.sampled_from([0.0, 0.2, 0.5, 1.0, -0.3]), min_size=6, max_size=6)
 
 
 @settings(max_examples=settings().max_examples * 2)
@@ -163,7 +160,7 @@ def exponents() -> st.SearchStrategy[list[float]]:
     st.lists(models(("symbol", "halt")), min_size=1, max_size=3),
     st.lists(st.text("abcde", max_size=6), min_size=1, max_size=20),
     st.lists(st.text("abcdeЖ", max_size=9), min_size=1, max_size=9),
-    exponents(),
+    WEIGHTS | st.just([*EVEN]),
 )
 def test_mixtures_with_counts(
     networks: list[LanguageModel], train: list[str], texts: list[str], mixture: list[float]
