@@ -45,11 +45,8 @@ def test_nothing_in_it_is_fetched_and_nothing_runs_but_its_scripts(hostile: str)
 
 def test_the_policy_names_the_scripts_and_the_style_by_their_hashes(hostile: str) -> None:
     read = Reading(hostile)
-    (policy,) = (
-        str(attributes["content"])
-        for tag, attributes in read.elements
-        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
-    )
+    metas = {one.get("http-equiv"): one for tag, one in read.elements if tag == "meta"}
+    policy = str(metas["Content-Security-Policy"]["content"])
     rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split(";")}
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == ["'none'"]
     assert rules["require-trusted-types-for"] == ["'script'"]

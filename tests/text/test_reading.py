@@ -18,15 +18,7 @@ from hypothesis import strategies as st
 
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
-from charrnn.text.reading import (
-    content_of,
-    labelled_texts,
-    lines_of_input,
-    name_of,
-    packing_of,
-    text_of,
-    unpacked,
-)
+from charrnn.text.reading import labelled_texts, lines_of_input, packing_of, text_of, unpacked
 from charrnn.text.tidy import Tidied
 
 TEXT = "Zoë\n\nBo\n日本\n"
@@ -87,7 +79,7 @@ def test_faults_3_and_9_contents_that_cannot_be_read(
 ) -> None:
     source = file_of(tmp_path, data)
     with pytest.raises(CorpusError) as error:
-        list(labelled_texts(source, Reading(**reading), Tidied(), content_of))
+        list(labelled_texts(source, Reading(**reading), Tidied(), lambda _: data))
     assert error.value.what.startswith(f"{source} {words}")
     assert text_of(source, Reading(errors="replace"))
     assert ("latin-1" in error.value.hint) == (words[-4:] in ("0xeb", "0x61"))
@@ -165,7 +157,7 @@ def test_fault_64_the_first_byte_that_cannot_be_decoded_is_named_once(
     replacing, strict = Reading(encoding, errors="replace"), Reading(encoding)
     by_line: Any = lambda _, reading, **how: lines_typed(reading, **how)  # noqa: E731
     for name, read in ((source, text_of), ("-", text_of), ("-", by_line)):
-        what = f"{name_of(name)} is not {encoding.upper()}: {place}"
+        what = f"{'standard input' if name == '-' else name} is not {encoding.upper()}: {place}"
         pipe(data, size)
         assert "\ufffd" in "".join(read(name, replacing, warn=said.append))
         assert said == [f"{what}; U+FFFD takes the place of such bytes"]
