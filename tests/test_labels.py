@@ -85,6 +85,7 @@ def test_telling_kinds_is_the_rule_of_bayes(model: Model, use: str) -> None:
     np.testing.assert_allclose(chances[0], joint / joint.sum(), rtol=1e-12)
     expected = pytest.approx(-np.log(joint.sum()), rel=1e-12)
     assert model.score(["vona"], use=use).nats == expected
+    assert model.classify([], use=use) == []
     told = model.classify(TEXTS)
     assert [label for label, _ in told] == LABELS
     assert all(chance > 0.5 for _, chance in told)

@@ -97,6 +97,12 @@ def axes() -> Any:
     return Figure().add_subplot()
 
 
+def test_a_bar_ends_when_the_training_does(program: Program) -> None:
+    fit = "import charrnn; charrnn.fit(['anna'] * 20, hidden=3, epochs=9, progress=True)"
+    status, screen = program.terminal(by=[sys.executable, "-c", fit])
+    assert (status, "100%" in screen, "nats held out" in screen) == (0, True, True)
+
+
 def test_a_text_is_a_heat_map_with_its_sums() -> None:
     surprisal = Surprisal("an\nz", [0.1, 1.0, 2.0, 2.0, 9.0], [1] * 5)
     page = Reading(surprisal._repr_html_())

@@ -5,6 +5,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice, product
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +24,8 @@ from charrnn.files.model_corpus import rebuild_corpus
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.prediction.predictor import EVEN
-from charrnn.runs import characters_per_second
+from charrnn.runs import characters_per_second, with_limits
+from charrnn.settings.training import AUTOMATIC
 from charrnn.text.corpus import corpus_of, read_files
 from charrnn.text.examples import texts_of
 from charrnn.training.automatic_settings import fit_settings
@@ -146,6 +148,19 @@ def test_seeds_share_a_vocabulary_and_a_held_out_text(program: Program) -> None:
     assert len({model.vocabulary for model in models}) == 1
     assert len({rebuild_corpus(one.corpus).held_out.ids.tobytes() for one in models}) == 1
     assert program.run("eval", "-m", "1.npz", "-m", "2.npz", "--json").status == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "patience"),
+    [
+        *(({}, AUTOMATIC), ({"epochs": 999}, None), ({"minutes": 9.0}, None)),
+        ({"epochs": 999, "patience": 7}, 7),
+    ],
+)
+def test_who_raises_a_limit_reaches_it(typed: Choice, patience: int | None) -> None:
+    corpus = corpus_of(WORDS)
+    config = replace(fit_settings(charrnn.TrainConfig(minutes=1.0), corpus), patience=AUTOMATIC)
+    assert with_limits("m.npz", config, corpus, typed).patience == patience
 
 
 def test_patience_needs_text_that_is_held_out(program: Program) -> None:

@@ -68,6 +68,10 @@ def test_parts_and_baselines(made: Program) -> None:
     for row in (*found["baselines"].values(), *found["by_use"].values()):
         less = found["nats_per_character"] - row["nats_per_character"]
         assert row["difference"] == pytest.approx(less, abs=1e-9)
+    table = made.run("eval", "-m", "counts.npz", "--baselines").out
+    for name, row in found["baselines"].items():
+        shown = re.escape(f"{BITS * row['difference']:+.3f}"), f"{BITS * row['standard_error']:.3f}"
+        assert re.search(rf"(?m)^ +{name} .* {shown[0]} +{shown[1]}$", table)
     (alone,) = rows(made, "-m", "counts.npz", "--use", "network")
     expected = found["by_use"]["network"]["nats_per_character"]
     assert alone["nats_per_character"] == pytest.approx(expected)
