@@ -28,11 +28,11 @@ from charrnn.network.parameters import LanguageModel, Parameters, still_to_come
 from charrnn.network.step import Network
 from charrnn.notebook import Surprisal, plot
 from charrnn.prediction import scoring
-from charrnn.prediction.conditions import choose, limit_length
 from charrnn.prediction.embed import Vectors, embed
 from charrnn.prediction.filling import FillConfig, Filled, fill
 from charrnn.prediction.losses import Score
 from charrnn.prediction.predictor import Predictor, Use, combine
+from charrnn.prediction.sample_conditions import choose, limit_length
 from charrnn.prediction.sampling import Sampler
 from charrnn.settings.drawing import Drawing, SampleConfig
 from charrnn.settings.training import Fitted

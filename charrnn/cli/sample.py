@@ -46,7 +46,7 @@ from charrnn.system.cores import cores_for
 from charrnn.text.reading import read_typed, text_of
 
 if TYPE_CHECKING:
-    from charrnn.prediction.conditions import Conditions
+    from charrnn.prediction.sample_conditions import Conditions
     from charrnn.prediction.sampling import Sampler
 
 USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
@@ -133,7 +133,7 @@ class Shown:
     copies: int = 0
 
     def add(self, text: str, ended: str) -> None:
-        from charrnn.prediction.conditions import folded, words_in
+        from charrnn.prediction.sample_conditions import folded, words_in
 
         self.samples += 1
         self.limited += ended == "limit"
@@ -145,7 +145,7 @@ class Shown:
 def run(options: Options, console: Console) -> None:
     """Draw samples and write them. Raise CharrnnError if too few are as they should be."""
     from charrnn.files.model_corpus import conditions_on, texts_like
-    from charrnn.prediction.conditions import choose, folded, limit_length
+    from charrnn.prediction.sample_conditions import choose, folded, limit_length
     from charrnn.prediction.sampling import Sampler
     from charrnn.spread.workers import open_executor
 

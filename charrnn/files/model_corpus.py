@@ -16,7 +16,7 @@ import numpy as np
 
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.files.model_contents import CorpusRecord, Trained, is_foreign
-from charrnn.prediction.conditions import Conditions, folded
+from charrnn.prediction.sample_conditions import Conditions, folded
 from charrnn.settings.corpus import Kind, Reading
 from charrnn.system.packaged import corpus_at
 from charrnn.text.corpus import Corpus, read_files

@@ -115,7 +115,7 @@ def test_fault_40_shown_samples_are_gone(trained: Program, monkeypatch: pytest.M
             yield Sample(0, drawn.pop(), 1.0, "end")
         kept.append(sum(text() is not None for text in alive))
 
-    monkeypatch.setattr("charrnn.prediction.conditions.choose", draw)
+    monkeypatch.setattr("charrnn.prediction.sample_conditions.choose", draw)
     ran = trained.run("sample", "-n", "10", "--seed", "1")
     ran.says("copies of training texts: 1 of 10 samples")
     assert kept[0] <= 1  # the last

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.prediction.conditions import Conditions, Neighbours, choose, folded, words_in
+from charrnn.prediction.sample_conditions import Conditions, Neighbours, choose, folded, words_in
 from charrnn.prediction.sampling import Sample, Sampler
 from charrnn.settings.drawing import SampleConfig
 from tests.networks import COIN, babbler, independent, speller
