@@ -243,8 +243,8 @@ class Model:
         cores: How many processes share the work; each takes a moment to start.
         """
         groups = scoring.groups_with(each_of(texts), None)
-        parts = in_parallel(scoring.scores_of, self.predictor(use), groups, cores)
-        return [score for part in parts for score in part]
+        parts = in_parallel(scoring.columns_of, self.predictor(use), groups, cores)
+        return [score for columns in parts for score in map(Score, *columns)]
 
     def surprisal(
         self, text: str, *, label: str | None = None, use: str | None = None

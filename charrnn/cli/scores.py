@@ -18,7 +18,7 @@ from charrnn.errors import CorpusError, ModelFileError
 from charrnn.files.model_corpus import Example, examples_in, held_out_examples
 from charrnn.model import Model
 from charrnn.prediction import losses, scoring
-from charrnn.prediction.losses import BITS, in_bits
+from charrnn.prediction.losses import BITS, Score, in_bits
 from charrnn.prediction.predictor import Predictor, Use
 from charrnn.prediction.scoring import Group, ScoredTexts
 from charrnn.spread.workers import open_executor
@@ -129,7 +129,9 @@ class Rows:
 
     def _rows(self, examples: list[Example], scored: ScoredTexts) -> Iterator[Row]:
         by_use = {use: scored.totals(nats).tolist() for use, nats in scored.nats_by_use.items()}
-        for i, (example, score) in enumerate(zip(examples, scored.scores(), strict=True)):
+        for i, (example, score) in enumerate(
+            zip(examples, map(Score, *scored.columns()), strict=True)
+        ):
             loss = score.nats_per_character
             if loss <= self.limit:
                 continue
