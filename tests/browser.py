@@ -138,14 +138,12 @@ class Stub:
         self._v8 = MiniRacer()
         self._v8.eval(DOCUMENT.read_text("utf-8"))
         read = Reading(page)
-        texts = {"script": iter(read.texts["script"])}
-        scripts = [*read.texts["script"]]
+        scripts = read.texts["script"]
+        texts = iter(scripts)
         for tag, attributes in read.elements:
-            text = next(texts[tag]) if tag in texts else ""
+            element = [tag, attributes, next(texts) if tag == "script" else ""]
             if "id" in attributes:
-                self._v8.eval(
-                    f"place({json.dumps(tag)}, {json.dumps(attributes)}, {json.dumps(text)})"
-                )
+                self._v8.eval(f"place(...{json.dumps(element)})")
         self._v8.eval(f"location.hash = {json.dumps(address)}")
         for script in scripts:
             if not script.startswith(("{", "AA")) and "use strict" in script:

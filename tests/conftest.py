@@ -95,16 +95,12 @@ def faults(pytestconfig: pytest.Config) -> int:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def signals_are_not_ignored() -> Iterator[None]:
+def signals_are_not_ignored() -> None:
     """Restore the default handlers: a shell's & makes us and our children ignore Ctrl-C."""
-    stops = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    ignored = [number for number in stops if signal.getsignal(number) is signal.SIG_IGN]
-    for number in ignored:
-        usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
-        signal.signal(number, usual)
-    yield
-    for number in ignored:
-        signal.signal(number, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, usual)
 
 
 @pytest.fixture

@@ -170,8 +170,6 @@ def chance(seed: int | None = None) -> random.Random:
     return random.Random(seed)
 
 
-# Small runs
-
 SIZE = ("--hidden", "6", "--layers", "1", "--bptt", "6", "--batch", "4", "--cores", "1")
 BRIEF = (*SIZE, "--epochs", "2")
 

@@ -154,13 +154,10 @@ train names.txt --metrics steps.jsonl --holdout 0.6 --dry-run --json
 train names.txt --metrics steps.jsonl --holdout 0.6 --json
 train names.txt --counts --ends halt --holdout 0.6 -m two.npz --metrics steps2.jsonl --json
 info --json
-info -m two.npz --json
-sample -n 2 --seed 1 --json
 eval --baselines --json
 eval -m model.npz -m two.npz --json
 eval names.txt --above 3 --json
 eval names.txt names.txt --top 1 -m two.npz --json
-eval names.txt --per-example -m two.npz --json
 eval names.txt --per-char -m two.npz --json
 train names.txt kind.txt --label-by file --holdout 0.4 -m kinds.npz --json
 eval -m kinds.npz --json

@@ -28,9 +28,6 @@ class Terminal(io.StringIO):
         return True
 
 
-# In this process
-
-
 @pytest.mark.quick
 @pytest.mark.parametrize("quiet", [False, True])
 def test_results_go_to_stdout_and_the_rest_to_stderr(capsys: Capture, quiet: bool) -> None:

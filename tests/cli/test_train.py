@@ -44,9 +44,6 @@ def rows_of(path: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
 
-# What is read, built and learned
-
-
 def test_where_nothing_is_held_out_there_is_no_loss_to_compare(program: Program) -> None:
     nothing = summary_of(program, "--holdout", "0")
     assert nothing["baselines"] == {}
@@ -105,9 +102,6 @@ def test_the_same_seed_gives_the_same_bytes_whatever_is_shown(program: Program) 
         assert program.run(*RUN[:-2], *options, "-m", f"{len(files)}.npz").status == 0
         files.append((program / f"{len(files)}.npz").read_bytes())
     assert len(set(files)) == 1
-
-
-# The screen
 
 
 def test_a_run_of_any_length_takes_at_most_25_lines(program: Program) -> None:
@@ -180,9 +174,6 @@ def test_a_dry_run_has_all_else_and_touches_nothing(program: Program) -> None:
     assert plan_of(program, "--minutes", "0.01", "--hidden", "4")["steps"] is None
 
 
-# Files and refusals
-
-
 def test_a_second_training_keeps_the_old_model(program: Program) -> None:
     before = saved_by(program) and (program / "model.npz").read_bytes()
     (program / "model.1.npz").symlink_to("nowhere")
@@ -197,9 +188,6 @@ def test_a_second_training_keeps_the_old_model(program: Program) -> None:
     summary_of(program, "--force")
     program.run("train", "--resume", "--epochs", "3")
     assert not (program / "model.4.npz").exists()
-
-
-# Runs that stop and go on
 
 
 @pytest.fixture

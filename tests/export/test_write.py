@@ -22,12 +22,12 @@ from tests.browser import ask
 from tests.networks import CHARACTERS, LABELS, MODELS, model_of
 from tests.program import Program
 
-PROGRAM = """
-#define NAMES_IMPLEMENTATION
+HEAD = """#define NAMES_IMPLEMENTATION
 #include "names.h"
 #include <stdio.h>
 #include <stdlib.h>
-
+"""
+PROGRAM = """
 int main(int argc, char **argv) {
     static names_state s;
     static char text[8001];
@@ -141,13 +141,13 @@ needs_cc = pytest.mark.skipif(not shutil.which("c++"), reason="there is no compi
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 
-def compiled(folder: Path, program: str, *compiler: str, **models: Model) -> Path:
+def compiled(folder: Path, program: str, *compiler: str, head: str = HEAD, **models: Model) -> Path:
     """Return the path of a program around the headers of models, by their prefixes."""
     for prefix, model in models.items():
         header = export(model.trained, ".h", ExportOptions(prefix=prefix))
         assert header.isascii()
         (folder / f"{prefix}.h").write_bytes(header)
-    (folder / "main.c").write_text(program)
+    (folder / "main.c").write_text(head + program)
     subprocess.run([*compiler, "main.c", "-o", "main", "-lm"], cwd=folder, check=True)
     return folder / "main"
 
@@ -178,12 +178,8 @@ def test_a_header_draws_as_python(number: int, labels: list[str] | None, tmp_pat
 
 
 SEVERAL = """
-#define NAMES_IMPLEMENTATION
-#include "names.h"
 #define TOWNS_IMPLEMENTATION
 #include "towns.h"
-#include <stdio.h>
-#include <stdlib.h>
 
 static void draw(const charrnn_any_model *model) {
     char text[8001];
@@ -223,11 +219,6 @@ def test_headers_of_several_models_share_a_type(tmp_path: Path, compiler: list[s
 
 
 SMALL_BUFFERS = """
-#define NAMES_IMPLEMENTATION
-#include "names.h"
-#include <stdio.h>
-#include <stdlib.h>
-
 int main(void) {
     static names_state s;
     for (size_t size = 1; size <= 20; size++)
@@ -275,7 +266,8 @@ def test_fault_69_the_example_in_a_header_draws_what_python_draws_without_repeat
     assert example is not None
     program = example[0].replace("< 10;", "< 60;")
     compiler = ("c++", "-x", "c++", f"-std={standard}", *STRICT)
-    main, small = compiled(tmp_path, program, *compiler, names=model), slim(model, tmp_path)
+    main = compiled(tmp_path, program, *compiler, head="", names=model)
+    small = slim(model, tmp_path)
     assert len({*small.sample(60, seed=1, temperature=0.8)}) < 60
     assert printed(main) == small.sample(60, seed=1, temperature=0.8, unique=True)
 

@@ -4,7 +4,6 @@ import numpy as np
 
 import charrnn
 from charrnn.prediction.embed import embed
-from charrnn.text.vocabulary import codes_of
 from tests.networks import babbler
 from tests.program import Program
 
@@ -80,9 +79,3 @@ def test_more_texts_than_there_are_lanes() -> None:
     model, kinds = babbler(), ["abc"[: i % 4] * (i % 5) for i in range(20)]
     whole = embed(model, kinds * 60)
     np.testing.assert_allclose(whole, np.tile(embed(model, kinds), (60, 1)), atol=1e-7)
-
-
-def test_halves_of_surrogate_pairs_are_read_as_unknown() -> None:
-    model = babbler()
-    assert codes_of("\ud800")[0] == 0xD800
-    np.testing.assert_allclose(embed(model, ["a\ud800"])[0], embed(model, ["aЖ"])[0], atol=1e-7)

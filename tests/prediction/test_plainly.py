@@ -65,27 +65,19 @@ def test_scores_in_stretches(model: LanguageModel, texts: list[str], stretch: in
     np.testing.assert_allclose(nats["network"], costs, rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=settings().max_examples * 4)
-@given(
-    models(("symbol", "halt")),
-    st.sampled_from([0.0, 0.3, 1.0, 1.7]),
-    st.sampled_from([None, 1, 3]),
-    st.sampled_from([None, 0.3, 0.9, 1.0]),
-    st.text("abcdeЖ", max_size=4),
-    st.integers(0, 2**64 - 1),
-    st.integers(1, 9),
+WAYS = st.builds(
+    SampleConfig,
+    temperature=st.sampled_from([0.0, 0.3, 1.0, 1.7]),
+    top_k=st.sampled_from([None, 1, 3]),
+    top_p=st.sampled_from([None, 0.3, 0.9, 1.0]),
+    seed=st.integers(0, 2**64 - 1),
+    max_characters=st.integers(1, 9),
 )
-def test_draws(
-    model: LanguageModel,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-    prime: str,
-    seed: int,
-    limit: int,
-) -> None:
-    how = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-    config = SampleConfig(**how, seed=seed, max_characters=limit)  # type: ignore[arg-type]
+
+
+@settings(max_examples=settings().max_examples * 4)
+@given(models(("symbol", "halt")), WAYS, st.text("abcdeЖ", max_size=4))
+def test_draws(model: LanguageModel, config: SampleConfig, prime: str) -> None:
     numbers, attempts = [0, 1, 2, 3, 4, 2**40], [0, 0, 0, 0, 7, 1]
     found = [*Sampler(model, config, prime).samples(numbers, attempts)]
     for sample, number, attempt in zip(found, numbers, attempts, strict=True):

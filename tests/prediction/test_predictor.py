@@ -1,6 +1,7 @@
 """Networks and counts mixed: by hand, in any order, and what cannot be mixed."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,11 +23,10 @@ K = len(LETTERS) + 2
 
 def network(seed: int, head: str = "symbol", vocabulary: Vocabulary | None = None) -> LanguageModel:
     vocabulary = vocabulary or vocabulary_of(LETTERS)
-    architecture = Architecture(
-        vocabulary.symbols, 5, 1, head_name=head, labels=len(vocabulary.labels)
-    )
+    symbols, labels = vocabulary.symbols, len(vocabulary.labels)
+    architecture = Architecture(symbols, 5, 1, head_name=head, labels=labels)
     rng = np.random.default_rng(seed)
-    p = initial(architecture, np.full(vocabulary.symbols, -1.0, np.float32), rng)
+    p = initial(architecture, np.full(symbols, -1.0, np.float32), rng)
     p["V"][...] = rng.standard_normal(p["V"].shape)
     return LanguageModel(p, vocabulary)
 
@@ -54,17 +54,12 @@ def test_exponents_are_fitted_to_how_well_a_context_is_known() -> None:
     source = Predictor([network(1)], Ngrams(text(1, 3000), K), mixture=(1, -1, 0, 0, 1, 0))
     samples = Sampler(source, SampleConfig(seed=1, max_characters=60)).samples(range(1500))
     scored = score_texts(source, Group([sample.text for sample in samples]))
-    fitted = Predictor(
-        source.models, source.counts, mixture=fit_mixture(source, Examples(scored.ids))
-    )
+    mixed = partial(Predictor, source.models, source.counts, "both")
+    fitted = mixed(fit_mixture(source, Examples(scored.ids)))
     assert fit_mixture(source, Examples(scored.ids[:999])) == EVEN
     group = Group(scored.texts, split=len(scored.ids) // 2)
     nats = score_texts(fitted, group).nats_by_use
-    mixtures = [powers(a, 1 - a) for a in np.linspace(0, 1, 11)]
-    constant = [
-        score_texts(Predictor(source.models, source.counts, mixture=mixture), group)
-        for mixture in mixtures
-    ]
+    constant = [score_texts(mixed(powers(a, 1 - a)), group) for a in np.linspace(0, 1, 11)]
     assert fitted.weights[0, 1] < 0 < fitted.weights[1, 1]  # by the length of the context
     assert nats["both"].mean() < min(score.nats.mean() for score in constant) - 0.003
 
@@ -104,10 +99,8 @@ def test_the_order_of_models_changes_nothing(use: Use) -> None:
 
 def test_of_several_counts_those_of_the_longest_text_are_used() -> None:
     repeated = np.tile(np.array([2, 3, END], np.uint8), 100)
-    models = [
-        Predictor([network(1)], Ngrams(ids, K), mixture=mixture)
-        for ids, mixture in ((text(1, 60), EVEN), (repeated, powers(0.2, 0.7)))
-    ]
+    given = (text(1, 60), EVEN), (repeated, powers(0.2, 0.7))
+    models = [Predictor([network(1)], Ngrams(ids, K), mixture=mixture) for ids, mixture in given]
     for order in (models, models[::-1]):
         assert combine(order).counts is models[1].counts
         assert (combine(order).halves == models[1].halves).all()

@@ -41,6 +41,7 @@ V1 = {
     "sys/fs/cgroup/memory/memory.usage_in_bytes": "2549272576\n",
 }
 CPU = "sys/fs/cgroup/cpu/box/cpu.cfs_"
+HALF = {f"{CPU}quota_us": "50000\n", f"{CPU}period_us": "100000\n"}  # of a core
 IMPORT = "from charrnn.system import cores"
 
 
@@ -74,13 +75,9 @@ def test_fault_38_memory_of_groups(tmp_path: Path, files: dict[str, str], free: 
         ({"sys/fs/cgroup/outer/cpu.max": "max 100000\n"}, None),
         ({"sys/fs/cgroup/outer/inner/cpu.max": "100000 100000\n"}, 1),
         ({"sys/fs/cgroup/outer/inner/cpu.max": "9900000 100000\n"}, None),
-        (V1 | {f"{CPU}quota_us": "50000\n", f"{CPU}period_us": "100000\n"}, 1),
-        (V1 | {f"{CPU}quota_us": "-1\n", f"{CPU}period_us": "100000\n"}, None),
-        (
-            {"proc/self/cgroup": "6:cpuset:/box\n"}  # another controller
-            | {f"{CPU}quota_us": "50000\n", f"{CPU}period_us": "100000\n"},
-            None,
-        ),
+        (V1 | HALF, 1),
+        (V1 | HALF | {f"{CPU}quota_us": "-1\n"}, None),
+        (HALF | {"proc/self/cgroup": "6:cpuset:/box\n"}, None),  # another controller
     ],
 )
 def test_fault_38_the_cores_of_control_groups(

@@ -27,12 +27,6 @@ def test_every_character_there_is_steers_or_is_left_alone() -> None:
     assert visible(harmless) == harmless
 
 
-def test_what_steers_is_shown_by_its_number() -> None:
-    text = "\x1b[31mred \x00\x07\x08\x7f \x9b31m a\rb abc\u202edef a\u2028b \udcff.txt"
-    shown = r"\x1b[31mred \x00\x07\x08\x7f \x9b31m a\rb abc\u202edef a\u2028b \udcff.txt"
-    assert visible(text) == shown
-
-
 @given(ANY_TEXT)
 def test_a_message_stays_on_its_line(text: str) -> None:
     line = visible_line(text)

@@ -155,14 +155,6 @@ def test_a_step_of_the_book_goes_down_the_gradient_and_nothing_else() -> None:
         np.testing.assert_array_equal(state.average, state.parameters.flat)
 
 
-def test_what_is_typed_wins_over_the_book() -> None:
-    typed: dict[str, Any] = {"layers": 2, "optimizer": "adam", "clip": 1, "dropout": 0.1}
-    typed |= {"schedule": "linear", "warmup": 3, "weight_decay": 0.01, "cell": "gru"}
-    config = train(["anna", "bob"] * 9, book=True, hidden=4, **typed).checkpoint.config
-    assert {name: getattr(config, name) for name in typed} == typed
-    assert config.dropconnect == config.blank == 0
-
-
 @pytest.mark.parametrize(("patience", "why"), [(1, "patience"), (2, "patience"), (3, None)])
 def test_patience_counts_the_check_ups_since_the_best(patience: int, why: str | None) -> None:
     config = train(["anna", "bob"] * 9, epochs=9, patience=patience).checkpoint.config
