@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Thread
@@ -68,8 +69,10 @@ def _open_pool(shared: Any, cores: int) -> Iterator[Callable[[Work, Any], Future
     context: Any = multiprocessing.get_context(START)
     inherited = [shared] if START == "fork" else []
     threads: Any = ThreadPoolExecutor(cores)  # one waits at each pipe
-    idle, processes = SimpleQueue[Connection](), list[Any]()
+    idle, pipes, processes = SimpleQueue[Connection](), list[Connection](), list[Any]()
     try:
+        if not inherited:
+            resource_tracker.ensure_running()  # else start would, and unblock signals
         # A process of the pool begins, and stays, with signals blocked.
         unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
@@ -79,16 +82,19 @@ def _open_pool(shared: Any, cores: int) -> Iterator[Callable[[Work, Any], Future
                     process = context.Process(target=_serve, args=[end, *inherited])
                     process.start()
                 processes.append(process)
-                idle.put(pipe)
-                if not inherited:
-                    with suppress(OSError):  # if it was killed, its first group says so
-                        pipe.send(shared)
+                pipes.append(pipe)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        for pipe in pipes:
+            if not inherited:
+                with suppress(OSError):  # if it was killed, its first group says so
+                    pipe.send(shared)
+            idle.put(pipe)
         yield partial(threads.submit, _work, idle)
     finally:
         for process in processes:
             process.kill()  # in the midst of its work
+        for process in processes:
             process.join()
         threads.shutdown(cancel_futures=True)
 
@@ -111,14 +117,15 @@ def _work(idle: SimpleQueue[Connection], function: Work, group: Any) -> Any:
 def _serve(pipe: Connection, *inherited: Any) -> None:
     """Work on groups, until the pool or its parent ends."""
     Thread(target=_end_with_parent, daemon=True).start()
-    shared = inherited[0] if inherited else pipe.recv()
-    while True:
-        function, group = pipe.recv()
-        try:
-            pipe.send(function(shared, group))
-        except Exception as error:
-            error.add_note(traceback.format_exc())
-            pipe.send(error)
+    with suppress(EOFError, OSError):  # the parent was killed
+        shared = inherited[0] if inherited else pipe.recv()
+        while True:
+            function, group = pipe.recv()
+            try:
+                pipe.send(function(shared, group))
+            except Exception as error:
+                error.add_note(traceback.format_exc())
+                pipe.send(error)
 
 
 def _end_with_parent() -> None:

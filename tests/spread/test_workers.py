@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
 import threading
 import time
 import traceback
@@ -18,6 +19,7 @@ import pytest
 from charrnn.errors import ClusterError, CorpusError
 from charrnn.spread import cluster
 from charrnn.spread.workers import open_executor
+from charrnn.system.signals import SIGNALS
 from tests.child import NOTHING, PYTHON, children_of, dask_cluster, finished, going, wait_until
 from tests.program import NAMES, SMALL, Program
 
@@ -156,6 +158,7 @@ def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch
 TWICE = """
 from charrnn.system.signals import handled
 from charrnn.spread.workers import open_executor
+from charrnn.system.signals import SIGNALS
 from tests.spread.test_workers import work
 with handled(), open_executor("s", cores=2) as executor:
     answers = executor(work, [0.01] + [99] * 4)
@@ -180,15 +183,23 @@ def test_two_signals_end_the_work_at_once(tmp_path: Path, number: int, kills: in
 
 SPAWNED = """
 import os, signal, sys
-from operator import getitem
 from charrnn.spread import workers
 if __name__ != "__main__" and sys.argv[1] == "dies":
     os.kill(os.getpid(), signal.SIGKILL)
 workers.START = "spawn"
-from tests.spread.test_workers import results
+workers._end_with_parent = int  # whether it is quick or not
+from tests.spread.test_workers import item_where_signals_wait
 if __name__ == "__main__":
-    print(*results(getitem, [0, 1, -1], bytes(range(256)) * 4096, cores=2))
+    with workers.open_executor(bytes(range(256)) * 4096, cores=2) as executor:
+        print(*executor(item_where_signals_wait, [0, 1, -1]), flush=True)
+        if sys.argv[1] == "is killed":
+            sys.stdin.read()
 """
+
+
+def item_where_signals_wait(shared: bytes, group: int) -> int:
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) >= {*SIGNALS}
+    return shared[group]
 
 
 def test_workers_that_begin_anew_get_what_is_shared(tmp_path: Path) -> None:
@@ -197,3 +208,15 @@ def test_workers_that_begin_anew_get_what_is_shared(tmp_path: Path) -> None:
         ended = finished([*PYTHON, "script.py", how], tmp_path, NOTHING, None)
         assert (ended.status, ended.out) == (status, out)
         assert ("ClusterError" in ended.err) == (how == "dies")
+
+
+def test_workers_say_nothing_when_their_parent_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SPAWNED)
+    line = [*PYTHON, "script.py", "is killed"]
+    with going(line, tmp_path, NOTHING, stdin=subprocess.PIPE) as child:
+        child.until(lambda: child.out == "0 1 255\n")
+        workers = children_of(child.process.pid)
+        child.send(signal.SIGKILL)
+        assert child.end().status == 128 + signal.SIGKILL
+        wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in workers))
+        assert child.err == ""
