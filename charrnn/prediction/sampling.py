@@ -124,7 +124,7 @@ class Sampler:
         self.predictor = model if isinstance(model, Predictor) else Predictor([model])
         self.seed = secrets.randbits(64) if config.seed is None else config.seed
         self.config = replace(config, seed=self.seed)
-        self._by_label = {self.label: self}
+        self._by_label: dict[str | None, Sampler] = {}
         first = END if self.label is None else vocabulary.id_of(self.label)
         self.prime_ids = np.append(first, vocabulary.encode(self.prime)).astype(np.intp)
         may_end = self.may_be_empty or self.prime
@@ -155,6 +155,8 @@ class Sampler:
         return [names[at] for at in np.searchsorted(counts, chances * counts[-1], "right").tolist()]
 
     def with_label(self, label: str | None) -> "Sampler":
+        if label == self.label:  # a circle would keep the networks until a collection of garbage
+            return self
         if label not in self._by_label:
             self._by_label[label] = replace(self, model=self.predictor, label=label)
         return self._by_label[label]

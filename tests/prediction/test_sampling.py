@@ -1,6 +1,7 @@
 """What is drawn is distributed as the model says, and is the same however it is drawn."""
 
 import math
+import weakref
 from itertools import product
 from typing import Any
 
@@ -117,6 +118,14 @@ Numbers = NDArray[np.float64]
 
 def table(seed: int = 0, attempt: int = 0) -> Numbers:
     return uniform(keys(seed, range(SAMPLES), [attempt]), 0, STEPS)
+
+
+def test_networks_go_with_their_sampler() -> None:
+    sampler = Sampler(babbler(), SampleConfig(max_characters=3))
+    assert len(list(sampler.samples(range(2)))) == 2
+    networks = weakref.ref(sampler.predictor)
+    del sampler
+    assert networks() is None
 
 
 def test_numbers_look_as_if_they_were_drawn() -> None:
