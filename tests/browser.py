@@ -1,9 +1,5 @@
 """JavaScript in V8 (package mini-racer), and pages in headless Chromium, controlled by two pipes.
 
-    with closing(Browser(folder)) as browser:
-        page = browser.open((folder / "names.html").as_uri())
-        assert page.ask("document.title") == "names"
-
 The protocol is that of Chromium's developer tools: JSON messages, each followed by NUL.
 """
 

@@ -79,7 +79,7 @@ def status_of(code: int) -> int:
 
 @dataclass(frozen=True)
 class Child:
-    """A running program. Its streams go to unnamed files unless the test chooses others."""
+    """A running program, and its output so far, in unnamed files unless the test chooses others."""
 
     process: subprocess.Popen[bytes]
     folder: Path
@@ -88,12 +88,10 @@ class Child:
 
     @property
     def out(self) -> str:
-        """Return its stdout so far."""
         return written(self.stdout).decode("utf-8", "replace")
 
     @property
     def err(self) -> str:
-        """Return its stderr so far."""
         return written(self.stderr).decode("utf-8", "replace")
 
     def until(self, condition: Callable[[], bool]) -> None:

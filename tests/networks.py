@@ -127,8 +127,6 @@ def forge(path: Path, change: Callable[[Facts, dict[str, Any]], Any], **how: Any
             archive.writestr(name, content.getvalue())
 
 
-# With random weights
-
 # Each cell, head, number of layers and number of units appears at least twice.
 MODELS: Sequence[dict[str, Any]] = [
     {"cell": "tanh", "ends": "symbol", "layers": 1, "hidden": 40},
@@ -172,8 +170,6 @@ def random_ids(model: Model, length: int, seed: int = 0) -> Integers:
     ids[0] = 0
     return ids
 
-
-# In float64, for checks of the maths
 
 STEPS, LANES, SYMBOLS = 6, 3, 7
 SHAPES = [

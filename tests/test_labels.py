@@ -192,6 +192,11 @@ def test_odd_labels_are_refused(tmp_path: Path) -> None:
         read_files(names, config, [str(other)])
     with pytest.raises(SettingError, match="35 labels for 34 texts"):
         charrnn.fit(TEXTS[1:], labels=LABELS)
+    paths = [*map(Path, names)]
+    charrnn.fit(paths, **SMALL).save(tmp_path / "m.npz")
+    for texts in (paths, None):
+        with pytest.raises(CharrnnError, match=r"labels are for texts|the corpus is empty"):
+            charrnn.resume(tmp_path / "m.npz", texts, labels=["x", "y"])
 
 
 def test_a_label_that_is_not_there_is_named_with_those_that_are(model: Model) -> None:
@@ -336,16 +341,6 @@ def test_the_oddest_sum_is_one_of_all_sums(counts: bool, monkeypatch: pytest.Mon
     sums, _ = score_by_label(predictor, held_out.ids, split=len(held_out.ids) // 2)
     assert trained.oddest_sums == pytest.approx(oddest(held_out.ids, sums), rel=1e-9)
     assert set(trained.oddest_sums) == set(predictor.uses)
-
-
-def test_labels_beside_files_are_refused(tmp_path: Path) -> None:
-    for name in "xy":
-        (tmp_path / f"{name}.txt").write_text(f"a{name}\n" * 20)
-    paths = [tmp_path / "x.txt", tmp_path / "y.txt"]
-    charrnn.fit(paths, **SMALL).save(tmp_path / "m.npz")
-    for texts in (paths, None):
-        with pytest.raises(CharrnnError, match=r"labels are for texts|the corpus is empty"):
-            charrnn.resume(tmp_path / "m.npz", texts, labels=["x", "y"])
 
 
 def test_a_label_of_a_table_is_read_alike_in_training_and_in_scoring(program: Program) -> None:

@@ -1,13 +1,10 @@
 """Fault 41: every command works without what Windows does not have, in one process if need be."""
 
-from pathlib import Path
-
 from charrnn.files import model_file
-from tests.child import PLAIN, PYTHON, Changes
+from tests.child import HOME, PLAIN, PYTHON, Changes
 from tests.program import Program
 
-FOLDER = Path(__file__).parent / "as_on_windows"
-AS_ON_WINDOWS: Changes = {"PYTHONPATH": f"{FOLDER}:{PLAIN['PYTHONPATH']}"}
+AS_ON_WINDOWS: Changes = {"PYTHONPATH": f"{HOME}/tests/as_on_windows:{PLAIN['PYTHONPATH']}"}
 SMALLEST = "--hidden 3 --layers 1 --epochs 2 --batch 64"
 # The first in two processes, had it any; the fourth keeps the old model by another name.
 LINES = f"""

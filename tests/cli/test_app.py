@@ -263,8 +263,6 @@ def assert_every_command_answers(program: Program, drawn: list[str]) -> None:
         assert_answered(program.run("eval", *scored, "--json"), is_json=True)
 
 
-# What is refused
-
 ROWS = (Path(__file__).parent / "refusals.txt").read_text("utf-8").split("\n")
 REFUSED = [
     *(row.split(" | ", 3) for row in ROWS if row and row[0] != "#"),
@@ -281,6 +279,8 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
     made = Program(tmp_path_factory.mktemp("refusals"))
     made.write("bad.txt", b"\xff")  # a fault that is found when it is read
     made.write("empty.txt", "\n")
+    made.write("empty.jsonl", "{}\n")
+    made.write("endless.jsonl", '{"schema": "charrnn.step/3", "step": 1e999}\n')
     for suffix in ("html", "svg", "npy", "mjs", "h", "safetensors", "npz"):
         made.write(f"bad.{suffix}", "not by charrnn")
     made.write("numbers.txt", "".join(f"{number}\n" for number in range(99)))

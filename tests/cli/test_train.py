@@ -318,14 +318,6 @@ def test_fault_46_a_full_disk_does_not_end_the_run(
         assert_refusal(ran, what, hint)
 
 
-@pytest.mark.parametrize("row", ["[]", "{}", '{"schema": "charrnn.step/3", "step": 1e999}', "\xff"])
-def test_a_file_with_other_lines_than_metrics_is_refused(program: Program, row: str) -> None:
-    program.write("run.jsonl", f"{row}\n")
-    line = ("train", "names.txt", *BRIEF, "--metrics", "run.jsonl")
-    what = "run.jsonl holds lines that are not metrics of charrnn"
-    program.refuses(*line, what=what, hint="Name another file with --metrics.")
-
-
 def test_metrics_are_on_the_disk_before_the_model(program: Program, disk_calls: list[str]) -> None:
     summary_of(program, "--metrics", "run.jsonl")
     assert disk_calls[:3] == ["fsync", "fsync", "replace"]  # metrics, the model, its name

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.text.corpus import find_warnings, read_files
 from charrnn.text.tidy import Tidied, clean, mess_in_words, untidy
@@ -85,11 +84,6 @@ def test_a_tidy_corpus_is_read_the_same_way_again(program: Program) -> None:
     assert len(read) == 62
     piped = program.run("eval", "--per-example", "--json", stdin=b"1. Rom,\n1)\n").rows
     assert [row["text"] for row in piped] == ["Rom", "1)"]
-
-
-def test_paragraphs_cannot_be_tidied() -> None:
-    with pytest.raises(SettingError, match="tidy is for lines"):
-        CorpusConfig("paragraphs", reading=Reading(tidy=True))
 
 
 WORDS = ["Anna", "New York", "O'Neill", "3D print", "été", "no. 9", "Ab-c", "C++", "x: y"]

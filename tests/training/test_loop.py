@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.errors import DivergedError, SettingError
+from charrnn.errors import DivergedError
 from charrnn.model import Model
 from charrnn.runs import fit, resume, train
 from charrnn.settings.training import Fitted, TrainConfig
@@ -79,8 +79,6 @@ def test_sizes_are_those_of_the_model_unless_contradicted() -> None:
     sizes = model.architecture
     config = take_sizes(TrainConfig(lr=0.1), model)
     assert (config.hidden, config.layers, config.lr) == (sizes.hidden, sizes.layers, 0.1)
-    with pytest.raises(SettingError, match="hidden 99 contradicts the model to start from"):
-        take_sizes(TrainConfig(hidden=99), model)
     with_clock = model_of("ab", hidden=4, layers=1, clock=True).language_model
     assert take_sizes(TrainConfig(), with_clock).clock
 
