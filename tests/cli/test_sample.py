@@ -17,11 +17,8 @@ def written(program: Program, *args: str) -> tuple[str, str]:
     return ran.out, ran.err
 
 
-def test_the_first_of_many_is_that_of_one_if_there_is_a_seed(program: Program) -> None:
+def test_without_a_seed_each_run_draws_others(program: Program) -> None:
     saved(babbler(), program / "model.npz")
-    line = ("--seed", "1", "--max-chars", "60", "-q")
-    many, few = (written(program, "-n", count, *line)[0].splitlines() for count in ("50", "5"))
-    assert few == many[:5]
     assert len({written(program, "-n", "9", "--max-chars", "60")[0] for _ in "ab"}) == 2
 
 

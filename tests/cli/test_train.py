@@ -138,11 +138,8 @@ def test_samples_stand_beside_a_check_up_and_below_it(program: Program) -> None:
     assert "a new line" not in program.run(*RUN, "--force").err
 
 
-def test_the_book_has_its_settings_and_counts_clipped_steps(program: Program) -> None:
+def test_the_book_is_kept_and_counts_clipped_steps(program: Program) -> None:
     line = ("train", "names.txt", "--book", "--hidden", "3", "--epochs", "2")
-    plan = " ".join(program.run(*line, "--dropout", "0.1", "--dry-run").out.split())
-    assert "--layers 1 --dropout 0.1 " in plan
-    assert "--book --optimizer sgd --lr 0.2 --schedule constant --warmup 0 --clip 5 " in plan
     ended = program.run(*line, "--clip", "0.1", "--metrics", "steps.jsonl")
     norms = [row["gradient_norm"] for row in rows_of("steps.jsonl") if "gradient_norm" in row]
     above = sum(norm > 0.1 for norm in norms)
