@@ -10,7 +10,11 @@ const charrnn = (() => {
   const MOST = 2000; // characters of a text without the prime
   const LABEL_STEP = 2 ** 49; // of the random number for a label
 
-  const bytesOf = (base64) => Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0));
+  function bytesOf(base64) {
+    const text = atob(base64), bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+    return bytes;
+  }
   function half(bits) { // the value of a 16-bit float
     const exponent = (bits >> 10) & 31, fraction = bits & 1023;
     const size = exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24;
