@@ -98,7 +98,9 @@ def test_help_is_coloured_on_a_terminal_only(program: Program) -> None:
     assert "\x1b[" in program.terminal("-h")[1]
     for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert "\x1b[3" not in program.terminal("-h", by=CHARRNN, env=env)[1]
-    assert "\x1b" not in program.run("train", "--help").out
+    whole = program.run("train", "--help", env={"COLUMNS": "100"}).out
+    assert "\x1b" not in whole
+    assert "[default: tanh]" in whole
 
 
 def test_fault_68_a_model_in_the_place_of_a_text_is_given_with_m(program: Program) -> None:
