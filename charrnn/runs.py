@@ -22,7 +22,7 @@ from charrnn.errors import CorpusError, DivergedError, ResumeError, SettingError
 from charrnn.files import model_file
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, record_of
 from charrnn.files.model_corpus import read_again
-from charrnn.files.whole_files import PathName
+from charrnn.files.safe_writing import PathName
 from charrnn.model import Model
 from charrnn.network.arrays import Array64
 from charrnn.network.parameters import LanguageModel

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError, remedy
 from charrnn.files.model_contents import Checkpoint, CorpusRecord
 from charrnn.files.model_file import built, locked_model, save
-from charrnn.files.whole_files import LineFile, Note, is_torn, locked
+from charrnn.files.safe_writing import LineFile, Note, is_torn, locked
 from charrnn.model import load
 from charrnn.network.parameters import Architecture, LanguageModel, architecture_of
 from charrnn.prediction.losses import CLEAR_ERRORS

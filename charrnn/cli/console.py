@@ -174,7 +174,7 @@ def show_version() -> None:
 
 def check_output(path: Path, option: str, *inputs: Path | str, force: bool) -> None:
     """Raise an error, before the work, if a file would replace an input or cannot be written."""
-    from charrnn.files.whole_files import check_writable
+    from charrnn.files.safe_writing import check_writable
 
     check_not_input(path, option, *inputs)
     if not force and os.path.lexists(path):
@@ -185,7 +185,7 @@ def check_output(path: Path, option: str, *inputs: Path | str, force: bool) -> N
 
 def save(path: Path, content: bytes, option: str, model: Path, *, force: bool) -> None:
     """Write the file of an option, whole or not at all."""
-    from charrnn.files.whole_files import locked, replaced
+    from charrnn.files.safe_writing import locked, replaced
 
     check_output(path, option, model, force=force)
     with locked(path), replaced(path) as file:

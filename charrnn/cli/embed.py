@@ -46,7 +46,7 @@ class Options(shared.CommandOptions):
 def run(options: Options, console: Console) -> None:
     import numpy as np
 
-    from charrnn.files.whole_files import locked, replaced
+    from charrnn.files.safe_writing import locked, replaced
 
     sources = options.sources or console.piped()
     path, model = options.output, charrnn.load(options.model)

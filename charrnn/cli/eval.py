@@ -42,7 +42,7 @@ def run(options: Options, console: Console) -> None:
     if not options.held_out and not options.sources:
         options = replace(options, sources=console.piped())
     check(options)
-    from charrnn.cli import scores
+    from charrnn.cli import eval_screen as screen
     from charrnn.files.model_corpus import NAME_A_TEXT, rebuild_corpus
 
     began = time.monotonic()
@@ -54,21 +54,21 @@ def run(options: Options, console: Console) -> None:
         mixture = charrnn.mix(*models.values()).predictor(options.use)
         predictors = {MIXTURE: mixture, **predictors}
     use = next(iter(predictors.values())).use
-    rows = scores.Rows(scores.oddest_of(models, use, options), learned, options, console)
+    rows = screen.Rows(screen.oddest_of(models, use, options), learned, options, console)
     needs_corpus = options.baselines or not options.sources
     hint = "Leave out [baselines], which count that corpus." if options.sources else NAME_A_TEXT
     corpus = rebuild_corpus(model.corpus, hint) if needs_corpus else None
     held_out = None if options.sources else corpus
-    groups = scores.groups_to_score(model, held_out, options, console)
+    groups = screen.groups_to_score(model, held_out, options, console)
     rows.write_head()
     split = None if held_out is None else len(held_out.held_out.ids) // 2
-    scored = scores.score_groups(groups, split, predictors, rows)
+    scored = screen.score_groups(groups, split, predictors, rows)
     if scored and (options.as_json or rows.count or not (options.above and console.quiet)):
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
         facts |= {"above": options.above, "above_count": rows.count} if options.above else {}
         counted = corpus if options.baselines else None
-        records = [record | facts for record in scores.records_of(scored, first, counted, learned)]
-        scores.show_records(records, console, as_json=options.as_json)
+        records = [record | facts for record in screen.records_of(scored, first, counted, learned)]
+        screen.show_records(records, console, as_json=options.as_json)
     if options.above and rows.count:
         console.note(f"{count(rows.count, 'example')} above {options.above}")
         raise SystemExit(ABOVE)

@@ -31,7 +31,7 @@ from charrnn.system.packaged import CORPORA
 from charrnn.system.signals import watched
 
 if TYPE_CHECKING:
-    from charrnn.cli.progress import Training
+    from charrnn.cli.train_screen import Training
 
 ABOUT_WIDTH = 25  # columns of what a command is for
 SHORT_EXAMPLE = 40  # characters of one: thirty of them fit on a screen
@@ -40,28 +40,28 @@ QUICK_WORK = 1 << 31  # multiplications, about a second: held-out text that is s
 
 def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
-    from charrnn.cli.progress import new_training, resume_run, show_dry_run, show_plan, show_summary
+    from charrnn.cli import train_screen as screen
     from charrnn.files.model_file import locked_model
-    from charrnn.files.whole_files import check_writable
+    from charrnn.files.safe_writing import check_writable
     from charrnn.runs import events_of_run
 
     check(options)
-    open_run = resume_run if options.resume else new_training
+    open_run = screen.resume_run if options.resume else screen.new_training
     check_writable(options.model)
     if options.dry_run:
-        show_dry_run(open_run(options, console), options, console)
+        screen.show_dry_run(open_run(options, console), options, console)
         return
     may_replace = options.resume or options.force
     with locked_model(options.model, force=may_replace, note=console.note):
         training = open_run(options, console)
         if not training.adds_counts:
             events_of_run(training)  # which starts its processes
-        show_plan(training, options, console)  # while the processes of the run start
+        screen.show_plan(training, options, console)  # while the processes of the run start
         train_to_the_end(training, options, console, may_replace)
     if options.as_json:
         console.json("train", {"model": str(options.model), **training.results()})
     elif not console.quiet:
-        show_summary(training, options, console)
+        screen.show_summary(training, options, console)
     if not (training.characters or training.status or training.adds_counts):
         console.note("already finished: nothing was left to do")
     show_next(training, options, console)
@@ -87,8 +87,8 @@ def check(options: Options) -> None:
 
 def train_to_the_end(training: Training, options: Options, console: Console, force: bool) -> None:
     """Train until the run is over or a signal comes. Save now and then, and at the end."""
-    from charrnn.cli.progress import Progress
-    from charrnn.files.saver import Saver
+    from charrnn.cli.train_screen import Progress
+    from charrnn.files.training_saves import Saver
     from charrnn.runs import fit_and_score
     from charrnn.training.loop import Checkup, Done
 

@@ -59,10 +59,10 @@ def export_to(
     path: str | PathLike[str], trained: Trained, options: ExportOptions, *, force: bool = False
 ) -> None:
     """Write the file, whole or not at all. Raise SaveError if it exists, unless forced."""
-    from charrnn.files import model_file, whole_files
+    from charrnn.files import model_file, safe_writing
 
     suffix, options = options.suffix_for(path), replace(options, name=Path(path).stem)
-    with whole_files.locked(path):
+    with safe_writing.locked(path):
         if os.path.lexists(path) and not force:
             what = f"{os.fspath(path)} is there already"
             raise SaveError(what, "Name another file, or say force=True.")
@@ -70,7 +70,7 @@ def export_to(
             model_file.save_slim(Path(path), slim(trained, without_counts=options.without_counts))
             return
         content = export(trained, suffix, options)
-        with whole_files.replaced(Path(os.path.realpath(path))) as file:
+        with safe_writing.replaced(Path(os.path.realpath(path))) as file:
             file.write(content)
 
 

@@ -1,4 +1,4 @@
-"""Model files: a JSON text and named arrays in one .npz; ``whole_files`` replaces them.
+"""Model files: a JSON text and named arrays in one .npz; ``safe_writing`` replaces them.
 
 ``U1`` to ``c`` are the best parameters, ``last`` and ``average`` the current ones in one row,
 ``adam.m`` and so on the moments, ``lane.1`` and so on the states, ``counted`` the text for n-gram
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from charrnn.errors import ModelFileError, ResumeError, SaveError
 from charrnn.files.model_contents import Checkpoint, CorpusRecord, Trained
-from charrnn.files.whole_files import Note, PathName, locked, replaced
+from charrnn.files.safe_writing import Note, PathName, locked, replaced
 from charrnn.network.parameters import Architecture, LanguageModel, Parameters, architecture_of
 from charrnn.prediction.predictor import EVEN
 from charrnn.settings.training import Fitted

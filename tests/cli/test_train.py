@@ -15,9 +15,9 @@ import pytest
 
 import charrnn
 from charrnn import runs
-from charrnn.cli import progress
+from charrnn.cli import train_screen
 from charrnn.files import model_file
-from charrnn.files.whole_files import LineFile
+from charrnn.files.safe_writing import LineFile
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Event
 from tests.child import CHARRNN
@@ -192,16 +192,16 @@ def stopped_after(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """A signal comes after so many events: a number for each run, SIGINT where it is odd."""
     plans: list[int] = []
     seen: list[Event] = []
-    show = progress.Progress.show
+    show = train_screen.Progress.show
 
-    def shown(self: progress.Progress, event: Event) -> None:
+    def shown(self: train_screen.Progress, event: Event) -> None:
         show(self, event)
         seen.extend([event] if plans else [])
         if plans and len(seen) == plans[0]:
             seen.clear()
             signal.raise_signal(signal.SIGINT if plans.pop(0) % 2 else signal.SIGTERM)
 
-    monkeypatch.setattr(progress.Progress, "show", shown)
+    monkeypatch.setattr(train_screen.Progress, "show", shown)
     yield plans
     assert not plans, "a run ended before it could be stopped"
 
@@ -372,7 +372,7 @@ def test_fault_22_a_run_that_is_ruined_late_keeps_what_was_good(trained: Program
 def test_fault_19_failures_lose_nothing(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each call that brings data to the disk fails by chance; the old model or the new is whole."""
     for name in ("SAVE_INTERVAL", "RETRY_INTERVAL", "SAVE_COST_FACTOR"):
-        monkeypatch.setattr(f"charrnn.files.saver.{name}", 0)
+        monkeypatch.setattr(f"charrnn.files.training_saves.{name}", 0)
     chosen, ends = chance(), set()
     program.run(*RUN, "-m", "new.npz").says()
     program.run(*RUN, "-m", "old.npz", "--seed", "9").says()

@@ -45,7 +45,7 @@ def test_fault_20_a_signal_is_said_and_died_of(program: Program, number: signal.
 WAITING = """
 import os, time
 from charrnn.files import saver
-from charrnn.cli.progress import Progress
+from charrnn.cli.train_screen import Progress
 def wait(name):
     print(name, flush=True)
     while os.path.exists('model.npz') and not os.path.exists(name):

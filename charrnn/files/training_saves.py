@@ -18,7 +18,7 @@ from typing import Any
 from charrnn.errors import CharrnnError, DivergedError, SaveError, remedy
 from charrnn.files.model_contents import Checkpoint
 from charrnn.files.model_file import save as save_run
-from charrnn.files.whole_files import LineFile, Note, PathName, is_torn, keep_old
+from charrnn.files.safe_writing import LineFile, Note, PathName, is_torn, keep_old
 from charrnn.settings.training import LIMITS
 from charrnn.training.loop import Checkup, Event, Step
 

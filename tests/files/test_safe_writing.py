@@ -14,8 +14,8 @@ import pytest
 import charrnn
 from charrnn import errors
 from charrnn.errors import SaveError
-from charrnn.files import whole_files
-from charrnn.files.whole_files import LineFile
+from charrnn.files import safe_writing
+from charrnn.files.safe_writing import LineFile
 from charrnn.system.packaged import CORPORA, MODELS
 from tests.program import SMALL, Program, assert_no_temporary_files
 
@@ -49,7 +49,7 @@ def test_fault_31_nobody_else_reads_a_file(tmp_path: Path, before: int | None, a
     try:
         with (
             mock.patch.object(os, "open", wraps=os.open) as opened,
-            whole_files.replaced(path) as file,
+            safe_writing.replaced(path) as file,
         ):
             assert opened.call_args.kwargs == {"mode": 0o600}
             file.write(b"a text")
@@ -77,7 +77,7 @@ def test_fault_48_names_of_the_package_are_refused(trained: Program, line: tuple
     hint = f"Name another file, such as my-{os.path.basename(name)}."
     trained.refuses(*line, what=what, hint=hint, status=2)
     model = charrnn.load("model.npz")
-    for write in (model.save, whole_files.check_writable):
+    for write in (model.save, safe_writing.check_writable):
         with pytest.raises(errors.SettingError, match="latin cannot be written"):
             write("latin")
 
@@ -197,10 +197,10 @@ def test_fault_19_a_folder_that_is_read_only_is_said_before_training(trained: Pr
 def test_fault_23_a_lock_keeps_others_out(tmp_path: Path) -> None:
     path, lock = tmp_path / "m.npz", tmp_path / ".m.npz.lock"
     lock.touch()  # of a run that was killed
-    with whole_files.locked(path), pytest.raises(errors.SaveError), whole_files.locked(path):
+    with safe_writing.locked(path), pytest.raises(errors.SaveError), safe_writing.locked(path):
         pass
     assert not lock.exists()
-    with whole_files.locked(path):
+    with safe_writing.locked(path):
         pass
 
 
@@ -215,7 +215,7 @@ def test_fault_23_a_lock_that_its_holder_removes_meanwhile_keeps_nobody_out(
         flock(file, how)
 
     monkeypatch.setattr(fcntl, "flock", take)
-    with pytest.raises(errors.SaveError), whole_files.locked(tmp_path / "m.npz"):
+    with pytest.raises(errors.SaveError), safe_writing.locked(tmp_path / "m.npz"):
         pass
     assert lock.exists()
 
@@ -226,11 +226,11 @@ def test_an_old_model_is_kept(stored: Path, monkeypatch: pytest.MonkeyPatch, lin
         monkeypatch.setattr(os, "link", full)
     before, second = stored.read_bytes(), str(stored.parent / "m.2.npz")
     (stored.parent / "m.1.npz").write_text("of somebody else")
-    assert whole_files.keep_old(stored) == second
+    assert safe_writing.keep_old(stored) == second
     assert Path(second).read_bytes() == before == stored.read_bytes()
     if links:  # of a run that was killed
-        assert whole_files.keep_old(stored) == second
-    assert whole_files.keep_old(stored.parent / "other.npz") is None
+        assert safe_writing.keep_old(stored) == second
+    assert safe_writing.keep_old(stored.parent / "other.npz") is None
 
 
 def test_fault_44_no_old_model_is_torn(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,11 +241,11 @@ def test_fault_44_no_old_model_is_torn(stored: Path, monkeypatch: pytest.MonkeyP
     stored.chmod(0o600)
     monkeypatch.setattr(os, "link", full)
     with mock.patch("shutil.copyfileobj", write_some), pytest.raises(SaveError) as failed:
-        whole_files.keep_old(stored)
+        safe_writing.keep_old(stored)
     assert failed.value.what.endswith("cannot be saved: No space left on device")
     assert failed.value.hint.startswith("Free some room")
     assert os.listdir(stored.parent) == [stored.name]
-    old = whole_files.keep_old(stored)
+    old = safe_writing.keep_old(stored)
     assert old == str(stored.parent / "m.1.npz")
     assert stat.S_IMODE(os.stat(old).st_mode) == 0o600
 
@@ -255,6 +255,6 @@ def test_fault_44_a_link_leads_elsewhere(stored: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(stored.parent / "links")
     Path("m.npz").symlink_to(stored)
     Path("m.1.npz").write_text("of somebody else")
-    assert whole_files.keep_old("m.npz") == str(stored.parent / "m.1.npz")
-    assert whole_files.keep_old("../m.npz") == os.path.join("..", "m.1.npz")
+    assert safe_writing.keep_old("m.npz") == str(stored.parent / "m.1.npz")
+    assert safe_writing.keep_old("../m.npz") == os.path.join("..", "m.1.npz")
     assert Path("../m.1.npz").read_bytes() == stored.read_bytes()
