@@ -20,6 +20,11 @@ def test_features_are_bounded_and_of_early_counts_never_the_same(name: str) -> N
     assert len(np.unique(rows[:400].round(6), axis=0)) == 400
 
 
+def test_the_last_eight_characters_have_a_mark_each() -> None:
+    rows = count_features("to_come", np.arange(10), np.float64)
+    assert rows[:, -8:].tolist() == np.eye(10, 8, -1).tolist()
+
+
 def test_the_clock_goes_on_where_its_table_ends() -> None:
     late = DISTINCT + np.arange(5)
     later = count_features("clock", late + 480 * 10**6, np.float64)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from charrnn.network.arrays import Array
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.settings.training import UpdateRule
-from charrnn.training.optimizer import Optimizer, clip, initial_moments, symbol_rate_factor
+from charrnn.training.optimizer import Optimizer, clip, initial_moments, rate, symbol_rate_factor
 
 
 def two_steps(rule: UpdateRule, weight_decay: float = 0.0, symbol_rate: float = 1.0) -> Array:
@@ -58,6 +58,12 @@ def test_haste_multiplies_the_steps_of_the_first_u_and_of_v(rule: UpdateRule) ->
 
 def test_only_a_run_of_few_steps_is_in_haste() -> None:
     assert [symbol_rate_factor(steps) for steps in (10, 1000, 1500, 3000, 9999)] == [3, 3, 2, 1, 1]
+
+
+def test_the_rate_rises_and_then_falls() -> None:
+    assert [rate("constant", step, 3, 0.9) for step in (0, 1, 3, 9)] == [0.25, 0.5, 1, 1]
+    assert rate("linear", 0, 3, 0.5) == pytest.approx(0.25 * (0.01 + 0.99 * 0.5))
+    assert rate("cosine", 3, 3, 0.25) == pytest.approx(0.01 + 0.99 * (2 + math.sqrt(2)) / 4)
 
 
 numbers = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=5)
