@@ -44,7 +44,7 @@ def test_fault_20_a_signal_is_said_and_died_of(program: Program, number: signal.
 # A step, and later a save, that each wait for a file; in naps, for these notice a signal.
 WAITING = """
 import os, time
-from charrnn.files import saver
+from charrnn.files import training_saves as saves
 from charrnn.cli.train_screen import Progress
 def wait(name):
     print(name, flush=True)
@@ -60,7 +60,7 @@ def slow_save(path, checkpoint):
     save(path, checkpoint)
 seen = []
 show, Progress.show = Progress.show, slow_show
-save, saver.save_run = saver.save_run, slow_save
+save, saves.save_run = saves.save_run, slow_save
 """
 
 
