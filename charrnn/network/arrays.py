@@ -22,7 +22,7 @@ def log_softmax(o: Array64) -> Array64:
 
 def softmax(o: Array64) -> Array64:
     y_hat: Array64 = np.exp(o - o.max(-1, keepdims=True))
-    y_hat /= y_hat.sum(-1, keepdims=True)
+    y_hat /= y_hat.sum(-1, keepdims=True)  # (10.11)
     return y_hat
 
 

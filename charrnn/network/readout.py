@@ -68,7 +68,7 @@ class Readout:
                 silent = idle[(idle >= rows.start) & (idle < rows.stop)] - rows.start
                 o[silent] = 0
                 losses[silent] = 0
-            total += float(losses.sum(dtype=np.float64))
+            total += float(losses.sum(dtype=np.float64))  # (10.13)
             np.matmul(o, V, out=d_h[rows])  # (10.19)
             d_V += o.T @ h[rows]  # (10.24)
             d_c += self.ones[: len(o)] @ o  # (10.22)

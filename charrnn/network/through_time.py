@@ -254,7 +254,7 @@ class Unfolded:
         if lengths is not None:
             assert window.clock is not None
             is_counted = is_end if window.idle is None else is_end & ~window.idle
-            total += lengths.fill_gradient(p, window.clock[is_counted], scale, of_plain)
+            total += lengths.fill_gradient(p, window.clock[is_counted], scale, of_plain)  # (10.34)
         if self._of_plain:
             p.gradient_from(of_plain, gradient)
         for state in self.states:
