@@ -164,7 +164,7 @@ def largest_gradients(unfolding: Unfolding, output: Output) -> Iterator[Visible]
     """Yield the largest entries of each gradient, and the terms of their sums over the steps."""
     layer, is_single = unfolding.layers[0], len(unfolding.layers) == 1
     errors = ("diag(1 - h(t)^2) dL/dh(t)",) * 2
-    if "dL/da" not in layer.equations:
+    if "{h}(t)^2" not in layer.equations.get("dL/da", ""):
         errors = "dL/da(t)", "dL/d(W h)(t)"
     yield Visible("the largest numbers: unit or symbol, value = a term for each time step")
     for name in sorted(unfolding.factors, key=lambda name: "cbVWU".index(name[0])):

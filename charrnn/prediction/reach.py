@@ -3,7 +3,7 @@
     L(t)  ->  h(t)  ->  h(t-1)  ->  h(t-2)  ->  ...
 
 A product of Jacobians W' diag(1 - h^2) shrinks or grows with the distance. If it shrinks much
-faster than the spectral radius of W implies, the units are saturated.
+faster than the spectral radius of W implies, the factors 1 - h^2 are far below 1.
 """
 
 from dataclasses import dataclass, replace
