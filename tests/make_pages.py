@@ -31,6 +31,7 @@ Settings = dict[str, Setting]
 def options_page(page: str) -> str:
     """Return the page with a new list of the options of each command between its markers."""
     parts = []
+    of_train: Settings = {}
     trained: Settings = {}  # settings that stand under train
     seen: dict[str, str] = {}  # line -> the command that it stands under
     for name, line in COMMANDS.items():
@@ -40,14 +41,16 @@ def options_page(page: str) -> str:
         known = {field: trained[field].about for field in own if field in trained}
         again = [f for f in known if name == "sweep" or own[f].about == known[f]]
         if again:
-            everything = ": all of its corpus, network and learning"
-            what = everything if name == "sweep" else by_default(again, own, trained)
+            missing = [f"`{of_train[f].options(f)[0]}`" for f in of_train if f not in settings]
+            what = by_default(again, own, trained)
+            what = f": all but {', '.join(missing)}" if name == "sweep" else what
             parts.append(f"As for `train`{what}.\n\n")
         new = {option_line(f, own[f]): own[f].options(f)[0] for f in own if f not in again}
         of = {line: seen.setdefault(line, name) for line in new}
         parts += [f"As for `{of[line]}`: `{new[line]}`.\n\n" for line in new if of[line] != name]
         parts += [line for line in new if of[line] == name]
         if name == "train":
+            of_train = settings
             trained = {f: own[f] for f in own if f not in ("resume", "seed", "dry_run")}
     return between(page, "".join(parts))
 

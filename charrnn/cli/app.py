@@ -1,9 +1,9 @@
 """Learn the spelling of names, or of any text, and generate more like it.
 
 A recurrent network learns which character comes next. It then generates new texts, and scores how
-likely a given text is. Each line or paragraph of the corpus is one example.
+likely a given text is. By default, each line or paragraph is an example.
 
-# learn the names of dinosaurs, then generate ten new ones
+# learn the names of dinosaurs, then generate ten more
 charrnn train dinosaurs
 charrnn sample -n 10
 

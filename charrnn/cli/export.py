@@ -5,7 +5,7 @@ A header (.h) is C99 that allocates no memory.
 
 A .safetensors file loads into the RNN, GRU or LSTM of PyTorch; it gives the same probabilities, but
 not the same texts. A .npz file is a model for charrnn without its training state, with matrices
-that are rounded to 16 bits: about a quarter of the size. It still draws and scores. The path of the
+that are rounded to 16 bits: about a tenth of the size. It still draws and scores. The path of the
 corpus is reduced to its file name.
 
 The others take --cell tanh, gru and lstm with --ends symbol and halt, without --clock.

@@ -3,7 +3,7 @@ the likeliest fillings (-n) with their probabilities: the probability of the who
 to all texts that match the pattern. Only characters of the vocabulary are filled in.
 
 Likely beginnings are tried, at most --beam of each length. A note says how much of the probability
-was not tried.
+was not tried, at most.
 
 # which letters are missing? quotes keep the shell from expanding *
 charrnn fill "Tyr_nnosa_rus"

@@ -1,5 +1,5 @@
 """Without TOPIC, the command lists the topics. A page is formatted for a terminal, in the program
-that PAGER names if it is long. A file or a pipe gets the Markdown.
+that PAGER names. A file or a pipe gets the Markdown.
 
 # list the topics
 charrnn guide

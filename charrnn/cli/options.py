@@ -122,7 +122,7 @@ class CorpusOptions(CommandOptions):
     learning: dict[str, Any] = nested(TrainConfig)
     start_from: Path | None = setting(
         File("MODEL", names=MODELS),
-        f"Start from the parameters of this model: a file, or {either(MODELS)}.",
+        f"Start from the parameters, cell and sizes of this model: a file, or {either(MODELS)}.",
         short="Start from another model",
         panel=LEARNING,
         names=("--from",),
@@ -163,8 +163,8 @@ class TrainOptions(CorpusOptions):
         short="Show samples at each check-up",
     )
     dry_run: bool = flag(
-        "Show all settings, memory, time and baselines, and exit.",
-        short="Show all settings and exit",
+        "Show settings, memory, time and baselines, and exit.",
+        short="Show settings and exit",
     )
 
 
@@ -203,7 +203,8 @@ class EvalOptions(CommandOptions):
     )
     baselines: bool = flag(short="Compare with counting")
     label: str | None = label_option(
-        "Score all texts under this label.", default_in_words="all labels, by their frequency"
+        "Score all texts under this label.",
+        default_in_words="the known one, else the sum over all",
     )
     use: str | None = use_option()
     models: tuple[Path, ...] = models_option(

@@ -1,8 +1,8 @@
 """The loss at a step depends on the state k steps earlier. If gradients vanish, the dependence
 shrinks with k; if they explode, it grows. The horizon is --bptt, and the decay per step is the
-factor of the norm from k to k + 1. Beside it stands the spectral radius of W, the recurrent
-weights. Last comes the share of the norms that --bptt cuts off: if it is large, --bptt is too
-short. Below is the mean norm for some k.
+factor of the norm from k to k + 1. Then comes the spectral radius of W, the recurrent weights, and
+last the share of the norms that --bptt cuts off: if it is large, --bptt is too short. Below is the
+mean norm for some k.
 
 # is --bptt long enough?
 charrnn reach

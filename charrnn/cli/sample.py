@@ -1,6 +1,7 @@
-"""A single sample appears as it is drawn, character by character. Each sample ends in a newline; if
-samples may contain newlines, a blank line separates them. The same --seed gives the same samples,
-however many there are. For each sample that is skipped, another is drawn.
+"""A single sample without conditions appears character by character, as it is drawn. Each ends in a
+newline; if samples may contain newlines, a blank line separates them. The same --seed gives the
+same samples, however many there are (but with --best). For each sample that is skipped, another is
+drawn.
 
 With --json, each sample is an object on one line. Its text, characters and nats include the prime.
 Nats are the negative log-likelihood at temperature 1, without --top-k and --top-p; they include the
@@ -9,7 +10,7 @@ end, if drawn, as in charrnn eval. The exit status is 1 if fewer samples are fou
 # thirty good names: none is in the corpus, and all differ
 charrnn sample -n 30 --best
 
-# ten new names, at a higher temperature; three temperatures to compare
+# ten names, at a higher temperature; three temperatures to compare
 charrnn sample -n 10 -t 1.2
 charrnn sample -n 5 -t 0.5 -t 0.8 -t 1.2
 

@@ -1,10 +1,10 @@
 """Each combination of --try values is run once per seed, several runs at once, each on one core.
-All runs are compared on the same held-out text. FOLDER gets a model file and a row of sweep.jsonl
-for each run. The table ranks all combinations in FOLDER by their mean loss over the seeds. A
-difference below two standard errors is not clear.
+All runs are compared on the same held-out text. FOLDER gets a row of sweep.jsonl for each run, and
+a model file unless it failed. The table ranks all combinations in FOLDER by their mean loss over
+the seeds. A difference below two standard errors is not clear.
 
-Ctrl-C keeps the runs that have ended; the same command with --resume makes the others. With other
-values or seeds, --resume adds to those that are there.
+Ctrl-C keeps the runs that have ended; the same command with -o FOLDER --resume makes the others.
+With other values or seeds, --resume adds to those that are there.
 
 # two sizes and two learning rates, from three seeds each: twelve runs
 charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 3
@@ -76,7 +76,7 @@ class Options(shared.CorpusOptions):
     seeds: tuple[int, ...] | None = setting(
         Seeds("N|N-N", "a number of seeds such as 3, a range such as 0-4, or a list such as 1,5,7"),
         "Run each combination once per seed.",
-        default_in_words="0",
+        default_in_words="1: seed 0",
         short="Run each with these seeds",
     )
     same_size: bool = flag(

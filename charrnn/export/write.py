@@ -33,7 +33,7 @@ class ExportOptions(Checked):
 
     title: str | None = _named_like_file(Text(), short="Set the title of a page")
     prefix: str | None = _named_like_file(
-        Text("NAME"), "Begin all names in a C header with this.", short="Begin names in C with this"
+        Text("NAME"), "Begin the names in a C header with this.", short="Begin names in C with this"
     )
     without_counts: bool = setting(
         Flag(),

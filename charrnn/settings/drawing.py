@@ -44,7 +44,7 @@ class SampleConfig(Checked):
     )
     seed: int | None = drawing(
         SEED,
-        "Set the seed of random numbers|. Sample k of a seed is always the same.",
+        "Set the seed of random numbers|. Without --best, sample k is the same for any -n.",
         default_in_words="new each time",
     )
 
@@ -74,7 +74,7 @@ class FillConfig(Checked):
     )
     beam: int = filling(
         Whole(1, 1 << 20),
-        "Try at most this many beginnings of each length.",
+        "Try at most this many beginnings of each length; fewer than 64 mean 64.",
         4096,
         short="Limit the beginnings to try",
     )

@@ -34,7 +34,7 @@ class TrainConfig(Checked):
 
     cell: str = network(
         OneOf(("tanh", "gru", "lstm", "output")),
-        "Choose the recurrent cell|; output feeds back only outputs (Deep Learning, figure 10.4).",
+        "Choose the recurrent cell|; output feeds back only outputs.",
         "tanh",
     )
     teacher_forcing: bool = network(
@@ -58,9 +58,13 @@ class TrainConfig(Checked):
     hidden: int | None = network(
         SIZE, "Set the number of units in a layer.", short="Set the units of a layer"
     )
-    layers: int | None = network(Whole(1, 64), short="Set the number of layers")
+    layers: int | None = network(
+        Whole(1, 64),
+        short="Set the number of layers",
+        default_in_words="2; 1 for output, or as in the book",
+    )
     dropout: float | None = share(
-        "Drop up to this fraction of units between layers.", short="Drop units between layers"
+        "Drop up to this fraction of units on the way up.", short="Drop units on the way up"
     )
     dropconnect: float | None = share(
         "Drop up to this fraction of recurrent weights.", short="Drop recurrent weights"
@@ -70,7 +74,7 @@ class TrainConfig(Checked):
     )
     bptt: int | None = learning(
         STEPS,
-        "Truncate backpropagation to windows of this many steps; 0: whole examples.",
+        "Truncate backpropagation to windows of this many steps; 0: the longest example.",
         short="Set the steps of a window",
     )
     own_inputs: float = learning(
@@ -109,7 +113,7 @@ class TrainConfig(Checked):
     warmup: int | None = learning(
         Whole(0, 1 << 40),
         "Raise the learning rate from 0 over this many steps.",
-        default_in_words="5% of the steps, at most 200",
+        default_in_words="5% of the steps, at most 200; 0 as in the book",
         short="Raise the rate over these steps",
     )
     clip: float | None = learning(
@@ -120,7 +124,7 @@ class TrainConfig(Checked):
     weight_decay: float | None = learning(
         Real(0, 1e6),
         "Shrink weights by this rate| (decoupled weight decay).",
-        default_in_words="0.1 with adam, or less for many steps; otherwise 0",
+        default_in_words="up to 0.1 with adam; 0 otherwise, or as in the book",
     )
     epochs: int | None = learning(Whole(1, 1 << 40), short="Read the corpus this many times")
     minutes: float | None = learning(
@@ -130,19 +134,18 @@ class TrainConfig(Checked):
     )
     patience: int | None = learning(
         Whole(0, 1 << 40),
-        "Stop after this many check-ups without a better held-out loss; 0: a fifth of the run so"
-        " far.",
+        "Stop after this many check-ups without a better held-out loss; 0: a fifth of all so far,"
+        " once there are 12.",
         default_in_words="0; no limit with epochs, or if minutes end the run",
         short="Stop once it learns no more",
     )
     check_every: int | None = learning(
         Whole(1, 1 << 40),
         "Measure the held-out loss after every N steps (a check-up).",
-        default_in_words="at most 79 check-ups in a run",
         short="Check the loss every N steps",
     )
     seed: int = learning(
-        SEED, "Set the seed of random numbers|. A seed always gives the same file.", 0
+        SEED, "Set the seed of random numbers|. Without --minutes, a seed gives the same file.", 0
     )
     counts: bool = learning(
         Flag(),
