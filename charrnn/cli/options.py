@@ -151,7 +151,7 @@ class TrainOptions(CorpusOptions):
     force: bool = flag("Replace an existing model| file.")
     metrics: Path | None = setting(
         File(),
-        "Append a JSON line to this file for each step and each check-up.",
+        "Append a JSON line to this file for each step and check-up.",
         panel=OUTPUT,
         short="Append figures to this file",
     )
@@ -189,7 +189,7 @@ class EvalOptions(CommandOptions):
         Reading, encoding=LEARNED, normalize=LEARNED, column=LEARNED, tidy=LEARNED, errors="replace"
     )
     per_example: bool = flag("Show a row for each example|, as it is scored.")
-    top: int | None = setting(COUNT, "Show the N oddest examples|, the most surprising first.")
+    top: int | None = setting(COUNT, "Show the N oddest examples|, most surprising first.")
     above: str | None = setting(
         Threshold("BITS|Rx", "a number of bits of at least 0, or a multiple such as 1.5x"),
         "Exit with status 3 if an example has more bits per character than this, or than R times"

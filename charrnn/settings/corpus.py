@@ -37,7 +37,7 @@ class Reading(Checked):
     )
     column: str | None = of_corpus(
         Text("NAME|N"),
-        "Read this column of a CSV or TSV table, by its NAME in the first row, or by its number N"
+        "Read this column of a CSV or TSV table, by its NAME in the first row, or by its number"
         " if no row has names.",
         default_in_words="whole lines",
         short="Read a column of a table",

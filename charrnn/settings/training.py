@@ -74,7 +74,7 @@ class TrainConfig(Checked):
     )
     bptt: int | None = learning(
         STEPS,
-        "Truncate backpropagation to windows of this many steps; 0: the longest example.",
+        "Truncate backpropagation to windows of at most this many steps; 0: the longest example.",
         short="Set the steps of a window",
     )
     own_inputs: float = learning(
@@ -89,7 +89,7 @@ class TrainConfig(Checked):
         short="Feed own samples in a row",
     )
     batch: int | None = learning(
-        SIZE, "Train on this many sequences at once.", short="Set the sequences of a batch"
+        SIZE, "Train on at most this many sequences at once.", short="Set the sequences of a batch"
     )
     book: bool = learning(
         Flag(),
@@ -123,7 +123,7 @@ class TrainConfig(Checked):
     )
     weight_decay: float | None = learning(
         Real(0, 1e6),
-        "Shrink weights by this rate| (decoupled weight decay).",
+        "Shrink weights by this rate| (decoupled).",
         default_in_words="up to 0.1 with adam; 0 otherwise, or as in the book",
     )
     epochs: int | None = learning(Whole(1, 1 << 40), short="Read the corpus this many times")
@@ -134,8 +134,8 @@ class TrainConfig(Checked):
     )
     patience: int | None = learning(
         Whole(0, 1 << 40),
-        "Stop after this many check-ups without a better held-out loss; 0: a fifth of all so far,"
-        " once there are 12.",
+        "Stop after this many check-ups without a better held-out loss; 0: about a fifth of all so"
+        " far, once there are 12.",
         default_in_words="0; no limit with epochs, or if minutes end the run",
         short="Stop once it learns no more",
     )
