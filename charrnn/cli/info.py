@@ -1,5 +1,5 @@
-"""It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
-each check-up. It also says whether the file has the state of the training; to resume that needs the
+"""It shows the network, the vocabulary, the corpus, the settings of the training, and the curve of
+the loss. It also says whether the file has the state of the training; to resume that needs the
 unchanged corpus, too.
 
 # contents, quality, and whether the training can be resumed
