@@ -39,8 +39,9 @@ def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
     assert list(learning.get_xdata()) == list(held_out.get_xdata()) == steps  # type: ignore[arg-type]
     assert list(held_out.get_ydata()) == losses  # type: ignore[arg-type]
     assert list(best.get_ydata()) == [min(losses)]  # type: ignore[arg-type]
-    low, high = ax.get_ylim()
-    assert low < min(losses) < high
+    shown = model.trained.history[-1]["train"], max(losses)  # the lowest and the highest here
+    margin = 0.05 * (shown[1] - shown[0])
+    assert ax.get_ylim() == pytest.approx((shown[0] - margin, shown[1] + margin))
 
 
 def test_models_are_compared_by_their_names_or_sizes(model: Model) -> None:

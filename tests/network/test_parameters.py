@@ -20,7 +20,8 @@ def test_features_are_bounded_and_of_early_counts_never_the_same(name: str) -> N
     assert len(np.unique(rows[:400].round(6), axis=0)) == 400
 
 
-def test_the_last_eight_characters_have_a_mark_each() -> None:
+def test_waves_come_back_and_the_last_eight_characters_have_a_mark_each() -> None:
+    assert count_features("clock", np.arange(3), np.float64)[:, 5] == pytest.approx([1, -1, 1])
     rows = count_features("to_come", np.arange(10), np.float64)
     assert rows[:, -8:].tolist() == np.eye(10, 8, -1).tolist()
 

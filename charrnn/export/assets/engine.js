@@ -194,16 +194,17 @@ const charrnn = (() => {
         throw new TypeError(`options have names, such as { number: 5 }: ${options} has none`);
       }
       const names = Object.keys(OPTIONS).filter((name) => name !== "label" || this.labels.length);
-      for (const [name, value] of Object.entries(options)) {
+      const given = Object.entries(options).filter(([, value]) => value !== undefined);
+      for (const [name, value] of given) {
         if (!names.includes(name)) {
           throw new TypeError(`there is no option ${name}; there are ${names.join(", ")}`);
         }
-        const isRight = value === undefined || OPTIONS[name](value);
-        if (!isRight) throw new TypeError(`${name} cannot be ${value}`);
+        if (!OPTIONS[name](value)) throw new TypeError(`${name} cannot be ${value}`);
       }
       if (options.unique && options.seed === undefined) throw new TypeError("unique needs a seed");
       const usual = { prime: "", shortest: 1, longest: Infinity, temperature: 1, unique: false };
-      return { ...usual, seed: Math.floor(Math.random() * 2 ** 52), number: 0, ...options };
+      const seed = Math.floor(Math.random() * 2 ** 52);
+      return { ...usual, seed, number: 0, ...Object.fromEntries(given) };
     }
     /* A new text. Options: prime, which it begins with; shortest and longest, in characters;
        temperature; seed, and the number of the text for that seed; unique: it is no text of a
