@@ -1,4 +1,4 @@
-"""One training step of the same network in PyTorch: its own cell, cross-entropy, clip, Adam.
+"""One training step in PyTorch: an embedding, its own cell, cross-entropy, clip, Adam.
 
 PYTHON with_torch.py SYMBOLS HIDDEN LANES STEPS tanh|gru|lstm
 """
