@@ -321,12 +321,10 @@ class Model:
     ) -> None:
         """Write a file without the run; its suffix decides the format.
 
-        The matrices of a .npz file are rounded to 16 bits.
-
         path: The name of the file, which ends in .html, .mjs, .h, .safetensors or .npz.
         force: Replace a file that is there.
         title: The title of a page; default: the name of the file.
-        prefix: All names in a C header begin with this; default: the name of the file.
+        prefix: Names in a C header begin with this; default: the name of the file.
         without_counts: Leave the training text out of a .npz file.
         """
         export_to(path, self._single, ExportOptions(title, prefix, without_counts), force=force)
@@ -334,8 +332,8 @@ class Model:
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the model into a file, with the run after ``fit``; replace an older model.
 
-        A model that was loaded and has not changed is copied, with the run if the file has one. Any
-        other is written in full precision without a run, and never replaces a file with a run.
+        A loaded model is copied, with the run if its file has one. A changed one, or that of a
+        Run, is written in full precision without a run. One without a run replaces none with it.
         """
         trained = self._single
         with model_file.locked_model(path, force=force):
@@ -354,7 +352,7 @@ def load(path: str | PathLike[str] = "model.npz") -> Model:
 
 
 def mix(*models: Model) -> Model:
-    """Return a mixture of models: the mean of their probabilities draws and scores.
+    """Return a mixture of models: the mean of their networks, with counts of one, draws and scores.
 
     models: Models that know the same characters.
     """

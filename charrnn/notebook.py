@@ -54,6 +54,9 @@ def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None)
         except ImportError:
             raise CharrnnError(*NOT_INSTALLED) from None
         ax = plt.subplots(figsize=INCHES, layout="constrained")[1]  # which notebooks show at once
+    if names and len(names) != len(models):
+        what = f"there are {len(names)} names for {len(models)} models"
+        raise SettingError(what, "Give a name for each model.", "names")
     shown: list[float] = []
     for number, (model, name) in enumerate(zip(models, names or names_of(models), strict=True)):
         lead = f"{name}, " if len(models) > 1 else ""

@@ -51,7 +51,7 @@ SHARED_SPEED = 0.85  # of the speed of a process, where several share a batch
 
 
 class Run(Iterator[loop.Event]):
-    """An iterator over the events of training; without further events, training pauses.
+    """An iterator over the events of training.
 
     Ctrl-C takes effect after the current step, and the run can then go on or be saved.
     """
@@ -81,7 +81,7 @@ class Run(Iterator[loop.Event]):
     def save(self, path: PathName, *, force: bool = False) -> None:
         """Write the run into a model file for ``load`` and ``resume``; replace an older model.
 
-        path: The name of the file, which ends in .npz.
+        path: The name of the file.
         force: Replace a file that is no model.
         """
         with model_file.locked_model(path, force=force), self._between_steps:

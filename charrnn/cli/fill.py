@@ -1,6 +1,6 @@
 """In TEXT, _ stands for one missing character and * for any number up to --max-gap. The output is
 the likeliest fillings (-n) with their probabilities: the probability of the whole text, relative
-to all texts that match the pattern. Only characters of the vocabulary are filled in.
+to the matching texts that were tried. Only characters of the vocabulary are filled in.
 
 Likely beginnings are tried, at most --beam of each length. A note says how much of the probability
 was not tried, at most.

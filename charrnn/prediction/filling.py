@@ -35,7 +35,7 @@ OUTPUTS: Final = 1 << 23  # numbers in the logits of all lanes, at most
 
 @dataclass(frozen=True)
 class Filling:
-    """A whole text and its probability among all fillings."""
+    """A whole text and its probability among the fillings tried."""
 
     text: str
     probability: float
@@ -105,7 +105,7 @@ def fill(predictor: Predictor, text: str, config: FillConfig, label: str | None 
     pattern = Pattern(text, predictor.vocabulary, config.max_gap)
     after, accepts = cache(pattern.after), cache(pattern.accepts)
     symbols = len(pattern.characters)
-    beam = max(64, min(config.beam, OUTPUTS // symbols))
+    beam = min(config.beam, max(64, OUTPUTS // symbols))
     h, x = predictor.zeros(1), np.array([first])
     beginnings, states, log_p = [""], [pattern.first], np.zeros(1)  # of one length: B each
     whole: list[tuple[float, str]] = []  # log P of the likeliest whole texts, and these

@@ -74,7 +74,7 @@ class FillConfig(Checked):
     )
     beam: int = filling(
         Whole(1, 1 << 20),
-        "Try at most this many beginnings of each length; fewer than 64 mean 64.",
+        "Try at most this many beginnings of each length.",
         4096,
         short="Limit the beginnings to try",
     )

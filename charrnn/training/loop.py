@@ -51,10 +51,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Checkup:
-    """An event of training: the loss was measured on the held-out text."""
+    """An event of training: the loss was measured."""
 
     step: int
-    score: Score | None
+    score: Score | None  # on held-out text, if there is any
     train_nats_per_character: float  # on training text, measured like the held-out loss
     is_best: bool
     # the mean over the steps since the last check-up, with dropout and the like
