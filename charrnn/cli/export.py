@@ -1,7 +1,7 @@
 """A web page (.html) is one file that works in any browser without a network connection. It draws
-new texts, colours any text by surprisal and shows the likeliest next characters. It contains
-neither the training texts nor the name of the corpus. A module (.mjs) is the same without the page.
-A header (.h) is C99 that allocates no memory.
+new texts, colours any text by surprisal and shows the likeliest next characters. It does not
+contain the training texts. A module (.mjs) is the same without the page. A header (.h) is C99 that
+allocates no memory.
 
 A .safetensors file loads into the RNN, GRU or LSTM of PyTorch; it gives the same probabilities, but
 not the same texts. A .npz file is a model for charrnn without its training state, with matrices
