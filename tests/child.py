@@ -228,13 +228,11 @@ def dask_cluster(folder: Path, workers: int = 2) -> Iterator[tuple[Path, Child]]
     env = {"PYTHONPATH": str(HOME), "OPENBLAS_NUM_THREADS": "1"}
     with going([*dask, *local, "--port", "0"], folder, env) as scheduler:
         scheduler.until(lambda: file.exists() and file.stat().st_size > 0)
-        if not workers:
-            yield file, scheduler
-            return
         one = [*dask_worker, *local, "--nthreads", "1", "--no-nanny"]
-        with going(one, folder, env) as first, going(one, folder, env) as second:
-            first.until(lambda: "Registered to" in first.err)
-            second.until(lambda: "Registered to" in second.err)
+        with ExitStack() as stack:
+            begun = [stack.enter_context(going(one, folder, env)) for _ in range(workers)]
+            for worker in begun:
+                worker.until(lambda worker=worker: "Registered to" in worker.err)  # type: ignore[misc]
             yield file, scheduler
 
 

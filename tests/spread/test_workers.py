@@ -19,7 +19,6 @@ import pytest
 from charrnn.errors import ClusterError, CorpusError
 from charrnn.spread import cluster
 from charrnn.spread.workers import open_executor
-from charrnn.system.signals import SIGNALS
 from tests.child import NOTHING, PYTHON, children_of, dask_cluster, finished, going, wait_until
 from tests.program import NAMES, SMALL, Program
 
@@ -188,18 +187,15 @@ if __name__ != "__main__" and sys.argv[1] == "dies":
     os.kill(os.getpid(), signal.SIGKILL)
 workers.START = "spawn"
 workers._end_with_parent = int  # whether it is quick or not
-from tests.spread.test_workers import item_where_signals_wait
+def item(shared, group):
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) >= {signal.SIGINT, signal.SIGTERM}
+    return shared[group]
 if __name__ == "__main__":
     with workers.open_executor(bytes(range(256)) * 4096, cores=2) as executor:
-        print(*executor(item_where_signals_wait, [0, 1, -1]), flush=True)
+        print(*executor(item, [0, 1, -1]), flush=True)
         if sys.argv[1] == "is killed":
             sys.stdin.read()
 """
-
-
-def item_where_signals_wait(shared: bytes, group: int) -> int:
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) >= {*SIGNALS}
-    return shared[group]
 
 
 def test_workers_that_begin_anew_get_what_is_shared(tmp_path: Path) -> None:
