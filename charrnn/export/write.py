@@ -37,7 +37,7 @@ class ExportOptions(Checked):
     )
     without_counts: bool = setting(
         Flag(),
-        "Leave the training text of --counts out of a .npz file.",
+        "Leave the training text that counts need out of a .npz file.",
         panel=FILE,
         short="Leave the training text out",
     )
