@@ -44,7 +44,7 @@ class SampleConfig(Checked):
     )
     seed: int | None = drawing(
         SEED,
-        "Set the seed of random numbers|. Without --best, sample k is the same for any -n.",
+        "Set the seed of random numbers|. Sample k is the same for any -n, unless only the best are shown.",
         default_in_words="new each time",
     )
 
