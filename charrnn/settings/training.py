@@ -145,7 +145,9 @@ class TrainConfig(Checked):
         short="Check the loss every N steps",
     )
     seed: int = learning(
-        SEED, "Set the seed of random numbers|. Without --minutes, a seed gives the same file.", 0
+        SEED,
+        "Set the seed of random numbers|. It gives the same file if no minutes are set.",
+        0,
     )
     counts: bool = learning(
         Flag(),
