@@ -22,7 +22,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from charrnn.errors import ClusterError
+from charrnn.errors import CharrnnError, ClusterError
 from charrnn.settings.values import CORES, check
 from charrnn.spread.cluster import KILLED, RESULTS_STAY, Work, open_scheduler, results_of
 from charrnn.system.children import can_start, in_one_thread
@@ -124,7 +124,8 @@ def _serve(pipe: Connection, *inherited: Any) -> None:
             try:
                 pipe.send(function(shared, group))
             except Exception as error:
-                error.add_note(traceback.format_exc())
+                if not isinstance(error, CharrnnError):  # a bug
+                    error.add_note(traceback.format_exc())
                 pipe.send(error)
 
 
