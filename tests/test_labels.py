@@ -278,6 +278,7 @@ def test_the_command_line_trains_draws_scores_and_tells(trained: Program) -> Non
     assert {row["label"] for row in free} == {"north", "south"}
     shown = trained.run(*sample, "--label", "south")
     assert shown.err.splitlines()[:2] == ["label north", "label south"]
+    assert "label" not in trained.run(*sample).err
     row = trained.run("eval", "--json").rows[0]
     assert row["labels"]["confusions"].keys() == {"north", "south"}
     assert 0 <= row["labels"]["standard_error"] < 1

@@ -119,6 +119,8 @@ def test_fault_59_the_largest_draw_is_one_of_the_last_characters() -> None:
     h = rng.standard_normal((300, 6), np.float32)
     largest = np.nextafter(np.ones(300, np.float32), np.float32(0))
     assert sample_characters(p, h, largest).min() > 2900
+    p["c"][7] = 99.0
+    assert {*sample_characters(p, h, largest)} == {7}
 
 
 @pytest.mark.parametrize(
