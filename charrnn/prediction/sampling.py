@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from charrnn.network.arrays import Array64, Integers, log_softmax
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.step import StepState
+from charrnn.prediction.losses import BITS
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import add_novelty
 from charrnn.settings.drawing import SampleConfig as SampleConfig
@@ -100,7 +101,9 @@ class Sample(NamedTuple):
         """Return the text and its figures by name, as JSON has them."""
         figures: dict[str, object] = {"number": self.number, "text": encodable(self.text)}
         figures |= {"characters": len(self.text), "nats": round(self.nats, 6)}
-        figures |= {"nats_per_character": round(self.nats_per_character, 6), "ended": self.ended}
+        loss = self.nats_per_character
+        figures |= {"nats_per_character": round(loss, 6)}
+        figures |= {"bits_per_character": round(loss * BITS, 6), "ended": self.ended}
         return figures if self.label is None else figures | {"label": encodable(self.label)}
 
 

@@ -27,6 +27,8 @@ def test_json_says_what_ended_a_sample(program: Program) -> None:
     rows = program.run("sample", "--json", "-n", "2", "-p", "ab").rows
     assert [row["number"] for row in rows] == [0, 1]
     assert (rows[1]["text"], rows[1]["characters"], rows[1]["ended"]) == ("abc", 3, "end")
+    figures = "number text characters nats nats_per_character bits_per_character ended temperature"
+    assert [*rows[1]] == ["schema", *figures.split()]
     (row,) = program.run("sample", "--json", "--max-chars", "2").rows
     assert (row["text"], row["ended"]) == ("ab", "limit")
 
