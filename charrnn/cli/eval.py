@@ -3,8 +3,8 @@ characters and its end. A character that the model has never seen costs its shar
 of Unicode, so the loss is always finite. Rank 1 is the likeliest symbol.
 
 A line is odd if it is far more surprising than any line should be: --above 1.5x shows those with
-more than 1.5 times the bits per character of the oddest held-out line of the training. Bytes that
-cannot be decoded are unknown characters, with a warning; --errors strict refuses them.
+more than 1.5 times the bits per character of the oddest held-out line of the training. U+FFFD takes
+the place of bytes that cannot be decoded, with a warning; --errors strict refuses them.
 
 # the loss on the held-out text, beside counting
 charrnn eval --baselines

@@ -88,7 +88,8 @@ class Options(shared.CommandOptions):
     unique: bool = flag(short="Skip repeated samples")
     without: tuple[str, ...] = repeatable(
         Text("WORD|@FILE"),
-        "Skip samples with this word|, in capitals or not; @FILE has one a line. Repeatable.",
+        "Skip samples with this word|, also in a longer one or in capitals; @FILE has one a line."
+        " Repeatable.",
     )
     known_words: bool = flag("Skip samples with other words| than those of the corpus.")
     distance: int | None = setting(

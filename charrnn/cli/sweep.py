@@ -69,8 +69,8 @@ class Options(shared.CorpusOptions):
     )
     tried: tuple[str, ...] = repeatable(
         Text("NAME=VALUE,VALUE", names=[f"{word}=" for word in TRIED]),
-        "Try these values of an option| of train, such as hidden=64,128. Repeatable: every"
-        " combination is run.",
+        "Try these values of an option| of network or learning, such as hidden=64,128. Repeatable:"
+        " every combination is run.",
         names=("--try",),
     )
     seeds: tuple[int, ...] | None = setting(

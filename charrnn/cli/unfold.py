@@ -3,9 +3,8 @@ the likeliest next character, the target and its loss in nats, as in charrnn eva
 are the norms of the hidden state and of the gradient of the total loss. The last shows units of the
 top layer, or their gradients with --backward.
 
-With -o, all of it is a web page that works offline. Point at a square, or walk with the arrow keys,
-to see its equation with numbers.
-Counts (train --counts) are left out.
+With -o, all of it is a web page that works offline. Point at a square, or click one and use the
+arrow keys, to see its equation with numbers. Counts (train --counts) are left out.
 
 # each step of a name
 charrnn unfold Tyrannosaurus

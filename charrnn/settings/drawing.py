@@ -68,9 +68,9 @@ class FillConfig(Checked):
     )
     max_gap: int = filling(
         Whole(0, 1 << 10),
-        "Fill at most this many characters into a gap.",
+        "Fill in at most this many characters for each *.",
         8,
-        short="Limit the characters of a gap",
+        short="Limit what a * stands for",
     )
     beam: int = filling(
         Whole(1, 1 << 20),

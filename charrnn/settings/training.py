@@ -93,8 +93,8 @@ class TrainConfig(Checked):
     )
     book: bool = learning(
         Flag(),
-        "Train the network of the book|: one layer, plain gradient descent at a constant rate."
-        " Options that you type stay.",
+        "Train the network of the book|: one layer, plain gradient descent at a constant rate, no"
+        " noise. Options that you type stay.",
     )
     optimizer: UpdateRule | None = learning(
         OneOf(UpdateRule),
