@@ -204,8 +204,8 @@ class Model:
         self,
         texts: Iterable[str],
         labels: Iterable[str] | None = None,
-        *,
         cores: int = 1,
+        *,
         use: str | None = None,
     ) -> Score:
         """Return the score of these texts, each an example with its END.
@@ -236,13 +236,19 @@ class Model:
         return scoring.likeliest(self.vocabulary, self.label_probabilities(texts, use=use))
 
     def scores(
-        self, texts: Iterable[str], *, cores: int = 1, use: str | None = None
+        self,
+        texts: Iterable[str],
+        cores: int = 1,
+        *,
+        labels: Iterable[str] | None = None,
+        use: str | None = None,
     ) -> list[Score]:
         """Return the score of each text; all are read side by side.
 
         cores: How many processes share the work; each takes a moment to start.
         """
-        groups = scoring.groups_with(each_of(texts), None)
+        kinds = None if labels is None else each_of(labels, "labels")
+        groups = scoring.groups_with(each_of(texts), kinds)
         parts = in_parallel(scoring.columns_of, self.predictor(use), groups, cores)
         return [score for columns in parts for score in map(Score, *columns)]
 

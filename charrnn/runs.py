@@ -301,11 +301,11 @@ def with_limits(path: PathName, config: Fitted, corpus: Corpus, typed: Mapping[s
 def fit(
     texts: Texts,
     config: TrainConfig | None = None,
+    progress: bool = False,
+    labels: Iterable[str] | None = None,
     *,
     holdout: float = 0.1,
     start_from: Model | None = None,
-    progress: bool = False,
-    labels: Iterable[str] | None = None,
     **settings: Any,
 ) -> Model:
     """Train on texts or files, and return the best model; its ``save`` keeps the run as well.

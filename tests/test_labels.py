@@ -31,7 +31,7 @@ SMALL: dict[str, Any] = {"hidden": 6, "layers": 1, "epochs": 2, "batch": 2, "bpt
 
 
 def small(**how: Any) -> Model:
-    return charrnn.fit(TEXTS, labels=LABELS, **{**SMALL, **how})
+    return charrnn.fit(TEXTS, None, False, LABELS, **{**SMALL, **how})
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +80,8 @@ def test_windows_read_a_label_where_an_example_begins() -> None:
 def test_telling_kinds_is_the_rule_of_bayes(model: Model, use: str) -> None:
     counts = np.array([*model.vocabulary.labels.values()])
     nats = [model.score(["vona"], [label], use=use).nats for label in model.labels]
+    each = model.scores(["vona"] * 2, labels=model.labels, use=use)
+    assert [score.nats for score in each] == pytest.approx(nats)
     joint = counts / counts.sum() * np.exp(np.negative(nats))
     chances = model.label_probabilities(["vona"], use=use)
     np.testing.assert_allclose(chances[0], joint / joint.sum(), rtol=1e-12)

@@ -207,8 +207,8 @@ def test_scores_are_those_of_each_text_on_any_cores(model: charrnn.Model) -> Non
     assert (found.text, len(found.nats), len(found.ranks)) == ("hanna", 6, 6)
     assert math.fsum(found.nats) == model.score("hanna").nats
     many = [f"{word}{number}" for number in range(6_000) for word in ("an", "bob", "")]
-    assert model.scores(many, cores=2) == model.scores(many)
-    assert model.score(many, cores=2) == model.score(many)
+    assert model.scores(many, 2) == model.scores(many)
+    assert model.score(many, None, 2) == model.score(many)
     assert model.scores([], cores=2) == model.scores([]) == []
     with pytest.raises(SettingError, match="cores cannot be 0"):
         model.scores(texts, cores=0)
