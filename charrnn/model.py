@@ -339,7 +339,7 @@ class Model:
         """Write the model into a file, with the run after ``fit``; replace an older model.
 
         A loaded model is copied, with the run if its file has one. A changed one, or that of a
-        Run, is written in full precision without a run. One without a run replaces none with it.
+        Run, is written in full precision without a run. Models without a run never replace a run.
         """
         trained = self._single
         with model_file.locked_model(path, force=force):
@@ -358,7 +358,7 @@ def load(path: str | PathLike[str] = "model.npz") -> Model:
 
 
 def mix(*models: Model) -> Model:
-    """Return a mixture of models: the mean of their networks, with counts of one, draws and scores.
+    """Return a mixture: the mean probabilities of networks, with the counts of the longest text.
 
     models: Models that know the same characters.
     """

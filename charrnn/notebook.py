@@ -48,17 +48,18 @@ def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None)
     if not all(model.trained.history for model in models):
         hint = "Train it until its first check-up; a slim model has none."
         raise CharrnnError("a model has no learning curve", hint)
+    names = list(names or names_of(models))
+    if len(names) != len(models):
+        what = f"there are {len(names)} names for {len(models)} models"
+        raise SettingError(what, "Give a name for each model.", "names")
     if ax is None:
         try:
             from matplotlib import pyplot as plt
         except ImportError:
             raise CharrnnError(*NOT_INSTALLED) from None
         ax = plt.subplots(figsize=INCHES, layout="constrained")[1]  # which notebooks show at once
-    if names and len(names) != len(models):
-        what = f"there are {len(names)} names for {len(models)} models"
-        raise SettingError(what, "Give a name for each model.", "names")
     shown: list[float] = []
-    for number, (model, name) in enumerate(zip(models, names or names_of(models), strict=True)):
+    for number, (model, name) in enumerate(zip(models, names, strict=True)):
         lead = f"{name}, " if len(models) > 1 else ""
         shown += draw_curves(model.trained, COLOURS[number % len(COLOURS)], lead, ax)
     baselines = models[0].trained.corpus.baselines

@@ -1,7 +1,7 @@
-"""A single sample without conditions appears character by character, as it is drawn. Each ends in a
-newline; if samples may contain newlines, a blank line separates them. The same --seed gives the
-same samples, however many there are (but with --best). For each sample that is skipped, another is
-drawn.
+"""A single sample without conditions appears character by character, as it is drawn. Every sample
+ends in a newline; if samples may contain newlines, a blank line separates them. The same --seed
+gives the same samples, however many there are (except with --best). For each sample that is
+skipped, another is drawn.
 
 With --json, each sample is an object on one line. Its text, characters and nats include the prime.
 Nats are the negative log-likelihood at temperature 1, without --top-k and --top-p; they include the

@@ -73,7 +73,7 @@ class Options(shared.CommandOptions):
     )
     output: Path | None = shared.output_option(
         File("FILE.html", ".html"),
-        "Write a web page of it, each value with its equation, into this file.",
+        "Write a web page with each value and its equation into this file.",
         short="Write a web page to this file",
     )
     label: str | None = shared.label_option("Read the text with this label.")

@@ -44,7 +44,7 @@ class SampleConfig(Checked):
     )
     seed: int | None = drawing(
         SEED,
-        "Set the seed of random numbers|. Sample k is the same for any count, except of the best.",
+        "Set the seed of random numbers|. Sample k is the same for any count, except the best.",
         default_in_words="new each time",
     )
 

@@ -30,7 +30,7 @@ STEPS = Whole(0, SIZE.most)
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig(Checked):
-    """How a network learns. Settings that are None, but minutes, are chosen to fit the corpus."""
+    """How a network learns. Settings of None, except minutes, are chosen to fit the corpus."""
 
     cell: str = network(
         OneOf(("tanh", "gru", "lstm", "output")),
