@@ -94,8 +94,8 @@ class Options(shared.CommandOptions):
     known_words: bool = flag("Skip samples with other words| than those of the corpus.")
     distance: int | None = setting(
         SIZE,
-        "Skip near copies|: fewer than N edits (insert, delete, replace or swap letters) lead to a"
-        " training text or an earlier sample.",
+        "Skip near copies|: case aside, fewer than N edits (insert, delete, replace or swap"
+        " letters) lead to a training text or an earlier sample.",
     )
     shortest: int | None = setting(
         Whole(0, 1 << 40),
