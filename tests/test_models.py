@@ -73,9 +73,6 @@ def test_without_a_model_samples_come_from_given_names(program: Program) -> None
         assert program.run("sample", *line, env=env).status == 1
     Path("model.npz").symlink_to("nowhere")
     assert program.run("sample").status == 1
-
-
-def test_a_variable_that_names_no_model_is_refused(program: Program) -> None:
     what, hint = "CHARRNN_MODEL: '-' is not a path", "Try 'charrnn sample --help'."
     program.refuses("sample", what=what, hint=hint, status=2, env={"CHARRNN_MODEL": "-"})
 
