@@ -165,7 +165,7 @@ def test_fault_26_a_killed_worker_or_scheduler_is_one_line(program: Program, vic
     with ExitStack() as stack:
         how: tuple[str | Path, ...] = ("--cores", "2")
         if "scheduler" in victim:
-            file, scheduler = stack.enter_context(dask_cluster(program.folder, 1))
+            file, scheduler = stack.enter_context(dask_cluster(program.folder))
             how = ("--scheduler", file)
         child = stack.enter_context(program.going(*ENDLESS, *how))
         child.until(lambda: len(rows_of(program)) >= 2)
