@@ -74,9 +74,8 @@ def test_without_the_package_it_says_what_to_install(
 ) -> None:
     for name in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(CharrnnError, match="matplotlib is not installed") as missing:
+    with pytest.raises(CharrnnError, match="matplotlib is not installed"):
         model.plot()
-    assert missing.value.hint == "pip install matplotlib"
     with pytest.raises(SettingError, match="1 names for 2 models"):  # before an empty figure
         charrnn.plot(model, model, names=["a"])
     what, hint = "matplotlib is not installed", "pip install matplotlib"

@@ -105,7 +105,7 @@ def fill(predictor: Predictor, text: str, config: FillConfig, label: str | None 
     pattern = Pattern(text, predictor.vocabulary, config.max_gap)
     after, accepts = cache(pattern.after), cache(pattern.accepts)
     symbols = len(pattern.characters)
-    beam = min(config.beam, max(64, OUTPUTS // symbols))
+    beam = min(config.beam, OUTPUTS // symbols)
     h, x = predictor.zeros(1), np.array([first])
     beginnings, states, log_p = [""], [pattern.first], np.zeros(1)  # of one length: B each
     whole: list[tuple[float, str]] = []  # log P of the likeliest whole texts, and these
