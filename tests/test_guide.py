@@ -25,7 +25,7 @@ from tests.benchmarks.seconds import split_of
 from tests.child import CHARRNN, HOME
 from tests.make_pages import notebook, options_page, python_page
 from tests.pages import GUIDE, PAGES, blocks_of, run_page
-from tests.pictures import FOLDER, OF_PAGES, OF_TERMINALS, Studio, picture_of
+from tests.pictures import FOLDER, OF_PAGES, OF_TERMINALS, Studio
 from tests.program import SMALL, Program
 
 README = (HOME / "README.md").read_text("utf-8")
@@ -126,13 +126,6 @@ def test_a_page_shows_each_picture_and_says_what_is_seen() -> None:
             for harm in ("://", "url(", "@import", "href", "<script", "font-face"):
                 assert harm not in text, (picture.name, harm)
     assert sum(picture.stat().st_size for picture in FOLDER.iterdir()) <= 1_000_000
-
-
-def test_words_of_a_terminal_stand_in_their_columns_and_colours() -> None:
-    drawn = picture_of(["a  \x1b[1;38;2;1;2;3;48;2;4;5;6m<b>\x1b[0m", ""])
-    assert '<text x="14.0" y="28" textLength="8.4" fill="#dfe4ea">a</text>' in drawn
-    assert 'fill="#010203" font-weight="700">&lt;b&gt;</text>' in drawn
-    assert 'fill="#040506"' in drawn
 
 
 # Small commands that write JSON with every key.

@@ -63,6 +63,7 @@ def test_a_run_has_a_row_and_a_model(tmp_path: Path) -> None:
     assert (bad["stopped"], bad["best"], bad["model"]) == ("diverged", None, None)
     assert "diverged" in bad["error"]
     assert (good["stopped"], good["error"], good["seed"]) == ("epochs", None, 0)
+    assert 0 < good["seconds"] < 99
     assert good["settings"] == {"holdout": 0.1, **SIZE, "hidden": 2, "lr": 0.01}
     assert good["fingerprint"] == shared.corpus.fingerprint
     loss = good["best"]["nats_per_character"]

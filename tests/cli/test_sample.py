@@ -28,6 +28,7 @@ def test_json_says_what_ended_a_sample(program: Program) -> None:
     assert row.items() >= {"number": 1, "text": "abc", "characters": 3, "ended": "end"}.items()
     figures = "number text characters nats nats_per_character bits_per_character ended temperature"
     assert [*row] == ["schema", *figures.split()]
+    assert row["nats"] == round(row["nats"], 6)
     (row,) = program.run("sample", "--json", "--max-chars", "2").rows
     assert (row["text"], row["ended"]) == ("ab", "limit")
 
