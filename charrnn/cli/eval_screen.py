@@ -145,8 +145,7 @@ class Rows:
             row["x_oddest"] = loss / self.oddest if self.oddest else None
             if scored.likeliest:
                 row["label"], row["label_probability"] = scored.likeliest[i]
-            if len(by_use) > 1:
-                row["by_use"] = {use: {"nats": nats[i]} for use, nats in by_use.items()}
+            row["by_use"] = {use: {"nats": nats[i]} for use, nats in by_use.items()}
             yield loss, json_line("eval.example", row)
 
     def _line(self, example: Example, loss: float, scored: ScoredTexts, i: int) -> Visible:
@@ -213,12 +212,10 @@ def records_of(
             record["labels"] = scoring.accuracy_of(scored.labels, answers, learned)
         if scored is not reference:
             record |= losses.difference_of(ids, nats, reference.nats).figures()
-        if len(scored.nats_by_use) > 1:
-            record["by_use"] = {
-                use: losses.tally(ids, costs).loss()
-                | losses.difference_of(ids, nats, costs).figures()
-                for use, costs in scored.nats_by_use.items()
-            }
+        record["by_use"] = {
+            use: losses.tally(ids, costs).loss() | losses.difference_of(ids, nats, costs).figures()
+            for use, costs in scored.nats_by_use.items()
+        }
         if counting:
             record["baselines"] = {
                 baseline.name: losses.Mean(baseline.nats_per_character, 1).per_character()
@@ -234,7 +231,8 @@ def rows_of(records: list[Record]) -> list[tuple[str, Record]]:
     if len(records) == 1:
         rows += [("without ends", first["without_end"])]
         rows += [("per byte", {"bits_per_character": first["bits_per_byte"]})]
-        rows += [(f"  {use}", figures) for use, figures in first.get("by_use", {}).items()]
+        by_use = first["by_use"] if len(first["by_use"]) > 1 else {}
+        rows += [(f"  {use}", figures) for use, figures in by_use.items()]
     for name, figures in first.get("baselines", {}).items():
         hidden = {} if len(records) == 1 else {"difference": None}  # it is not from the first model
         rows.append((f"  {name}", figures | hidden))

@@ -82,9 +82,9 @@ def use_option() -> Any:
     return setting(OneOf(("network", "counts", "both")), about, panel=DRAWING, **details)
 
 
-def scheduler_option() -> Any:
+def scheduler_option(panel: str = WORKERS) -> Any:
     about = "Work on a Dask scheduler: its address, such as tcp://HOST:8786, or its file."
-    return setting(Text("ADDRESS|FILE"), about, short="Work on a Dask scheduler", panel=WORKERS)
+    return setting(Text("ADDRESS|FILE"), about, short="Work on a Dask scheduler", panel=panel)
 
 
 def not_one_of(typed: Any, allowed: str) -> str:

@@ -41,7 +41,7 @@ from charrnn.cli.console import Console, only_one
 from charrnn.cli.options import MODEL, flag, nested, repeatable
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.settings.corpus import Reading
-from charrnn.settings.drawing import SampleConfig
+from charrnn.settings.drawing import DRAWING, SampleConfig
 from charrnn.settings.values import COUNT, SIZE, Text, Whole, setting
 from charrnn.system.cores import cores_for
 from charrnn.text.reading import read_typed, text_of
@@ -83,7 +83,7 @@ class Options(shared.CommandOptions):
     not_in: tuple[str, ...] = repeatable(
         shared.Source("FILE"),
         "Skip texts of this file|. Repeatable.",
-        panel="Choosing samples",
+        panel=DRAWING,
     )
     unique: bool = flag(short="Skip repeated samples")
     without: tuple[str, ...] = repeatable(
@@ -119,8 +119,8 @@ class Options(shared.CommandOptions):
         short="Draw from this model",
     )
     use: str | None = shared.use_option()
-    cores: int | None = shared.cores_option()
-    scheduler: str | None = shared.scheduler_option()
+    cores: int | None = shared.cores_option(panel=DRAWING)
+    scheduler: str | None = shared.scheduler_option(panel=DRAWING)
 
 
 @dataclass

@@ -57,7 +57,8 @@ def test_the_figures_of_a_text(made: Program) -> None:
     best = charrnn.load(made / "model.npz").trained.best
     assert best is not None
     (found,) = rows(made, "--held-out")
-    assert found["nats_per_character"] == pytest.approx(best[1], abs=1e-3)
+    alone = found["by_use"]["network"]["nats_per_character"]
+    assert found["nats_per_character"] == alone == pytest.approx(best[1], abs=1e-3)
 
 
 def test_parts_and_baselines(made: Program) -> None:
