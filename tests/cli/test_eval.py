@@ -143,7 +143,7 @@ def test_lines_are_numbered_as_sed_numbers_them(made: Program, pack: Any) -> Non
     a, b, c, d = WORDS[:4]
     for text, numbers in {
         f"\n{a}\r\n{b}\r\r\n\r{c}\n{d}\r": [2, 3, 4, 5],
-        f"{a}\r{b}\r{c}\n{d}": [1, 1, 1, 2],
+        f"{a}\r{b}\n{c}\r{d}": [1, 1, 2, 2],
         f"{a}\r\r{b}\r{c}\r{d}\r": [1, 3, 4, 5],
     }.items():
         made.write("log.txt", data := pack(text.encode()))

@@ -106,7 +106,8 @@ def test_what_the_corpus_chose_is_a_column_where_it_differs(program: Program) ->
             config = charrnn.load(f"sweep/{name},seed=0.npz").config
             assert row[row.index(name) - 1] == f"{config.lr:.4g}"
     for columns in (60, 35):  # on a terminal the settings stay whole, and figures give way
-        _, seen = program.terminal(*tried_line, "--resume", columns=columns)
+        _, seen = program.terminal(*tried_line, "--resume", "--seeds", "2", columns=columns)
+        assert bool(re.search("[12] of 2 runs", seen)) == (columns == 60)
         table = seen[seen.index("held-out  ") : seen.index("keep the best")]
         assert (table.count("batch="), "difference" in table) == (2, columns == 60)
     tried = program.run(*line, "--try", "lr=0.1,0.2", "--weight-decay", "0", "-o", "rates")
