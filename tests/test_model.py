@@ -225,7 +225,7 @@ def test_a_model_of_a_run_stays_what_it_was_when_it_was_asked_for(tmp_path: Path
     assert now == pytest.approx([*then, then[-1]], rel=1e-4)
 
 
-@pytest.mark.parametrize("wrong", [None, b"anna", 1, StringIO("anna\n")])
+@pytest.mark.parametrize("wrong", [None, b"anna", 1, {"a": 1}, StringIO("anna\n")])
 def test_faults_17_and_52_what_is_no_text_is_refused(model: charrnn.Model, wrong: Any) -> None:
     for function in (model.score, model.scores, model.embed, charrnn.train, charrnn.fit):
         with pytest.raises(SettingError, match="texts cannot be"):

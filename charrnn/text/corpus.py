@@ -204,7 +204,7 @@ def files_in(texts: Texts) -> tuple[str, ...]:
 def check_texts(texts: object, name: str = "texts") -> list[str]:
     """Return the texts; raise SettingError for a text alone, an open file or a table."""
     is_open, is_table = hasattr(texts, "readline"), hasattr(texts, "columns")
-    is_wrong = isinstance(texts, str | bytes) or is_open or is_table
+    is_wrong = isinstance(texts, str | bytes | dict) or is_open or is_table
     if is_wrong or not isinstance(texts, Iterable):
         several = "one column of the table" if is_table else "a list of texts"
         hint = f"Give {several}, or Path(...) to read a file."
