@@ -113,7 +113,7 @@ class TrainConfig(Checked):
     warmup: int | None = learning(
         Whole(0, 1 << 40),
         "Raise the learning rate from 0 over this many steps.",
-        default_in_words="5% of the steps, at most 200; 0 as in the book",
+        default_in_words="at most 5% of the steps and 200; 0 as in the book",
         short="Raise the rate over these steps",
     )
     clip: float | None = learning(
