@@ -24,7 +24,7 @@ from tests.benchmarks import results
 from tests.benchmarks.seconds import split_of
 from tests.child import CHARRNN, HOME
 from tests.make_pages import notebook, options_page, python_page
-from tests.pages import GUIDE, PAGES, blocks_of, run_page
+from tests.pages import GUIDE, PAGES, blocks_of, matches, run_page
 from tests.pictures import FOLDER, OF_PAGES, OF_TERMINALS, Studio
 from tests.program import SMALL, Program
 
@@ -42,6 +42,12 @@ def test_only_blocks_that_download_packages_are_not_run() -> None:
         reason = block.direction("not")
         assert reason is None or "downloads packages" in reason
         assert block.language in ("console", "python", "") or block.direction("file")
+
+
+def test_dots_stand_for_any_lines() -> None:
+    alike = [("a\n...\nd", "a\nb\nc\nd"), ("a\n...", "a\nb"), ("...\nb", "a\nb")]
+    for shown, out in [*alike, ("a\n...\nd", "a\nb\n"), ("a", "a\nb")]:
+        assert matches(shown, out) == ((shown, out) in alike)
 
 
 def test_every_page_is_in_the_index_and_linked_in_the_readme() -> None:

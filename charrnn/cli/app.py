@@ -89,9 +89,9 @@ def usage_in_our_words(error: Any, args: Sequence[str]) -> tuple[str, str]:
     message = error.format_message().rstrip(".")
     extra = message.rpartition(" (")[2].removesuffix(")")
     is_model = extra in MODELS or (extra.endswith(".npz") and "[" not in extra)  # [lr] is a setting
-    name = "-m" if is_model else "-n" if extra.isdecimal() and command == ["sample"] else ""
-    if "extra argument" in message and name:
-        hint = f"Did you mean {name} {shlex.quote(extra)}?"
+    option = "-m" if is_model else "-n" if extra.isdecimal() and command == ["sample"] else ""
+    if "extra argument" in message and option:
+        hint = f"Did you mean {option} {shlex.quote(extra)}?"
     return message[:1].lower() + message[1:], hint
 
 

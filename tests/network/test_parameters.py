@@ -11,6 +11,8 @@ def test_characters_are_counted_from_the_end_before_and_to_the_end_after() -> No
     ids = np.array([5, 4, END, END, 3, 2, 2, END, 6])
     assert read_before(ids).tolist() == [0, 1, 2, 0, 0, 1, 2, 3, 0]
     assert still_to_come(ids).tolist() == [2, 1, 0, 0, 3, 2, 1, 0, 1]
+    marks = count_features("to_come", np.arange(10), np.float64)[:, -8:]  # of the last characters
+    assert marks.tolist() == np.eye(10, 8, -1).tolist()
 
 
 @pytest.mark.parametrize("name", ["clock", "to_come"])
@@ -20,13 +22,8 @@ def test_features_are_bounded_and_of_early_counts_never_the_same(name: str) -> N
     assert len(np.unique(rows[:400].round(6), axis=0)) == 400
 
 
-def test_waves_come_back_and_the_last_eight_characters_have_a_mark_each() -> None:
-    assert count_features("clock", np.arange(3), np.float64)[:, 5] == pytest.approx([1, -1, 1])
-    rows = count_features("to_come", np.arange(10), np.float64)
-    assert rows[:, -8:].tolist() == np.eye(10, 8, -1).tolist()
-
-
 def test_the_clock_goes_on_where_its_table_ends() -> None:
+    assert count_features("clock", np.arange(3), np.float64)[:, 5] == pytest.approx([1, -1, 1])
     late = DISTINCT + np.arange(5)
     later = count_features("clock", late + 480 * 10**6, np.float64)
     np.testing.assert_allclose(count_features("clock", late, np.float64), later, atol=1e-8)

@@ -187,8 +187,9 @@ if __name__ != "__main__" and sys.argv[1] == "dies":
     os.kill(os.getpid(), signal.SIGKILL)
 workers.START = "spawn"
 workers._end_with_parent = int  # whether it is quick or not
+from charrnn.system.signals import SIGNALS
 def item(shared, group):
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) >= {signal.SIGINT, signal.SIGTERM}
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) >= {*SIGNALS}
     return shared[group]
 if __name__ == "__main__":
     with workers.open_executor(bytes(range(256)) * 4096, cores=2) as executor:

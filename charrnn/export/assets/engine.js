@@ -194,17 +194,18 @@ const charrnn = (() => {
         throw new TypeError(`options have names, such as { number: 5 }: ${options} has none`);
       }
       const names = Object.keys(OPTIONS).filter((name) => name !== "label" || this.labels.length);
-      const given = Object.entries(options).filter(([, value]) => value !== undefined);
-      for (const [name, value] of given) {
+      const whole = { prime: "", shortest: 1, longest: Infinity, temperature: 1, unique: false };
+      Object.assign(whole, { seed: Math.floor(Math.random() * 2 ** 52), number: 0 });
+      for (const [name, value] of Object.entries(options)) {
         if (!names.includes(name)) {
           throw new TypeError(`there is no option ${name}; there are ${names.join(", ")}`);
         }
+        if (value === undefined) continue; // as if it were not there
         if (!OPTIONS[name](value)) throw new TypeError(`${name} cannot be ${value}`);
+        whole[name] = value;
       }
       if (options.unique && options.seed === undefined) throw new TypeError("unique needs a seed");
-      const usual = { prime: "", shortest: 1, longest: Infinity, temperature: 1, unique: false };
-      const seed = Math.floor(Math.random() * 2 ** 52);
-      return { ...usual, seed, number: 0, ...Object.fromEntries(given) };
+      return whole;
     }
     /* A new text. Options: prime, which it begins with; shortest and longest, in characters;
        temperature; seed, and the number of the text for that seed; unique: it is no text of a
