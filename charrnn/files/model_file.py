@@ -317,7 +317,9 @@ def write(path: PathName, trained: Trained, arrays: Arrays) -> None:
     with replaced(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr(zipfile.ZipInfo(JSON_MEMBER), text)
         for name, array in stored.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+            info = zipfile.ZipInfo(f"{name}.npy")
+            info.file_size = array.nbytes  # only a large one has a header that Pythons differ in
+            with archive.open(info, "w") as member:
                 npy.write_array(member, array, (1, 0), allow_pickle=False)
 
 
