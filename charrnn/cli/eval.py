@@ -22,19 +22,87 @@ charrnn eval letter.txt --per-char
 charrnn eval play.txt -m small.npz -m large.npz
 """
 
+from __future__ import annotations
+
+import math
 import os
 import time
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import tee
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import charrnn
+from charrnn.cli import options as shared
 from charrnn.cli.console import Console, count, only_one
-from charrnn.cli.options import EvalOptions as Options
-from charrnn.errors import ABOVE, CorpusError, SettingError
+from charrnn.cli.options import LEARNED, flag
+from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
+from charrnn.settings.corpus import Reading
+from charrnn.settings.values import COUNT, Text, setting
+from charrnn.system.cores import cores_for
 from charrnn.system.packaged import CORPORA
+from charrnn.text.reading import name_of
+
+if TYPE_CHECKING:
+    from charrnn.cli.eval_screen import Rows
+    from charrnn.files.model_corpus import Example
+    from charrnn.model import Model
+    from charrnn.prediction.predictor import Predictor, Use
+    from charrnn.prediction.scoring import ScoredTexts
+    from charrnn.text.corpus import Corpus
 
 MIXTURE = "mixture"  # the name of all models together
+
+
+class Threshold(Text):
+    """A number of bits per character, or a multiple of those of the oddest held-out example."""
+
+    def checked(self, value: Any) -> str:
+        if not 0 <= float(value.removesuffix("x")) < math.inf:
+            raise ValueError("not allowed")
+        return str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(shared.CommandOptions):
+    FIRST = "sources held_out per_example top above per_char baselines label use models"
+    sources: tuple[str, ...] = shared.text_option("Score these files")
+    held_out: bool = flag(
+        "Read the held-out text, even if text is piped in.", short="Score the held-out text"
+    )
+    examples: str | None = shared.examples_option()
+    reading: dict[str, Any] = shared.nested(
+        Reading, encoding=LEARNED, normalize=LEARNED, column=LEARNED, tidy=LEARNED, errors="replace"
+    )
+    per_example: bool = flag("Show a row for each example|, as it is scored.")
+    top: int | None = setting(COUNT, "Show the N oddest examples|, most surprising first.")
+    above: str | None = setting(
+        Threshold("BITS|Rx", "a number of bits of at least 0, or a multiple such as 1.5x"),
+        "Exit with status 3 if an example has more bits per character than this, or than R times"
+        " the oddest held-out one, as by 1.5x. Rows show only these.",
+        short="Exit with 3 if one is odder",
+    )
+    per_char: bool = flag(
+        "Show the text coloured by surprisal; without colours, a row for each character with its"
+        " nats and rank.",
+        short="Colour the text by surprisal",
+    )
+    baselines: bool = flag(short="Compare with counting")
+    label: str | None = shared.label_option(
+        "Score all texts under this label.",
+        default_in_words="the known one, else the sum over all",
+    )
+    use: str | None = shared.use_option()
+    models: tuple[Path, ...] = shared.models_option(
+        "Several are compared with each other and with the mean of their probabilities."
+        " Repeatable.",
+        short="Score with this model",
+    )
+    cores: int | None = shared.cores_option()
+    scheduler: str | None = shared.scheduler_option()
 
 
 def run(options: Options, console: Console) -> None:
@@ -53,16 +121,16 @@ def run(options: Options, console: Console) -> None:
     if len(models) > 1:
         mixture = charrnn.mix(*models.values()).predictor(options.use)
         predictors = {MIXTURE: mixture, **predictors}
-    use = next(iter(predictors.values())).use
-    rows = screen.Rows(screen.oddest_of(models, use, options), learned, options, console)
+    oddest = oddest_of(models, next(iter(predictors.values())).use, options)
+    rows = new_rows(oddest, learned, options, console)
     needs_corpus = options.baselines or not options.sources
     hint = "Leave out [baselines], which count that corpus." if options.sources else NAME_A_TEXT
     corpus = rebuild_corpus(model.corpus, hint) if needs_corpus else None
     held_out = None if options.sources else corpus
-    groups = screen.groups_to_score(model, held_out, options, console)
+    groups = groups_to_score(model, held_out, options, console)
     rows.write_head()
     split = None if held_out is None else len(held_out.held_out.ids) // 2
-    scored = screen.score_groups(groups, split, predictors, rows)
+    scored = score_groups(groups, split, predictors, rows, options, console)
     if scored and (options.as_json or rows.count or not (options.above and console.quiet)):
         facts: dict[str, Any] = {"seconds": time.monotonic() - began}
         facts |= {"above": options.above, "above_count": rows.count} if options.above else {}
@@ -89,6 +157,111 @@ def check(options: Options) -> None:
         if source.isalnum() and source not in CORPORA and not os.path.lexists(source):
             hint = f"To score a word: echo {source} | charrnn eval"
             raise CorpusError(f"{source} does not exist", hint)
+
+
+def new_rows(
+    oddest: float | None, labels: Iterable[str], options: Options, console: Console
+) -> Rows:
+    """Return the rows that are asked for. A multiple of a threshold counts the oddest example."""
+    from charrnn.cli.eval_screen import Rows
+
+    limit = -math.inf
+    if options.above is not None:
+        unit = (oddest or 0.0) if options.above.endswith("x") else math.log(2)
+        limit = float(options.above.removesuffix("x")) * unit
+    kind: Any = "examples" if options.per_example or options.top else ""
+    kind = "characters" if options.per_char else kind
+    shown = () if options.label else labels
+    how = (kind, options.as_json, options.sources, shown)
+    return Rows(console.out, *how, oddest, limit, options.top)
+
+
+def groups_to_score(
+    model: Model, held_out: Corpus | None, options: Options, console: Console
+) -> Iterable[list[Example]]:
+    """Return the examples in groups: in a list, or as they come where rows of a pipe are shown."""
+    from charrnn.files.model_corpus import examples_in, held_out_examples
+    from charrnn.prediction.scoring import groups_of
+
+    console.note_if_waiting(options.sources)
+    is_live = options.sources == ("-",) and options.per_example and not options.top
+    typed = {"errors": "replace", **options.reading}
+    how: Any = {"needs_column": options.above is not None, "is_live": is_live, "warn": console.warn}
+    files = examples_in(model.corpus, options.sources, typed, options.examples, **how)
+    if held_out is not None:
+        files = iter([held_out_examples(held_out)])
+    texts = attrgetter("text")
+    groups = (group for examples in files for group in groups_of(examples, texts))
+    return groups if is_live else list(groups)
+
+
+def oddest_of(models: Mapping[str, Model], use: Use, options: Options) -> float | None:
+    """Return the nats of the oddest held-out example, or None; ModelFileError if --above needs it.
+
+    Texts without a label are compared with its sum over all labels.
+    """
+    from charrnn.prediction.losses import ENOUGH_EXAMPLES
+    from charrnn.prediction.scoring import MOST_SUMMED
+
+    model, *others = models.values()
+    trained, labels = model.trained, len(model.labels)
+    is_given = not labels or options.label is not None or "label_by" in options.reading
+    known = trained.oddest if is_given or not options.sources else trained.oddest_sums
+    held_out = model.corpus.held_out_examples
+    if others:
+        why = "several models have no common unit"
+    elif options.examples not in (None, model.corpus.config.examples):
+        why = "examples are not cut as in training"
+    elif use in known:
+        return known[use]
+    elif held_out < ENOUGH_EXAMPLES:
+        needed = f"and {ENOUGH_EXAMPLES} are needed"
+        why = f"the training held out {count(held_out, 'example')}, {needed}"
+    elif known is trained.oddest_sums and labels > MOST_SUMMED:
+        why = f"{labels} labels need --label"
+    else:
+        why = "the unit is not known"
+    if (options.above or "").endswith("x"):
+        raise ModelFileError(f"--above {options.above}: {why}", "Or name bits: --above 4.")
+    return None
+
+
+def score_groups(
+    groups: Iterable[list[Example]],
+    split: int | None,  # the middle of the held-out text
+    predictors: dict[str, Predictor],
+    rows: Rows,
+    options: Options,
+    console: Console,
+) -> dict[str, ScoredTexts]:
+    """Score the groups and add them to the rows. If these are not shown, return all by model."""
+    from charrnn.cli.eval_screen import texts_of
+    from charrnn.prediction.losses import Score, in_bits
+    from charrnn.prediction.scoring import join_groups, score_group
+    from charrnn.spread.workers import open_executor
+
+    total = Score()
+    used = [*predictors.values()][: 1 if rows.kind else None]
+    cores = min(len(groups), cores_for(options.cores)) if isinstance(groups, list) else 1
+    results: list[list[ScoredTexts]] = []
+    groups, copies = tee(groups)
+    with open_executor(used, cores, options.scheduler) as executor:
+        texts = texts_of(copies, split, options.label)
+        work = executor(partial(score_group, ranking=options.per_char), texts)
+        for examples, scored in zip(groups, work, strict=True):
+            rows.add(examples, scored[0])
+            total += scored[0].total
+            results += [] if rows.kind else [scored]
+    console.out.write_lines(line for _, line in rows.top_rows)
+    if not total.ends:
+        what = f"nothing was scored: {', '.join(map(name_of, options.sources))} is empty"
+        hint = "Name a text with a visible character, or score the held-out text by --held-out."
+        raise CorpusError(what, hint)
+    if rows.kind:
+        size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
+        console.note(f"{in_bits(total.nats_per_character)} bits per character, over {size}")
+    by_model = map(join_groups, zip(*results, strict=True))
+    return dict(zip(predictors, by_model, strict=False))  # none without results
 
 
 def shown_name(path: Path) -> str:

@@ -4,51 +4,28 @@ figures of each model, by use, beside counting, and of labels.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass, field
 from heapq import nlargest
-from itertools import groupby, tee
-from operator import attrgetter, itemgetter
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Literal
 
 import numpy as np
 
 from charrnn.cli.console import Console, Output, count, json_line
-from charrnn.cli.options import EvalOptions
-from charrnn.errors import CorpusError, ModelFileError
-from charrnn.files.model_corpus import Example, examples_in, held_out_examples
-from charrnn.model import Model
+from charrnn.files.model_corpus import Example
 from charrnn.prediction import losses, scoring
 from charrnn.prediction.losses import BITS, Score, in_bits
-from charrnn.prediction.predictor import Predictor, Use
 from charrnn.prediction.scoring import Group, ScoredTexts
-from charrnn.spread.workers import open_executor
-from charrnn.system.cores import cores_for
 from charrnn.system.visible import Visible, visible, visible_line
 from charrnn.text.corpus import Corpus, Examples
 from charrnn.text.counts import baselines
-from charrnn.text.reading import name_of
 
 MOST_CONFUSIONS = 10  # on the screen
 GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
 BAND_STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
 Record = dict[str, Any]  # the figures of a model, as JSON has them
 Row = tuple[float, Visible]  # the nats per character of an example, and its line
-
-
-def groups_to_score(
-    model: Model, held_out: Corpus | None, options: EvalOptions, console: Console
-) -> Iterable[list[Example]]:
-    """Return the examples in groups: in a list, or as they come where rows of a pipe are shown."""
-    console.note_if_waiting(options.sources)
-    is_live = options.sources == ("-",) and options.per_example and not options.top
-    typed = {"errors": "replace", **options.reading}
-    how: Any = {"needs_column": options.above is not None, "is_live": is_live, "warn": console.warn}
-    files = examples_in(model.corpus, options.sources, typed, options.examples, **how)
-    if held_out is not None:
-        files = iter([held_out_examples(held_out)])
-    texts = attrgetter("text")
-    groups = (group for examples in files for group in scoring.groups_of(examples, texts))
-    return groups if is_live else list(groups)
 
 
 def texts_of(
@@ -63,68 +40,42 @@ def texts_of(
         split = None if split is None else split - sum(len(text) + 1 for text in texts)
 
 
-def oddest_of(models: Mapping[str, Model], use: Use, options: EvalOptions) -> float | None:
-    """Return the nats of the oddest held-out example, or None; ModelFileError if --above needs it.
-
-    Texts without a label are compared with its sum over all labels.
-    """
-    model, *others = models.values()
-    trained, labels = model.trained, len(model.labels)
-    is_given = not labels or options.label is not None or "label_by" in options.reading
-    known = trained.oddest if is_given or not options.sources else trained.oddest_sums
-    held_out = model.corpus.held_out_examples
-    if others:
-        why = "several models have no common unit"
-    elif options.examples not in (None, model.corpus.config.examples):
-        why = "examples are not cut as in training"
-    elif use in known:
-        return known[use]
-    elif held_out < losses.ENOUGH_EXAMPLES:
-        needed = f"and {losses.ENOUGH_EXAMPLES} are needed"
-        why = f"the training held out {count(held_out, 'example')}, {needed}"
-    elif known is trained.oddest_sums and labels > scoring.MOST_SUMMED:
-        why = f"{labels} labels need --label"
-    else:
-        why = "the unit is not known"
-    if (options.above or "").endswith("x"):
-        raise ModelFileError(f"--above {options.above}: {why}", "Or name bits: --above 4.")
-    return None
-
-
+@dataclass(eq=False)
 class Rows:
     """A row for each character, or for each example above the limit: as it comes, or the oddest."""
 
-    def __init__(
-        self, oddest: float | None, labels: Iterable[str], options: EvalOptions, console: Console
-    ) -> None:
-        self.oddest, self.limit = oddest, -math.inf  # in nats per character
-        if options.above is not None:
-            unit = (oddest or 0.0) if options.above.endswith("x") else math.log(2)
-            self.limit = float(options.above.removesuffix("x")) * unit
-        self.options, self.console, self.output = options, console, console.out
-        self.label_width = 0 if options.label else min(20, max(map(len, labels), default=0))
-        names = max(map(len, options.sources)) if len(options.sources) > 1 else 0
+    output: Output
+    kind: Literal["characters", "examples", ""]  # "": examples are counted, and not shown
+    as_json: bool
+    files: Sequence[str]  # that are scored
+    labels: Iterable[str]  # one of which each row shows, if any
+    oddest: float | None  # in nats per character
+    limit: float = -math.inf  # in nats per character
+    top: int | None = None
+    count: int = 0
+    top_rows: list[Row] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.label_width = min(20, max(map(len, self.labels), default=0))
+        names = max(map(len, self.files)) if len(self.files) > 1 else 0
         self.place_width = 8 + min(16, names)  # columns for a line, and for its file if several
-        self.are_of_examples = options.per_example or options.top is not None
-        self.are_shown = self.are_of_examples or options.per_char
-        self.count, self.top_rows = 0, list[Row]()
 
     def write_head(self) -> None:
-        if self.are_of_examples and self.output.is_terminal and not self.options.as_json:
+        if self.kind == "examples" and self.output.is_terminal and not self.as_json:
             label = f"{'label':{self.label_width}}  prob.  " if self.label_width else ""
             head = f"{'line':>{self.place_width}}  bits/char  x oddest  {label}text"
             self.output.write_lines([self.output.paint(Visible(head), "cyan")])
 
     def add(self, examples: list[Example], scored: ScoredTexts) -> None:
         """Write the characters, or count the examples above the limit and write or keep them."""
-        if self.options.per_char:
-            write_characters(scored, self.options.as_json, self.output)
-        elif self.are_shown or self.options.above:
+        if self.kind == "characters":
+            write_characters(scored, self.as_json, self.output)
+        elif self.kind or self.limit >= 0:
             rows = list(self._rows(examples, scored))
             self.count += len(rows)
-            if self.options.top:
-                self.top_rows = nlargest(self.options.top, self.top_rows + rows, itemgetter(0))
-            elif self.options.per_example:
+            if self.top:
+                self.top_rows = nlargest(self.top, self.top_rows + rows, itemgetter(0))
+            elif self.kind:
                 self.output.write_lines(line for _, line in rows)
 
     def _rows(self, examples: list[Example], scored: ScoredTexts) -> Iterator[Row]:
@@ -135,10 +86,10 @@ class Rows:
             loss = score.nats_per_character
             if loss <= self.limit:
                 continue
-            if not self.options.as_json:
+            if not self.as_json:
                 yield loss, self._line(example, loss, scored, i)
                 continue
-            file = {"file": example.file} if len(self.options.sources) > 1 else {}
+            file = {"file": example.file} if len(self.files) > 1 else {}
             row: dict[str, Any] = {"number": example.number, "text": example.text, **file}
             row |= {"characters": score.characters, "unknown": score.unknown}
             row |= {"nats": score.nats, **score.per_character()}
@@ -149,7 +100,6 @@ class Rows:
             yield loss, json_line("eval.example", row)
 
     def _line(self, example: Example, loss: float, scored: ScoredTexts, i: int) -> Visible:
-
         width, size, label = self.place_width, self.label_width, ""
         place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
         text = example.text.replace("\n", "\\n")
@@ -162,34 +112,6 @@ class Rows:
         times = f"{loss / self.oddest:.2f}" if self.oddest else "-"
         shown = f"{in_bits(loss):>9}  {times:>8}  {label}{text}"
         return Visible(f"{visible_line(place)[-width:]:>{width}}  {shown}")
-
-
-def score_groups(
-    groups: Iterable[list[Example]], split: int | None, predictors: dict[str, Predictor], rows: Rows
-) -> dict[str, ScoredTexts]:
-    """Score the groups and add them to the rows. If these are not shown, return all by model."""
-    options, console, total = rows.options, rows.console, losses.Score()
-    used = [*predictors.values()][: 1 if rows.are_shown else None]
-    cores = min(len(groups), cores_for(options.cores)) if isinstance(groups, list) else 1
-    results: list[list[ScoredTexts]] = []
-    groups, copies = tee(groups)
-    with open_executor(used, cores, options.scheduler) as executor:
-        texts = texts_of(copies, split, options.label)
-        work = executor(partial(scoring.score_group, ranking=options.per_char), texts)
-        for examples, scored in zip(groups, work, strict=True):
-            rows.add(examples, scored[0])
-            total += scored[0].total
-            results += [] if rows.are_shown else [scored]
-    console.out.write_lines(line for _, line in rows.top_rows)
-    if not total.ends:
-        what = f"nothing was scored: {', '.join(map(name_of, options.sources))} is empty"
-        hint = "Name a text with a visible character, or score the held-out text by --held-out."
-        raise CorpusError(what, hint)
-    if rows.are_shown:
-        size = f"{count(total.characters, 'character')} and {count(total.ends, 'end')}"
-        console.note(f"{in_bits(total.nats_per_character)} bits per character, over {size}")
-    by_model = map(scoring.join_groups, zip(*results, strict=True))
-    return dict(zip(predictors, by_model, strict=False))  # none without results
 
 
 def records_of(

@@ -6,7 +6,6 @@ Options are a dataclass of settings. A field that is not typed keeps its default
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from charrnn.settings.corpus import CorpusConfig, Reading, of_corpus
 from charrnn.settings.drawing import DRAWING
 from charrnn.settings.training import LEARNING, TrainConfig
-from charrnn.settings.values import COUNT, File, Flag, OneOf, Text, Whole, setting, settings_of
+from charrnn.settings.values import File, Flag, OneOf, Text, setting, settings_of
 from charrnn.system.packaged import CORPORA, MODELS
 from charrnn.system.visible import either
 
@@ -127,6 +126,14 @@ class CorpusOptions(CommandOptions):
         panel=LEARNING,
         names=("--from",),
     )
+    resume: bool = flag(
+        "Continue the run in the model file exactly where it stopped.",
+        short="Continue the saved run",
+    )
+    dry_run: bool = flag(
+        "Show settings, memory, time and baselines, and exit.",
+        short="Show settings and exit",
+    )
 
     def read(self, known: str, console: Console) -> tuple[Corpus, CorpusConfig]:
         """Read the corpus; the vocabulary gets the known characters, too."""
@@ -135,82 +142,3 @@ class CorpusOptions(CommandOptions):
         config = CorpusConfig(reading=Reading(**self.reading), known=known, **self.cutting)
         console.note_if_waiting((*self.sources, *self.valid))
         return read_files(self.sources, config, self.valid), config
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainOptions(CorpusOptions):
-    FIRST = "sources minutes epochs cell hidden layers counts label_by book start_from seed"
-    FIRST += " resume force"
-    model: Path = model_option(
-        "The model file to write.", values=File(), short="Save the model in this file"
-    )
-    resume: bool = flag(
-        "Continue the run in the model file exactly where it stopped.",
-        short="Continue the saved run",
-    )
-    force: bool = flag("Replace an existing model| file.")
-    metrics: Path | None = setting(
-        File(),
-        "Append a JSON line to this file for each step and check-up.",
-        panel=OUTPUT,
-        short="Append figures to this file",
-    )
-    preview: int = setting(
-        Whole(0, 100),
-        "Show this many samples beside a check-up.",
-        panel=OUTPUT,
-        default=1,
-        short="Show samples at each check-up",
-    )
-    dry_run: bool = flag(
-        "Show settings, memory, time and baselines, and exit.",
-        short="Show settings and exit",
-    )
-
-
-class Threshold(Text):
-    """A number of bits per character, or a multiple of those of the oddest held-out example."""
-
-    def checked(self, value: Any) -> str:
-        if not 0 <= float(value.removesuffix("x")) < math.inf:
-            raise ValueError("not allowed")
-        return str(value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvalOptions(CommandOptions):
-    FIRST = "sources held_out per_example top above per_char baselines label use models"
-    sources: tuple[str, ...] = text_option("Score these files")
-    held_out: bool = flag(
-        "Read the held-out text, even if text is piped in.", short="Score the held-out text"
-    )
-    examples: str | None = examples_option()
-    reading: dict[str, Any] = nested(
-        Reading, encoding=LEARNED, normalize=LEARNED, column=LEARNED, tidy=LEARNED, errors="replace"
-    )
-    per_example: bool = flag("Show a row for each example|, as it is scored.")
-    top: int | None = setting(COUNT, "Show the N oddest examples|, most surprising first.")
-    above: str | None = setting(
-        Threshold("BITS|Rx", "a number of bits of at least 0, or a multiple such as 1.5x"),
-        "Exit with status 3 if an example has more bits per character than this, or than R times"
-        " the oddest held-out one, as by 1.5x. Rows show only these.",
-        short="Exit with 3 if one is odder",
-    )
-    per_char: bool = flag(
-        "Show the text coloured by surprisal; without colours, a row for each character with its"
-        " nats and rank.",
-        short="Colour the text by surprisal",
-    )
-    baselines: bool = flag(short="Compare with counting")
-    label: str | None = label_option(
-        "Score all texts under this label.",
-        default_in_words="the known one, else the sum over all",
-    )
-    use: str | None = use_option()
-    models: tuple[Path, ...] = models_option(
-        "Several are compared with each other and with the mean of their probabilities."
-        " Repeatable.",
-        short="Score with this model",
-    )
-    cores: int | None = cores_option()
-    scheduler: str | None = scheduler_option()

@@ -20,13 +20,14 @@ from __future__ import annotations
 import os
 import shlex
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from charrnn.cli.console import INDENT, Console, check_not_input, count, only_one
-from charrnn.cli.options import MODEL
-from charrnn.cli.options import TrainOptions as Options
+from charrnn.cli.options import MODEL, OUTPUT, CorpusOptions, flag, model_option
 from charrnn.errors import SettingError
+from charrnn.settings.values import File, Whole, setting
 from charrnn.system.packaged import CORPORA
 from charrnn.system.signals import watched
 
@@ -36,6 +37,29 @@ if TYPE_CHECKING:
 ABOUT_WIDTH = 25  # columns of what a command is for
 SHORT_EXAMPLE = 40  # characters of one: thirty of them fit on a screen
 QUICK_WORK = 1 << 31  # multiplications, about a second: held-out text that is scored after a signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(CorpusOptions):
+    FIRST = "sources minutes epochs cell hidden layers counts label_by book start_from seed"
+    FIRST += " resume force"
+    model: Path = model_option(
+        "The model file to write.", values=File(), short="Save the model in this file"
+    )
+    force: bool = flag("Replace an existing model| file.")
+    metrics: Path | None = setting(
+        File(),
+        "Append a JSON line to this file for each step and check-up.",
+        panel=OUTPUT,
+        short="Append figures to this file",
+    )
+    preview: int = setting(
+        Whole(0, 100),
+        "Show this many samples beside a check-up.",
+        panel=OUTPUT,
+        default=1,
+        short="Show samples at each check-up",
+    )
 
 
 def run(options: Options, console: Console) -> None:
@@ -49,11 +73,11 @@ def run(options: Options, console: Console) -> None:
     open_run = screen.resume_run if options.resume else screen.new_training
     check_writable(options.model)
     if options.dry_run:
-        screen.show_dry_run(open_run(options, console), options, console)
+        screen.show_dry_run(open_run(options, options.model, console), options, console)
         return
     may_replace = options.resume or options.force
     with locked_model(options.model, force=may_replace, note=console.note):
-        training = open_run(options, console)
+        training = open_run(options, options.model, console)
         if not training.adds_counts:
             events_of_run(training)  # which starts its processes
         screen.show_plan(training, options, console)  # while the processes of the run start
@@ -61,7 +85,7 @@ def run(options: Options, console: Console) -> None:
     if options.as_json:
         console.json("train", {"model": str(options.model), **training.results()})
     elif not console.quiet:
-        screen.show_summary(training, options, console)
+        screen.show_summary(training, console)
     if not (training.characters or training.status or training.adds_counts):
         console.note("already finished: nothing was left to do")
     show_next(training, options, console)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
@@ -18,7 +19,7 @@ from rich.filesize import decimal
 
 from charrnn import runs
 from charrnn.cli.console import INDENT, TIME_LEFT, Console, Entry, clock, count, entries, option_for
-from charrnn.cli.options import TrainOptions
+from charrnn.cli.options import CorpusOptions
 from charrnn.errors import CharrnnError, in_words
 from charrnn.files.model_contents import Checkpoint, Trained
 from charrnn.files.model_corpus import read_again
@@ -57,6 +58,7 @@ MOST_WARNINGS = 2  # on the screen; a dry run shows all
 class Training(runs.Run):
     """A run on its corpus, and what came of it."""
 
+    path: Path  # of the model file
     corpus: Corpus
     checkpoint: Checkpoint
     warnings: list[Warned]  # about the corpus
@@ -149,7 +151,7 @@ class Training(runs.Run):
         }
 
 
-def new_training(options: TrainOptions, console: Console) -> Training:
+def new_training(options: CorpusOptions, path: Path, console: Console) -> Training:
     """Begin a run, whose corpus is shown."""
     start = None if options.start_from is None else load_trained(options.start_from, "start_from")
     model = None if start is None else start.model
@@ -158,10 +160,10 @@ def new_training(options: TrainOptions, console: Console) -> Training:
     config = fit_settings(wanted, corpus, model)  # to measure the speed that ``begin_run`` needs
     warnings, speed = show_corpus(corpus, config, start, options, console)
     checkpoint = runs.begin_run(corpus, cutting, wanted, model, speed)
-    return Training(corpus, checkpoint, warnings, speed)
+    return Training(path, corpus, checkpoint, warnings, speed)
 
 
-def resume_run(options: TrainOptions, console: Console) -> Training:
+def resume_run(options: CorpusOptions, path: Path, console: Console) -> Training:
     """Read the run in the model file and its corpus, which is shown."""
 
     def read(checkpoint: Checkpoint) -> Corpus:  # whose texts may have other names now
@@ -171,14 +173,14 @@ def resume_run(options: TrainOptions, console: Console) -> Training:
 
     typed = {**options.learning, **options.cutting, **options.reading}
     wants_counts = typed.pop("counts", False)
-    corpus, checkpoint = runs.reopen(options.model, read, typed)
+    corpus, checkpoint = runs.reopen(path, read, typed)
     adds_counts = wants_counts and runs.add_counts(checkpoint, corpus)
     warnings, speed = show_corpus(corpus, checkpoint.config, None, options, console)
     stopped = checkpoint.ended or "interrupted"
-    return Training(corpus, checkpoint, warnings, speed, adds_counts, stopped)
+    return Training(path, corpus, checkpoint, warnings, speed, adds_counts, stopped)
 
 
-def say(rows: Iterable[Entry], options: TrainOptions, console: Console) -> None:
+def say(rows: Iterable[Entry], options: CorpusOptions, console: Console) -> None:
     """Write lines of the plan to stderr; for a dry run they are the result."""
     is_result = options.dry_run and not options.as_json
     output = console.out if is_result else console.err
@@ -187,7 +189,7 @@ def say(rows: Iterable[Entry], options: TrainOptions, console: Console) -> None:
 
 
 def show_corpus(
-    corpus: Corpus, config: Fitted, start: Trained | None, options: TrainOptions, console: Console
+    corpus: Corpus, config: Fitted, start: Trained | None, options: CorpusOptions, console: Console
 ) -> tuple[list[Warned], float]:
     """Show the corpus, check the memory, and return warnings and characters a second.
 
@@ -227,7 +229,7 @@ def corpus_entries(corpus: Corpus) -> Iterator[Entry]:
         yield "" if number else "tidy", f"{words}: {'; '.join(corpus.tidied.examples[rule])}"
 
 
-def show_plan(training: Training, options: TrainOptions, console: Console) -> None:
+def show_plan(training: Training, options: CorpusOptions, console: Console) -> None:
     """Show the network, and the loss of counting, which takes a moment."""
     state, c, seconds = training.checkpoint.state, training.checkpoint.config, training.seconds_left
     words = f"{c.layers} x {c.hidden:,} {c.cell}, {len(state.parameters.flat):,} parameters, "
@@ -248,7 +250,7 @@ def show_plan(training: Training, options: TrainOptions, console: Console) -> No
         say([("to beat", f"{least:.3f} nats per character, by counting{hint}")], options, console)
 
 
-def show_dry_run(training: Training, options: TrainOptions, console: Console) -> None:
+def show_dry_run(training: Training, options: CorpusOptions, console: Console) -> None:
     """Show all settings, memory, steps, time and baselines."""
     from tqdm.std import tqdm
 
@@ -256,7 +258,7 @@ def show_dry_run(training: Training, options: TrainOptions, console: Console) ->
     checkpoint, c, seconds = training.checkpoint, training.checkpoint.config, training.seconds_left
     planned, settings = plan(c, training.corpus), settings_to_show(c)
     if options.as_json:
-        facts = {"model": str(options.model), **training.facts(), "settings": settings, **planned}
+        facts = {"model": str(training.path), **training.facts(), "settings": settings, **planned}
         facts |= {"seconds": seconds, "characters_per_second": training.speed}
         console.json("plan", facts)
         return
@@ -346,9 +348,9 @@ def preview(model: LanguageModel, samples: int, seed: int, columns: int) -> Iter
         yield text if fits else Visible(set_cell_size(text, longest - 3).rstrip() + "...")
 
 
-def show_summary(training: Training, options: TrainOptions, console: Console) -> None:
+def show_summary(training: Training, console: Console) -> None:
     """Show the loss of the best network, or of its mixture with counts, beside that of counting."""
-    lines, name = summary(training), str(options.model)
+    lines, name = summary(training), str(training.path)
     if len(name) >= INDENT:
         lines, name = [name, *lines], "model"
     console.say(Visible(""))
