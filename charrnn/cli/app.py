@@ -31,7 +31,7 @@ import typer
 from typer.core import TyperGroup
 
 from charrnn.cli.console import Console, show_version
-from charrnn.cli.options import CommandOptions, not_one_of
+from charrnn.cli.shared_options import CommandOptions, not_one_of
 from charrnn.errors import USAGE, SettingError
 from charrnn.settings.values import Flag, Setting, Values, settings_of
 from charrnn.system.packaged import CORPORA, MODELS

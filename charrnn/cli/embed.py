@@ -22,7 +22,7 @@ from os.path import abspath
 from pathlib import Path
 
 import charrnn
-from charrnn.cli import options as shared
+from charrnn.cli import shared_options as shared
 from charrnn.cli.console import Console, check_output, count
 from charrnn.errors import CorpusError
 from charrnn.settings.values import File

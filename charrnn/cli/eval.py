@@ -36,9 +36,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import charrnn
-from charrnn.cli import options as shared
+from charrnn.cli import shared_options as shared
 from charrnn.cli.console import Console, count, only_one
-from charrnn.cli.options import LEARNED, flag
+from charrnn.cli.shared_options import LEARNED, flag
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.values import COUNT, Text, setting

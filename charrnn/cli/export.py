@@ -26,7 +26,7 @@ from typing import Any
 
 import charrnn
 from charrnn.cli.console import Console, check_output
-from charrnn.cli.options import CommandOptions, force_option, model_option, nested
+from charrnn.cli.shared_options import CommandOptions, force_option, model_option, nested
 from charrnn.export.write import SUFFIXES, ExportOptions, export_to
 from charrnn.settings.values import File, setting
 from charrnn.system.visible import visible_line

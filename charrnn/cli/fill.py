@@ -20,8 +20,14 @@ from typing import Any
 
 import charrnn
 from charrnn.cli.console import Console
-from charrnn.cli.options import CommandOptions, label_option, model_option, nested, repeatable
 from charrnn.cli.sample import as_read
+from charrnn.cli.shared_options import (
+    CommandOptions,
+    label_option,
+    model_option,
+    nested,
+    repeatable,
+)
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import FillConfig

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from charrnn.cli.console import Console
-from charrnn.cli.options import CommandOptions, flag
+from charrnn.cli.shared_options import CommandOptions, flag
 from charrnn.settings.values import OneOf, setting
 from charrnn.system.visible import Visible
 

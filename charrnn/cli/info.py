@@ -24,7 +24,7 @@ from rich.filesize import decimal
 
 import charrnn
 from charrnn.cli.console import Console, Output, count, entries, option_for, save
-from charrnn.cli.options import CommandOptions, force_option, model_option
+from charrnn.cli.shared_options import CommandOptions, force_option, model_option
 from charrnn.errors import in_words
 from charrnn.settings.values import File, setting
 from charrnn.system.packaged import model_at

@@ -21,7 +21,7 @@ from pathlib import Path
 import charrnn
 from charrnn.cli.console import Console
 from charrnn.cli.embed import texts_to_read
-from charrnn.cli.options import CommandOptions, model_option, text_option
+from charrnn.cli.shared_options import CommandOptions, model_option, text_option
 from charrnn.settings.values import COUNT, setting
 from charrnn.system.visible import Visible
 

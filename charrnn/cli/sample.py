@@ -36,9 +36,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import charrnn
-from charrnn.cli import options as shared
+from charrnn.cli import shared_options as shared
 from charrnn.cli.console import Console, only_one
-from charrnn.cli.options import MODEL, flag, nested, repeatable
+from charrnn.cli.shared_options import MODEL, flag, nested, repeatable
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import DRAWING, SampleConfig

@@ -22,9 +22,9 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import options as shared
+from charrnn.cli import shared_options as shared
 from charrnn.cli.console import TIME_LEFT, Console, clock, count, only_one
-from charrnn.cli.options import flag, not_one_of, repeatable
+from charrnn.cli.shared_options import flag, not_one_of, repeatable
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.values import SEED, File, Flag, Text, Values, ensure, setting, settings_of

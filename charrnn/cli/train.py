@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from charrnn.cli.console import INDENT, Console, check_not_input, count, only_one
-from charrnn.cli.options import MODEL, OUTPUT, CorpusOptions, flag, model_option
+from charrnn.cli.shared_options import MODEL, OUTPUT, CorpusOptions, flag, model_option
 from charrnn.errors import SettingError
 from charrnn.settings.values import File, Whole, setting
 from charrnn.system.packaged import CORPORA

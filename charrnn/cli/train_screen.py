@@ -19,7 +19,7 @@ from rich.filesize import decimal
 
 from charrnn import runs
 from charrnn.cli.console import INDENT, TIME_LEFT, Console, Entry, clock, count, entries, option_for
-from charrnn.cli.options import CorpusOptions
+from charrnn.cli.shared_options import CorpusOptions
 from charrnn.errors import CharrnnError, in_words
 from charrnn.files.model_contents import Checkpoint, Trained
 from charrnn.files.model_corpus import read_again

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import charrnn
-from charrnn.cli import options as shared
+from charrnn.cli import shared_options as shared
 from charrnn.cli.console import Console, Output, count, entries, only_one, save
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
