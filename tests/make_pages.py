@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import charrnn
-from charrnn.cli.app import COMMANDS, command_settings
+from charrnn.cli.app import COMMANDS
+from charrnn.cli.typer_options import command_settings
 from charrnn.settings.values import Flag, OneOf, Setting, settings_of
 from tests.pages import GUIDE
 

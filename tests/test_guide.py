@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 import charrnn
-from charrnn.cli.app import COMMANDS, command_settings
+from charrnn.cli.app import COMMANDS
 from charrnn.cli.guide import TOPICS
+from charrnn.cli.typer_options import command_settings
 from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks import results
 from tests.benchmarks.seconds import split_of

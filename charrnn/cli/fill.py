@@ -19,15 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import charrnn
+from charrnn.cli import shared_options as shared
 from charrnn.cli.console import Console
 from charrnn.cli.sample import as_read
-from charrnn.cli.shared_options import (
-    CommandOptions,
-    label_option,
-    model_option,
-    nested,
-    repeatable,
-)
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import FillConfig
@@ -39,17 +33,17 @@ LEAST = 1e-6  # of the probability: less is not worth a note
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
-    texts: tuple[str, ...] = repeatable(
+class Options(shared.CommandOptions):
+    texts: tuple[str, ...] = shared.repeatable(
         Text(),
         "A text with missing characters; - reads standard input, one text a line.",
         default=MISSING,
         names=("TEXT",),
         short="Fill in this text",
     )
-    filling: dict[str, Any] = nested(FillConfig)
-    label: str | None = label_option("Fill in texts with this label.")
-    model: Path = model_option()
+    filling: dict[str, Any] = shared.nested(FillConfig)
+    label: str | None = shared.label_option("Fill in texts with this label.")
+    model: Path = shared.model_option()
 
 
 def run(options: Options, console: Console) -> None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from charrnn import __version__
 from charrnn.cli import app
+from charrnn.cli.typer_options import command_settings
 from charrnn.settings.values import OneOf, Setting
 from tests.child import CHARRNN, HOME, Result
 from tests.networks import saved, speller
@@ -45,7 +46,7 @@ def test_the_program_alone_shows_its_commands_and_two_examples(program: Program)
 
 
 def settings_of(name: str) -> dict[str, Setting]:
-    return app.command_settings(import_module(f"charrnn.cli.{name}").Options)
+    return command_settings(import_module(f"charrnn.cli.{name}").Options)
 
 
 @pytest.mark.parametrize("name", app.COMMANDS)
