@@ -26,10 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.network.arrays import Array, Flags, Integers
+from charrnn.network.arrays import Array, Flags, Integers, Product, in_place, sum_by_symbol
 from charrnn.network.cells import Cell
 from charrnn.network.parameters import Architecture, Parameters, count_features
-from charrnn.network.products import Product, in_place, sum_by_symbol
 from charrnn.network.readout import Readout
 from charrnn.text.vocabulary import END
 

@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from charrnn.network.arrays import Array
+from charrnn.network.arrays import Array, Product, sum_by_symbol
 from charrnn.network.cells import CELLS, Tanh
 from charrnn.network.heads import HEADS
 from charrnn.network.parameters import Architecture, Parameters, initial
-from charrnn.network.products import Product, sum_by_symbol
 from charrnn.network.step import Network
 from charrnn.network.through_time import Layer, Unfolded, Window
 from charrnn.text.vocabulary import END
