@@ -47,7 +47,7 @@ OF_LABELS = (
 )
 # A seed, a temperature, how many texts, a prime; at 0 all are alike, and long
 DRAWN = [(0, 1.0, 40, ""), (2**64 - 1, 0.7, 40, "ab"), (1, 1.7, 40, "😀?é")]
-DRAWN += [(1, 0.0, 1, "b"), (5, 0.001, 2, "a")]
+DRAWN += [(1, 0.0, 1, "b"), (5, 0.001, 1, "a")]
 SEED = 3  # of weights that draw some characters, of each head
 
 
@@ -77,7 +77,7 @@ def test_a_module_draws_as_python(number: int, labels: list[str] | None, tmp_pat
     ways.append((7, 30, {"unique": True, "shortest": 2}))
     for label in (None, *small.labels):
         given = {} if label is None else {"label": label}
-        for seed, count, how in ways if label is None else ways[-2:]:
+        for seed, count, how in ways if label is None else (ways[2], ways[-1]):
             options = f"{{ seed: '{seed}', number, ...{json.dumps(given | how)} }}"
             each = f"Array.from({{ length: {count} }}, (_, number) => model.sample({options}))"
             assert in_javascript(model, each) == small.sample(count, seed=seed, label=label, **how)

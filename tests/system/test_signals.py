@@ -13,12 +13,14 @@ import pytest
 from charrnn.files import model_file
 from charrnn.system.signals import Stopped, delayed, handled, watched
 from tests import child as children
-from tests.child import CHARRNN, NOTHING, PATIENCE
+from tests.child import NOTHING, PATIENCE
 from tests.program import SMALL, Program, assert_no_temporary_files, lines_of, seldom
 
 pytestmark = pytest.mark.child(True)
 
 ENDLESS = ("train", "names.txt", *SMALL, "--epochs", "1000000", "--check-every", "100")
+SOON = "from charrnn.files import training_saves as saves; saves.SAVE_INTERVAL = 0.1"
+BY = children.program_with(SOON)  # the program, with a first save that comes soon
 METRICS = ("--metrics", "metrics.jsonl")
 SAID = "charrnn: saving after this step; Ctrl-C stops at once\n"
 MARK = [signal.SIGINT, signal.SIGTERM, seldom(signal.SIGHUP)]
@@ -26,7 +28,7 @@ MARK = [signal.SIGINT, signal.SIGTERM, seldom(signal.SIGHUP)]
 
 @pytest.mark.parametrize("number", MARK, ids=lambda number: number.name)
 def test_fault_20_a_signal_is_said_and_died_of(program: Program, number: signal.Signals) -> None:
-    with program.going(*ENDLESS, *METRICS, "--json") as child:
+    with program.going(*ENDLESS, *METRICS, "--json", by=BY) as child:
         child.until_saved()
         child.send(number)
         ended = child.end()
@@ -42,9 +44,9 @@ def test_fault_20_a_signal_is_said_and_died_of(program: Program, number: signal.
 
 
 # A step, and later a save, that each wait for a file; in naps, for these notice a signal.
-WAITING = """
+WAITING = f"""
+{SOON}
 import os, time
-from charrnn.files import training_saves as saves
 from charrnn.cli.train_screen import Progress
 def wait(name):
     print(name, flush=True)
@@ -109,7 +111,7 @@ def test_fault_20_a_signal_while_processes_start_ends_them(program: Program) -> 
 
 def test_with_quiet_a_signal_saves_a_run_of_processes_without_a_word(program: Program) -> None:
     several = ("--batch", "24", "--bptt", "2", "--cores", "3")
-    with program.going(*ENDLESS, *several, "-q") as child:
+    with program.going(*ENDLESS, *several, "-q", by=BY) as child:
         child.until_saved()
         child.send(signal.SIGINT)
         ended = child.end()
@@ -142,7 +144,7 @@ def test_what_the_parent_ignored_stays_ignored(program: Program) -> None:
     def ignore() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
-    with program.going(*ENDLESS, *METRICS, preexec_fn=ignore) as child:
+    with program.going(*ENDLESS, *METRICS, by=BY, preexec_fn=ignore) as child:
         child.until_saved()
         child.send(signal.SIGHUP)
         before = lines_of(program)
@@ -154,7 +156,7 @@ def test_what_the_parent_ignored_stays_ignored(program: Program) -> None:
 
 def test_fault_23_a_second_run_into_the_same_file_is_refused(program: Program) -> None:
     (program / "link.npz").symlink_to("model.npz")
-    with program.going(*ENDLESS) as child:
+    with program.going(*ENDLESS, by=BY) as child:
         child.until_saved()
         again, same = ("names.txt", "--force"), program / "model.npz"
         for line in (again, ("--resume",), (*again, "-m", "link.npz"), (*again, "-m", same)):
@@ -199,7 +201,7 @@ def test_while_a_second_signal_clears_up_another_ends_the_process() -> None:
 
 
 def test_fault_35_ctrl_c_ends_the_loop_of_a_shell(program: Program) -> None:
-    loop = f"for seed in 1 2 3; do {shlex.join([*CHARRNN, *ENDLESS, '--force'])}; done; echo on"
+    loop = f"for seed in 1 2 3; do {shlex.join([*BY, *ENDLESS, '--force'])}; done; echo on"
     with children.pseudo_terminal(80) as (ours, theirs):
         how: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
         how |= {"start_new_session": True, "preexec_fn": take_terminal}
