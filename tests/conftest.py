@@ -11,6 +11,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
@@ -95,6 +96,12 @@ def faults(pytestconfig: pytest.Config) -> int:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def forecasts_are_quick() -> Iterator[None]:
+    with patch("charrnn.runs.TRIAL", 0.0):  # seconds of steps, for a forecast of time
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def signals_are_not_ignored() -> None:
     """Restore the default handlers: a shell's & makes us and our children ignore Ctrl-C."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -109,7 +116,6 @@ def program(
 ) -> Program:
     """The program in a folder with names.txt, which is the current folder of the test."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("charrnn.runs.TRIAL", 0.0)  # no steps for the forecast of time
     marker = request.node.get_closest_marker("child")
     return Program(tmp_path, child=bool(marker and marker.args[0]))
 

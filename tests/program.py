@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, chdir, contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any
 from unittest import mock
@@ -28,6 +28,7 @@ WORDS = [
 ]
 NAMES = "\n".join(WORDS * 4) + "\n"
 SMALL = ("--hidden", "3", "--layers", "1", "--epochs", "1")  # trains in milliseconds
+BUILT = {name: cache(getattr(app, name)) for name in ("program", "load")}  # help changes them
 seldom = partial(pytest.param, marks=pytest.mark.long)  # a row that runs only with --long
 
 
@@ -126,6 +127,8 @@ def in_this_process(
         typed = ["charrnn", *map(os.fsdecode, args)]
         streams: dict[str, Any] = {"stdin": stdin, "stdout": out, "stderr": err}
         stack.enter_context(mock.patch.multiple(sys, argv=typed, **streams))
+        if {*typed[1:2]} & {*app.COMMANDS} and not {"-h", "--help"} & {*typed}:
+            stack.enter_context(mock.patch.multiple(app, **BUILT))
         end = stack.enter_context(pytest.raises(SystemExit))
         stack.enter_context(console.report_errors())
         app.main(typed[1:])

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from charrnn import __version__
 from charrnn.cli import app
-from charrnn.cli.typer_options import command_settings
+from charrnn.cli.typer_options import command_settings, options_from
 from charrnn.settings.values import OneOf, Setting
 from tests.child import CHARRNN, HOME, Result
 from tests.networks import saved, speller
@@ -144,13 +144,11 @@ def test_fault_55_a_typed_model_wins_over_the_environment(trained: Program) -> N
 def test_a_signal_while_the_options_are_read_is_none_of_typer(
     program: Program, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    load = app.load
-
-    def interrupted(name: str) -> Any:
+    def interrupted(*read: Any) -> Any:
         signal.raise_signal(number)
-        return load(name)
+        return options_from(*read)
 
-    monkeypatch.setattr(app, "load", interrupted)
+    monkeypatch.setattr(app, "options_from", interrupted)
     ended = program.run("info")
     assert (ended.status, ended.out, ended.err) == (128 + number, "", "")
 
