@@ -28,7 +28,7 @@ WORDS = [
 ]
 NAMES = "\n".join(WORDS * 4) + "\n"
 SMALL = ("--hidden", "3", "--layers", "1", "--epochs", "1")  # trains in milliseconds
-BUILT = {name: cache(getattr(app, name)) for name in ("program", "load")}  # help changes them
+BUILT: Any = {name: cache(getattr(app, name)) for name in ("program", "load")}  # help changes them
 seldom = partial(pytest.param, marks=pytest.mark.long)  # a row that runs only with --long
 
 
