@@ -69,7 +69,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     browser: Browser = request.getfixturevalue("browser")
     folder = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
     with ThreadingHTTPServer(("localhost", 0), folder) as server, ThreadPoolExecutor(1) as pool:
-        pool.submit(server.serve_forever)
+        pool.submit(server.serve_forever, 0.01)  # seconds until it sees that it is over
         yield in_chromium
         server.shutdown()
     for page in pages:
