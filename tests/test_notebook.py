@@ -4,6 +4,7 @@ import sys
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,8 +59,11 @@ def test_counting_is_a_line_only_beside_curves_of_one_corpus(program: Program) -
         program.train(name, "--epochs", "2", "-m", f"{number}.npz", "--check-every", "3")
     one, other = (charrnn.load(program / f"{number}.npz") for number in (0, 1))
     for models, are_alike in (((one, one), True), ((one, other), False)):
-        labels = [str(line.get_label()) for line in charrnn.plot(*models, ax=axes()).lines]
-        assert any(label.startswith("markov-") for label in labels) is are_alike
+        ax = charrnn.plot(*models, ax=axes())
+        lines = [line for line in ax.lines if str(line.get_label()).startswith("markov-")]
+        assert bool(lines) is are_alike
+        for line in lines:
+            assert ax.get_ylim()[0] < np.min(line.get_ydata()) < ax.get_ylim()[1]
 
 
 def test_a_model_without_a_history_has_no_curve() -> None:
@@ -103,6 +107,10 @@ def test_a_bar_ends_when_the_training_does(program: Program) -> None:
     fit = "import charrnn; charrnn.fit(['anna'] * 20, hidden=3, epochs=9, progress=True)"
     status, screen = program.terminal(by=[sys.executable, "-c", fit])
     assert (status, "100%" in screen, "nats held out" in screen) == (0, True, True)
+    notebook = "import sys; from unittest.mock import Mock; sys.modules['IPython'] = shell = Mock()"
+    notebook += "; shell.get_ipython().config = ['IPKernelApp']; "
+    shown = [program.run(by=[sys.executable, "-c", lead + fit]).err for lead in ("", notebook)]
+    assert ["100%" in err for err in shown] == [False, True]
 
 
 def test_a_text_is_a_heat_map_with_its_sums() -> None:

@@ -97,8 +97,12 @@ def test_a_prime_says_how_long_its_text_may_be() -> None:
         totals.append(float(np.exp(ways - scored.totals(scored.nats)).sum()))
     prime_ids = np.append(0, model.vocabulary.encode("ba")).astype(np.intp)
     choice = LengthChoice(Predictor([model]), prime_ids, 1.0, 2)
-    found = choice.draw((np.arange(8000) + 0.5) / 8000)
+    chances = (np.arange(8000) + 0.5) / 8000
+    found, (_, lane, nats) = choice.draw(chances), choice.draw_states(chances)
     share = np.bincount(found[found < 7] - 2, minlength=5)
+    firsts = [np.flatnonzero(found == size)[0] for size in sizes]
+    np.testing.assert_allclose(np.exp(-nats[firsts]), share / 8000, atol=2e-3)
+    assert (np.unique(found)[lane] == found).all()
     np.testing.assert_allclose(share / share.sum(), np.array(totals) / sum(totals), atol=2e-3)
 
 

@@ -48,6 +48,10 @@ WORDS = "".join(f"{letter}a\n{letter}b\n\n" for letter in "abcdefghijkl")
         (("a line of a chapter\n" * 17 + "\n") * 10, "lines"),
         (WORDS, "lines"),  # an alphabet
         ("word two\nword\n\n" * 10, "lines"),
+        ("word two\nor two\n\n" * 10, "lines"),
+        ("word two\nword\n\n" * 9 + "word two\nword.\n\n" * 3, "paragraphs"),  # a quarter
+        ("one line of it\n\n" * 9 + "a line of it\nand of it\n\n", "paragraphs"),  # a tenth
+        (("a line of a chapter\n" * 16 + "\n") * 10, "paragraphs"),
         (POEM.replace("\n\n", "\n \t\n") * 10, "paragraphs"),
     ],
 )

@@ -2,13 +2,18 @@
 
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from charrnn.system.packaged import CORPORA, path_of
+from charrnn.text.counts import COUNTED, READY
+from charrnn.training.plan import memory_bytes
 from tests.child import program_with
 from tests.program import NAMES, Program, plan_of
+from tests.training.test_automatic_settings import corpus_with, fitted
 
 TELL = """
 import atexit, re
@@ -61,7 +66,37 @@ def test_a_plan_that_starts_from_a_model_tells_the_size_of_a_header(program: Pro
     assert "C header" not in program.run(*line, "plan.npz", "--dry-run").out
 
 
-def test_a_plan_has_room_for_the_moments_of_each_parameter(program: Program) -> None:
-    line = ("--hidden", "300", "--layers", "1", "--epochs", "1", "--cores", "1", "--optimizer")
-    adam, sgd = (plan_of(program, *line, optimizer) for optimizer in ("adam", "sgd"))
-    assert adam["memory_bytes"] - sgd["memory_bytes"] >= 4 * 300 * 300
+N, WIDE = 200_000, {"hidden": 300, "batch": 64, "bptt": 128}
+SMALL: dict[str, Any] = {"hidden": 4, "layers": 1, "cores": 1, "shards": 1, "dropout": 0.0}
+FITTED, USED = 2 * 9 * 16_384, 4 * 9 * 512  # logits of network and counts, and of lanes
+
+
+def parameters(symbols: int, hidden: int) -> int:
+    return symbols * (2 * hidden + 1) + hidden * (hidden + 1)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "first", "second", "more"),
+    [
+        ((N, 2 * N), {}, {}, (1 + 72) * N),  # counting needs most
+        ((COUNTED, COUNTED + N), {}, {}, N),
+        ((N, N), {}, {"shards": 2}, 4 * parameters(9, 4)),
+        ((N, N), {"shards": 2}, {"shards": 2, "cores": 2}, 56 << 20),
+        ((N, N), {"shards": 2, "cores": 2}, {"shards": 2, "cores": 8}, 0),
+        ((N, N), {"optimizer": "sgd"}, {"optimizer": "adam"}, 4 * parameters(9, 4)),
+        ((N, N), {}, {"counts": True}, 8 * (READY + FITTED + USED)),
+        ((N, N), WIDE, {**WIDE, "batch": 128}, 4 * 64 * 128 * (300 * 3 + 2 * 9)),
+        ((N, N), WIDE, {**WIDE, "shards": 2}, 4 * (parameters(9, 300) + 2 * 64 * 128 * 9)),
+    ],
+)
+def test_each_part_of_a_plan_counts(
+    sizes: tuple[int, int], first: Any, second: Any, more: int
+) -> None:
+    base = fitted(N, **SMALL, counts=False)
+    least, most = (
+        memory_bytes(replace(base, **given), corpus_with(size))
+        for size, given in zip(sizes, (first, second), strict=True)
+    )
+    assert most - least == pytest.approx(more, rel=1e-4 if "counts" in second else 0)
+    if sizes[1] == 2 * N:
+        assert least == (56 << 20) + (1 + 72) * N + 900 + 16 + 4 * (3 + 2 + 2) * parameters(9, 4)
