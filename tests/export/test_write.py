@@ -22,29 +22,7 @@ from tests.browser import ask
 from tests.networks import CHARACTERS, LABELS, MODELS, model_of
 from tests.program import Program
 
-HEAD = """#define NAMES_IMPLEMENTATION
-#include "names.h"
-#include <stdio.h>
-#include <stdlib.h>
-"""
-PROGRAM = """
-int main(int argc, char **argv) {
-    static names_state s;
-    static char text[8001];
-    for (int i = 0; i < atoi(argv[3]); i++) {
-        names_begin(&s, (uint64_t)strtoull(argv[1], 0, 10), (uint64_t)i, 0);
-        for (int k = 4; k < argc; k++) names_read(&s, (uint32_t)atoi(argv[k]));
-        names_utf8(&s, atof(argv[2]), text, sizeof text);
-        puts(text);
-    }
-    return 0;
-}
-"""
-OF_LABELS = (
-    PROGRAM.replace("(uint64_t)i, 0)", "(uint64_t)i, 0, atoi(argv[4]))")
-    .replace("k = 4", "k = 5")
-    .replace("puts(text)", 'printf("%s|%s\\n", names_labels[s.label], text)')
-)
+HERE = Path(__file__).parent
 # A seed, a temperature, how many texts, a prime; at 0 all are alike, and long
 DRAWN = [(0, 1.0, 40, ""), (2**64 - 1, 0.7, 40, "ab"), (1, 1.7, 40, "😀?é")]
 DRAWN += [(1, 0.0, 1, "b"), (5, 0.001, 1, "a")]
@@ -140,13 +118,14 @@ needs_cc = pytest.mark.skipif(not shutil.which("c++"), reason="there is no compi
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 
-def compiled(folder: Path, program: str, *compiler: str, head: str = HEAD, **models: Model) -> Path:
+def compiled(folder: Path, program: str | Path, *compiler: str, **models: Model) -> Path:
     """Return the path of a program around the headers of models, by their prefixes."""
     for prefix, model in models.items():
         header = export(model.trained, ".h", ExportOptions(prefix=prefix))
         assert header.isascii()
         (folder / f"{prefix}.h").write_bytes(header)
-    (folder / "main.c").write_text(head + program)
+    text = program if isinstance(program, str) else program.read_text("utf-8")
+    (folder / "main.c").write_text(text, "utf-8")
     subprocess.run([*compiler, "main.c", "-o", "main", "-lm"], cwd=folder, check=True)
     return folder / "main"
 
@@ -160,8 +139,8 @@ def printed(*line: str | Path) -> list[str]:
 @pytest.mark.parametrize(("number", "labels"), [*enumerate([LABELS, None, None] * 2)])
 def test_a_header_draws_as_python(number: int, labels: list[str] | None, tmp_path: Path) -> None:
     model = model_of(**MODELS[number], seed=SEED, labels=labels)
-    code = OF_LABELS if labels else PROGRAM
-    main = compiled(tmp_path, code, "cc", "-std=c99", "-O2", *STRICT, names=model)
+    compiler = ("cc", "-std=c99", "-O2", *STRICT, *["-DOF_LABELS"] * bool(labels))
+    main = compiled(tmp_path, HERE / "draw.c", *compiler, names=model)
     small = slim(model, tmp_path)
     places = [("-1", None), ("4", None), *((str(i), s) for i, s in enumerate(small.labels))]
     of_labels = product(places[1:], DRAWN[1:2])
@@ -176,32 +155,6 @@ def test_a_header_draws_as_python(number: int, labels: list[str] | None, tmp_pat
         assert label or not labels or count < 40 or {one.label for one in drawn} == {*labels}
 
 
-SEVERAL = """
-#define TOWNS_IMPLEMENTATION
-#include "towns.h"
-
-static void draw(const charrnn_any_model *model) {
-    char text[8001];
-    void *state = malloc(model->state_size);
-    for (int label = -1; label < model->label_count; label++)
-        for (uint64_t i = 0; i < 9; i++) {
-            model->begin(state, 1, i, 0, label);
-            model->read(state, 'a');
-            int32_t first = model->next(state, 1.0);
-            model->utf8(state, 1.0, text, sizeof text);
-            printf("%s %d %s\\n", label < 0 ? "" : model->labels[label], (int)first, text);
-        }
-    free(state);
-}
-
-int main(void) {
-    draw(&names_model);
-    draw(&towns_model);
-    return 0;
-}
-"""
-
-
 @needs_cc
 @pytest.mark.parametrize("compiler", [["cc", "-std=c99"], ["c++", "-x", "c++", "-std=c++11"]])
 def test_headers_of_several_models_share_a_type(tmp_path: Path, compiler: list[str]) -> None:
@@ -213,30 +166,8 @@ def test_headers_of_several_models_share_a_type(tmp_path: Path, compiler: list[s
             for text in small.sample(9, seed=1, prime="a", label=label):
                 rest = f"{ord(text[1])} {text[2:]}" if text[1:] else "-1 "
                 expected.append(f"{label or ''} {rest}")
-    main = compiled(tmp_path, SEVERAL, *compiler, *STRICT, names=names, towns=towns)
+    main = compiled(tmp_path, HERE / "several.c", *compiler, *STRICT, names=names, towns=towns)
     assert printed(main) == expected
-
-
-SMALL_BUFFERS = """
-int main(void) {
-    static names_state s;
-    for (size_t size = 1; size <= 20; size++)
-        for (uint64_t number = 0; number < 40; number++) {
-            char *to = malloc(size);
-            size_t length;
-            names_begin(&s, 1, number, 0);
-            do { /* piece by piece */
-                memset(to, 'x', size);
-                length = names_utf8(&s, 1.0, to, size);
-                if (length >= size || strlen(to) != length) return 1;
-                fputs(to, stdout);
-            } while (length);
-            free(to);
-            puts("");
-        }
-    return 0;
-}
-"""
 
 
 @needs_cc
@@ -246,7 +177,7 @@ int main(void) {
 def test_fault_61_no_byte_is_too_many(tmp_path: Path, text: str, size: dict[str, Any]) -> None:
     model = model_of(text, **size, seed=SEED)
     careful = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    main = compiled(tmp_path, SMALL_BUFFERS, "cc", "-std=c99", "-O1", *careful, names=model)
+    main = compiled(tmp_path, HERE / "buffers.c", "cc", "-std=c99", "-O1", *careful, names=model)
     drawn = slim(model, tmp_path).sample(40, seed=1)
     assert any(text.endswith("😀") for text in drawn)
     assert {len(text.encode()) for text in drawn} & {4, 8, 12, 16}  # as long as a buffer
@@ -265,7 +196,7 @@ def test_fault_69_the_example_in_a_header_draws_what_python_draws_without_repeat
     assert example is not None
     program = example[0].replace("< 10;", "< 60;")
     compiler = ("c++", "-x", "c++", f"-std={standard}", *STRICT)
-    main = compiled(tmp_path, program, *compiler, head="", names=model)
+    main = compiled(tmp_path, program, *compiler, names=model)
     small = slim(model, tmp_path)
     assert len({*small.sample(60, seed=1, temperature=0.8)}) < 60
     assert printed(main) == small.sample(60, seed=1, temperature=0.8, unique=True)
