@@ -39,7 +39,6 @@ class Cell:
     """The functions of a cell, and the facts needed to call them."""
 
     states: ClassVar[Sequence[str]]  # their names; |h| <= 1
-    initial_bias: ClassVar[Sequence[float]]  # b of each gate
     gates: ClassVar[int]  # blocks of H columns in U, W and b
     has_tape: ClassVar[bool] = False
     reads_h: ClassVar[bool] = False  # it reads h(t-1) itself, not only through W h
@@ -76,7 +75,7 @@ class Tanh(Cell):
     """
 
     states = ("h",)
-    initial_bias, gates = (0.0,), 1
+    gates = 1
     equations: ClassVar = {
         "a": "{b} + {W h(t-1)} + {U x(t)}  (10.8)",
         "h": "tanh {a}(t)  (10.9)",
@@ -121,7 +120,7 @@ class Gru(Cell):
     """
 
     states = ("h",)
-    initial_bias, gates = (0.0, 0.0, 0.0), 3
+    gates = 3
     has_tape = reads_h = own_bias = True
     equations: ClassVar = {
         "r": "sigmoid({b_r} + {W_r h(t-1)} + {U_r x(t)})",
@@ -196,7 +195,7 @@ class Lstm(Cell):
     """
 
     states = ("h", "c")
-    initial_bias, gates = (0.0, 1.0, 0.0, 0.0), 4
+    gates = 4
     has_tape = True
     equations: ClassVar = {
         "i": "sigmoid({b_i} + {W_i h(t-1)} + {U_i x(t)})",

@@ -50,6 +50,7 @@ CALM: Final = 30  # the decay length of the waves, in characters from the end
 MARKED: Final = 8  # characters at the end that have a mark
 DISTINCT: Final = 1 << 12  # counts with a row of their own
 PERIOD: Final = math.lcm(*WAVES)  # of the clock beyond DISTINCT
+INITIAL_BIASES: Final = {"lstm": (0.0, 1.0, 0.0, 0.0)}  # of the gates, if not 0: a new one keeps c
 
 
 @cache
@@ -209,7 +210,7 @@ def initial(
     which stay unless noise makes it occur.
     """
     p = Parameters.zeros(a)
-    hidden, bias = a.hidden, a.cell.initial_bias
+    hidden, biases = a.hidden, INITIAL_BIASES.get(a.cell_name)
     for layer in range(1, a.layers + 1):
         U, W, b = p[f"U{layer}"], p[f"W{layer}"], p[f"b{layer}"]
         U[...] = rng.standard_normal(U.shape) * (0.4 if layer == 1 else hidden**-0.5)
@@ -220,7 +221,8 @@ def initial(
             q, r = np.linalg.qr(rng.standard_normal((hidden, hidden)))
             signs = np.sign(np.diag(r))  # without these, rotations are not uniform
             gate[...] = radius * q * signs
-        b[...] = np.repeat(bias, hidden)
+        if biases is not None:
+            b[...] = np.repeat(biases, hidden)
     p["U1"][: len(log_frequencies)][np.isneginf(log_frequencies)] = 0
     p["V"][...] = rng.standard_normal(p["V"].shape) * (0.1 * hidden**-0.5)
     seen = log_frequencies[np.isfinite(log_frequencies)]
