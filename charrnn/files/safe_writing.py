@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -87,27 +86,6 @@ def check_writable(path: PathName) -> None:
     """Raise SaveError if a file could not be saved. Use it before long work."""
     with target_of(path) as target, tempfile.TemporaryFile(dir=target.parent):
         pass
-
-
-def keep_old(path: PathName) -> str | None:
-    """Give a model, if there is one, a second name such as model.1.npz, and return that."""
-    with target_of(path) as target:
-        if not target.is_file():
-            return None
-        for number in count(1):
-            old = target.with_name(f"{target.stem}.{number}{target.suffix}")
-            if not os.path.lexists(old):  # the first name stays until a save replaces it
-                try:
-                    os.link(target, old)
-                except OSError:  # the filesystem has no links
-                    with written(old, old=target) as copy, open(target, "rb") as model:
-                        shutil.copyfileobj(model, copy)
-                break
-            if os.path.exists(old) and old.samefile(target):  # a run was killed before it saved
-                break
-        folder = os.path.dirname(path)
-        is_there = os.path.realpath(folder) == str(old.parent)  # not, if a link leads elsewhere
-        return os.path.join(folder, old.name) if is_there else str(old)
 
 
 @contextmanager

@@ -6,19 +6,21 @@ After a kill it is ahead of the model file. A resumed run cuts it back to where 
 
 import json
 import os
+import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Set
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from charrnn.errors import CharrnnError, DivergedError, SaveError, remedy
 from charrnn.files.model_contents import Checkpoint
 from charrnn.files.model_file import save as save_run
-from charrnn.files.safe_writing import LineFile, Note, PathName, is_torn, keep_old
+from charrnn.files.safe_writing import LineFile, Note, PathName, is_torn, target_of, written
 from charrnn.settings.training import LIMITS
 from charrnn.training.loop import Checkup, Event, Step
 
@@ -199,3 +201,24 @@ def names_of(checkpoint: Checkpoint, model: str) -> tuple[str, str]:
     facts = [corpus.digest, fixed, model], [corpus.fingerprint, old]
     new_name, old_name = (json.dumps(known, sort_keys=True).encode() for known in facts)
     return sha256(new_name).hexdigest()[:16], sha256(old_name).hexdigest()[:16]
+
+
+def keep_old(path: PathName) -> str | None:
+    """Give a model, if there is one, a second name such as model.1.npz, and return that."""
+    with target_of(path) as target:
+        if not target.is_file():
+            return None
+        for number in count(1):
+            old = target.with_name(f"{target.stem}.{number}{target.suffix}")
+            if not os.path.lexists(old):  # the first name stays until a save replaces it
+                try:
+                    os.link(target, old)
+                except OSError:  # the filesystem has no links
+                    with written(old, old=target) as copy, open(target, "rb") as model:
+                        shutil.copyfileobj(model, copy)
+                break
+            if os.path.exists(old) and old.samefile(target):  # a run was killed before it saved
+                break
+        folder = os.path.dirname(path)
+        is_there = os.path.realpath(folder) == str(old.parent)  # not, if a link leads elsewhere
+        return os.path.join(folder, old.name) if is_there else str(old)
