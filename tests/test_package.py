@@ -18,7 +18,7 @@ HOUSE = Path(charrnn.__file__).parent
 # A room is a folder, or a file beside them. It imports only rooms that stand above it.
 ROOMS = """
     errors system settings text network prediction training files export spread
-    notebook model runs sweep cli __init__ __main__
+    notebook model runs sweep_and_ranking cli __init__ __main__
 """
 LEVEL = {name: level for level, name in enumerate(ROOMS.split())}
 
@@ -104,7 +104,7 @@ SELDOM = {"charrnn.export.html", "charrnn.export.c_header", "matplotlib", "safet
         ("export nowhere.html -m nowhere.npz", {"tqdm", "pydantic", "importlib.resources"}),
         ("sample", {"pydantic"}),
         ("eval names.txt -m nowhere.npz", {"pydantic", "asyncio"}),
-        ("sweep --help", {"numpy", "tqdm", "pydantic", "charrnn.sweep"}),
+        ("sweep --help", {"numpy", "tqdm", "pydantic", "charrnn.sweep_and_ranking"}),
         ("train nowhere.txt --hidden 3 --lr 0.1", {"pydantic"}),
         ("reach names.txt", {"tqdm", "pydantic"}),
     ],

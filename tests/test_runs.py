@@ -171,7 +171,7 @@ def test_patience_needs_text_that_is_held_out(program: Program) -> None:
 
 METRICS = ("--metrics", "metrics.jsonl")
 OFTEN = program_with(
-    "from charrnn.files import training_saves as s; s.SAVE_INTERVAL = s.SAVE_COST_FACTOR = 0"
+    "from charrnn.files import saves_and_metrics as s; s.SAVE_INTERVAL = s.SAVE_COST_FACTOR = 0"
 )
 HALF_A_SECOND = (
     *("train", "names.txt", "--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8"),

@@ -33,7 +33,7 @@ from charrnn.system.visible import Visible, did_you_mean, visible_line
 
 if TYPE_CHECKING:
     from charrnn.spread.workers import Executor
-    from charrnn.sweep import Folder, Material, Row, Trial
+    from charrnn.sweep_and_ranking import Folder, Material, Row, Trial
 
 FLAGS = {"yes": True, "no": False}
 MOST_SEEDS = 1 << 16
@@ -138,7 +138,7 @@ def value_of(word: str, name: str, typed: str) -> Any:
 
 def run(options: Options, console: Console) -> None:
     """Make all runs that are missing, and show the table. Raise CharrnnError if one failed."""
-    from charrnn import sweep
+    from charrnn import sweep_and_ranking as sweep
     from charrnn.runs import compute_baselines
     from charrnn.spread.workers import open_executor
 
@@ -184,7 +184,7 @@ def read_material(options: Options, console: Console) -> Material:
     """Read the corpus and the model to start from."""
     from charrnn.files.model_contents import record_of
     from charrnn.files.model_file import load_trained
-    from charrnn.sweep import Material
+    from charrnn.sweep_and_ranking import Material
 
     model, known, typed = None, "", {**options.reading, **options.cutting}
     if options.start_from is not None:
@@ -215,7 +215,7 @@ def make_runs(folder: Folder, executor: Executor, trials: list[Trial], console: 
 
 def show_ranking(ranking: list[Row], path: Path, options: Options, console: Console) -> None:
     """Show a row for each combination, with marks and samples, and a command to copy the best."""
-    from charrnn.sweep import COLUMNS, add_marks, differing
+    from charrnn.sweep_and_ranking import COLUMNS, add_marks, differing
 
     add_marks(ranking)
     best = next((row for row in ranking if row["model"]), None)

@@ -112,7 +112,7 @@ def check(options: Options) -> None:
 def train_to_the_end(training: Training, options: Options, console: Console, force: bool) -> None:
     """Train until the run is over or a signal comes. Save now and then, and at the end."""
     from charrnn.cli.train_screen import Progress
-    from charrnn.files.training_saves import Saver
+    from charrnn.files.saves_and_metrics import Saver
     from charrnn.runs import fit_and_score
     from charrnn.training.loop import Checkup, Done
 

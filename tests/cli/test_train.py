@@ -372,7 +372,7 @@ def test_fault_22_a_run_that_is_ruined_late_keeps_what_was_good(trained: Program
 def test_fault_19_failures_lose_nothing(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each call that brings data to the disk fails by chance; the old model or the new is whole."""
     for name in ("SAVE_INTERVAL", "RETRY_INTERVAL", "SAVE_COST_FACTOR"):
-        monkeypatch.setattr(f"charrnn.files.training_saves.{name}", 0)
+        monkeypatch.setattr(f"charrnn.files.saves_and_metrics.{name}", 0)
     chosen, ends = chance(), set()
     program.run(*RUN, "-m", "new.npz").says()
     program.run(*RUN, "-m", "old.npz", "--seed", "9").says()

@@ -14,7 +14,7 @@ import pytest
 import charrnn
 from charrnn import errors
 from charrnn.errors import SaveError
-from charrnn.files import safe_writing, training_saves
+from charrnn.files import safe_writing, saves_and_metrics
 from charrnn.files.safe_writing import LineFile
 from charrnn.system.packaged import CORPORA, MODELS
 from tests.program import SMALL, Program, assert_no_temporary_files
@@ -226,11 +226,11 @@ def test_an_old_model_is_kept(stored: Path, monkeypatch: pytest.MonkeyPatch, lin
         monkeypatch.setattr(os, "link", full)
     before, second = stored.read_bytes(), str(stored.parent / "m.2.npz")
     (stored.parent / "m.1.npz").write_text("of somebody else")
-    assert training_saves.keep_old(stored) == second
+    assert saves_and_metrics.keep_old(stored) == second
     assert Path(second).read_bytes() == before == stored.read_bytes()
     if links:  # of a run that was killed
-        assert training_saves.keep_old(stored) == second
-    assert training_saves.keep_old(stored.parent / "other.npz") is None
+        assert saves_and_metrics.keep_old(stored) == second
+    assert saves_and_metrics.keep_old(stored.parent / "other.npz") is None
 
 
 def test_fault_44_no_old_model_is_torn(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,11 +241,11 @@ def test_fault_44_no_old_model_is_torn(stored: Path, monkeypatch: pytest.MonkeyP
     stored.chmod(0o600)
     monkeypatch.setattr(os, "link", full)
     with mock.patch("shutil.copyfileobj", write_some), pytest.raises(SaveError) as failed:
-        training_saves.keep_old(stored)
+        saves_and_metrics.keep_old(stored)
     assert failed.value.what.endswith("cannot be saved: No space left on device")
     assert failed.value.hint.startswith("Free some room")
     assert os.listdir(stored.parent) == [stored.name]
-    old = training_saves.keep_old(stored)
+    old = saves_and_metrics.keep_old(stored)
     assert old == str(stored.parent / "m.1.npz")
     assert stat.S_IMODE(os.stat(old).st_mode) == 0o600
 
@@ -255,6 +255,6 @@ def test_fault_44_a_link_leads_elsewhere(stored: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(stored.parent / "links")
     Path("m.npz").symlink_to(stored)
     Path("m.1.npz").write_text("of somebody else")
-    assert training_saves.keep_old("m.npz") == str(stored.parent / "m.1.npz")
-    assert training_saves.keep_old("../m.npz") == os.path.join("..", "m.1.npz")
+    assert saves_and_metrics.keep_old("m.npz") == str(stored.parent / "m.1.npz")
+    assert saves_and_metrics.keep_old("../m.npz") == os.path.join("..", "m.1.npz")
     assert Path("../m.1.npz").read_bytes() == stored.read_bytes()

@@ -19,7 +19,7 @@ from tests.program import SMALL, Program, assert_no_temporary_files, lines_of, s
 pytestmark = pytest.mark.child(True)
 
 ENDLESS = ("train", "names.txt", *SMALL, "--epochs", "1000000", "--check-every", "100")
-SOON = "from charrnn.files import training_saves as saves; saves.SAVE_INTERVAL = 0.1"
+SOON = "from charrnn.files import saves_and_metrics as saves; saves.SAVE_INTERVAL = 0.1"
 BY = children.program_with(SOON)  # the program, with a first save that comes soon
 METRICS = ("--metrics", "metrics.jsonl")
 SAID = "charrnn: saving after this step; Ctrl-C stops at once\n"

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from charrnn import sweep
+from charrnn import sweep_and_ranking as sweep
 from charrnn.errors import ResumeError, SaveError
 from charrnn.files import model_file
 from charrnn.files.model_contents import record_of
 from charrnn.network.parameters import Architecture
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.spread.workers import open_executor
-from charrnn.sweep import Material, Row
+from charrnn.sweep_and_ranking import Material, Row
 from charrnn.text.corpus import corpus_of
 from charrnn.text.counts import Baseline
 from tests.program import NAMES
