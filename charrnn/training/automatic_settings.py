@@ -14,7 +14,6 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.settings.training import AUTOMATIC, Fitted, TrainConfig
 from charrnn.settings.values import LARGEST
 from charrnn.text.corpus import Corpus
-from charrnn.training.loop import LEAST_SCORED, TRAINED_PER_SCORED
 
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
 # Products of a core in a second, and cores: assumed, so that plans do not depend on a machine.
@@ -39,6 +38,9 @@ OF_BOOK |= dict.fromkeys(OFF_IN_BOOK, 0)
 BOOK_LR, BOOK_SYMBOLS = 0.2, 15_000
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST_CHECKUPS = 8  # with fewer, each scores a part of the held-out text
+TRAINED_PER_SCORED = 15  # symbols between two check-ups, for each symbol scored
+LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
+FEWEST_BEFORE_STOP = 12  # check-ups of a run that automatic patience may end
 WORK_OF_TWO_SHARDS = 1.2e7  # products of a step from which two processes are faster
 FEWEST_LANES = 8  # of two shards together, or of each part where many are asked for
 # For some lengths of the training text in symbols, what suits a run that has time enough
@@ -230,6 +232,11 @@ def checkup_interval(held_out: int, targets: int, steps: int) -> int:
     if least > steps // FEWEST_CHECKUPS:  # so few check-ups score a part of the held-out text
         least = ceil_div(TRAINED_PER_SCORED * min(held_out, LEAST_SCORED), targets)
     return max(1, steps // CHECKUPS, least)
+
+
+def usual_patience(until_best: int) -> int:
+    """Return a quarter of the check-ups that led to the best; a run has at least 12 in all."""
+    return max(until_best // 4, FEWEST_BEFORE_STOP - until_best)
 
 
 def usual_shards(products: float, lanes: int, cores: int | None) -> int:

@@ -24,14 +24,13 @@ from charrnn.network.through_time import Window
 from charrnn.prediction.losses import Score
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text.corpus import Corpus
+from charrnn.training.automatic_settings import LEAST_SCORED, TRAINED_PER_SCORED
 from charrnn.training.batches import Epoch, portions_of
 from charrnn.training.noise import Noise
 from charrnn.training.optimizer import MOMENTUM, Optimizer, clip, rate, symbol_rate_factor
 from charrnn.training.processes import SharedBatch, norm, sample_inputs
 from charrnn.training.state import Best, TrainState, find_ending, share_done
 
-TRAINED_PER_SCORED = 15  # symbols between two check-ups, for each symbol scored
-LEAST_SCORED = 1 << 14  # symbols of a check-up, if so many are held out
 SCORED_AT_ONCE = 1 << 16  # symbols that are scored in a moment
 FAMILIAR = 1 << 12  # symbols of the training text that are scored as well
 LR_TO_TRY = 0.002

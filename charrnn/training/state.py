@@ -18,9 +18,9 @@ from charrnn.network.through_time import LaneStates
 from charrnn.prediction.predictor import check_mixable
 from charrnn.settings.training import AUTOMATIC, WEIGHTS, Ending, Fitted
 from charrnn.text.corpus import Corpus
+from charrnn.training.automatic_settings import usual_patience
 from charrnn.training.optimizer import Moments, initial_moments
 
-FEWEST_BEFORE_STOP = 12  # check-ups of a run that automatic patience may end
 Row = Mapping[str, float]  # of a check-up
 
 
@@ -93,10 +93,7 @@ def check_patience(patience: int | None, held_out: int) -> None:
 def find_ending(
     config: Fitted, counters: Counters, best: Sequence[Any] | None, history: Sequence[Row]
 ) -> Ending | None:
-    """Return why a run that is this far has ended, or None; ``best`` begins with the best step.
-
-    Automatic patience makes a quarter more check-ups than led to the best, and at least 12 in all.
-    """
+    """Return why a run that is this far has ended, or None; ``best`` begins with the best step."""
     if counters.epoch >= config.epochs:
         return "epochs"
     if config.minutes is not None and counters.minutes >= config.minutes:
@@ -105,8 +102,8 @@ def find_ending(
         # Called at each step, so a long history is not counted row by row.
         until_best = bisect_right(history, best[0], key=lambda row: int(row["step"]))
         after_best = len(history) - until_best
-        automatic = max(until_best // 4, FEWEST_BEFORE_STOP - until_best)
-        patience = automatic if config.patience == AUTOMATIC else config.patience
+        is_set = config.patience != AUTOMATIC
+        patience = config.patience if is_set else usual_patience(until_best)
         return "patience" if after_best >= patience else None
     return None
 
