@@ -52,9 +52,8 @@ def latin_lines(names: list[str], genera: list[str], verses: list[str]) -> list[
     for _ in range(len(names) // 2):
         one, other = draw.choice(plain), draw.choice(plain)
         form = draw.choice(("{} {}", "{}-{}", "{}_{}", "{}.{}", "{}{:.4}", "{}{:.0}{}"))
-        joined = form.format(
-            one, other, draw.choice((draw.randint(0, 99), draw.randint(1900, 2030)))
-        )
+        number = draw.choice((draw.randint(0, 99), draw.randint(1900, 2030)))
+        joined = form.format(one, other, number)
         lines.append(joined if " " in form or "-" in form else joined.lower())
     return list(dict.fromkeys(lines))
 

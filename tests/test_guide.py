@@ -22,7 +22,6 @@ from charrnn.cli.guide import TOPICS
 from charrnn.cli.typer_options import command_settings
 from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks import results
-from tests.benchmarks.seconds import split_of
 from tests.child import CHARRNN, HOME
 from tests.make_pages import notebook, options_page, python_page
 from tests.pages import GUIDE, PAGES, blocks_of, matches, run_page
@@ -110,13 +109,6 @@ def test_each_table_of_the_results_is_made_by_the_command() -> None:
         changed = results.with_table(page, name, "| new |\n")
         assert f"<!-- table {name} -->\n| new |\n\n" in changed
         assert abs(len(changed) - len(page)) < 1000
-
-
-def test_both_programs_of_the_table_of_seconds_learn_the_same_examples() -> None:
-    parts = split_of("dinosaurs")
-    assert len(parts["held_out"]) > 100
-    assert not {*parts["held_out"]} & {*parts["learn"]}
-    assert all(text.isalpha() for text in parts["learn"])
 
 
 def test_a_page_shows_each_picture_and_says_what_is_seen() -> None:

@@ -176,8 +176,8 @@ def test_labels_are_names_of_files_or_a_column(tmp_path: Path) -> None:
         labels_in(table, label_by="2")
     Path(names[1]).write_text("- villa\n- villa\n- aorn\n")  # repeats within a label are dropped
     assert labels_in(names, label_by="file", tidy=True) == {"north": 15, "south": 2}
-    names[1] = str(Path(names[1]).rename(tmp_path / "East.TXT"))
-    assert labels_in(names, label_by="file") == {"East": 3, "north": 15}
+    names[1] = str(Path(names[1]).rename(tmp_path / "St.East.TXT"))
+    assert labels_in(names, label_by="file") == {"St.East": 3, "north": 15}
 
 
 def test_odd_labels_are_refused(tmp_path: Path) -> None:
@@ -295,10 +295,14 @@ def test_the_command_line_trains_draws_scores_and_tells(trained: Program) -> Non
     assert ["label  prob." in head for head in heads] == [True, False]
     right = trained.run("eval", "north.txt", "south.txt", "--label-by", "file", "--json").rows[0]
     assert right["labels"]["accuracy"] > 0.9
+    told = trained.run("eval", "north.txt", "south.txt", "--label-by", "file").out
+    assert f"right label {100 * right['labels']['accuracy']:.1f}% ± " in told
     assert trained.run("fill", "v_lla").status == 2
     assert trained.run("fill", "v_lla", "--label", "south").out.split()[1] == "villa"
-    for line in ("embed north.txt --label north", "reach", "unfold villa --label south"):
+    for line in ("reach", "unfold villa --label south"):
         assert trained.run(*line.split()).status == 0, line
+    embed = ("embed", "-", "--label")
+    assert len({trained.run(*embed, label, stdin=b"a\n").out for label in LABELS[::20]}) == 2
     wrong = trained.run("sample", "--label", "sout")
     assert wrong.status == 2
     assert "Did you mean south? There are north, south." in wrong.err

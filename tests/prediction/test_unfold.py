@@ -45,6 +45,11 @@ def test_the_losses_are_those_of_eval(size: dict[str, Any], text: str) -> None:
     np.testing.assert_allclose(of_known, -np.log1p(-model.vocabulary.novelty), atol=1e-6)
 
 
+def test_a_colour_shows_the_sign_and_the_power_of_a_gradient() -> None:
+    part = Part({"dL/dh": np.array([0.0, 2.0, -2.0, 0.3, -0.03, 0.004])}, {})
+    assert part.bands("dL/dh").tolist() == [3, 6, 0, 6, 1, 4]
+
+
 FUNCTIONS = {"exp": np.exp, "log": np.log, "tanh": np.tanh, "sigmoid": sigmoid}
 
 
