@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import tee
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from charrnn.files.model_corpus import Example
     from charrnn.model import Model
     from charrnn.prediction.predictor import Predictor, Use
-    from charrnn.prediction.scoring import ScoredTexts
+    from charrnn.prediction.scoring import Group, ScoredTexts
     from charrnn.text.corpus import Corpus
 
 MIXTURE = "mixture"  # the name of all models together
@@ -226,6 +226,20 @@ def oddest_of(models: Mapping[str, Model], use: Use, options: Options) -> float 
     return None
 
 
+def texts_of(
+    groups: Iterable[list[Example]], split: int | None, label: str | None
+) -> Iterator[Group]:
+    """Yield the texts of each group, and the middle of the held-out text, counted from there."""
+    from charrnn.prediction.scoring import Group
+
+    for examples in groups:
+        texts = [example.text for example in examples]
+        labels = [example.label if label is None else label for example in examples]
+        known = [name for name in labels if name is not None]  # of all, or of none
+        yield Group(texts, known or None, split, telling=label is None)
+        split = None if split is None else split - sum(len(text) + 1 for text in texts)
+
+
 def score_groups(
     groups: Iterable[list[Example]],
     split: int | None,  # the middle of the held-out text
@@ -235,7 +249,6 @@ def score_groups(
     console: Console,
 ) -> dict[str, ScoredTexts]:
     """Score the groups and add them to the rows. If these are not shown, return all by model."""
-    from charrnn.cli.eval_screen import texts_of
     from charrnn.prediction.losses import Score, in_bits
     from charrnn.prediction.scoring import join_groups, score_group
     from charrnn.spread.workers import open_executor

@@ -1,5 +1,5 @@
-"""What charrnn eval scores and shows: a row for each example or character, as it is scored; or the
-figures of each model, by use, beside counting, and of labels.
+"""What charrnn eval shows: a row for each example or character, as it is scored; or the figures of
+each model, by use, beside counting, and of labels.
 """
 
 import math
@@ -16,7 +16,7 @@ from charrnn.cli.console import Console, Output, count, json_line
 from charrnn.files.model_corpus import Example
 from charrnn.prediction import losses, scoring
 from charrnn.prediction.losses import BITS, Score, in_bits
-from charrnn.prediction.scoring import Group, ScoredTexts
+from charrnn.prediction.scoring import ScoredTexts
 from charrnn.system.visible import Visible, visible, visible_line
 from charrnn.text.corpus import Corpus, Examples
 from charrnn.text.counts import baselines
@@ -26,18 +26,6 @@ GROUNDS = ("#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f", "#c400a0")
 BAND_STYLES = ("", *(f"#ffffff on {ground}" for ground in GROUNDS))  # of the bands of surprisal
 Record = dict[str, Any]  # the figures of a model, as JSON has them
 Row = tuple[float, Visible]  # the nats per character of an example, and its line
-
-
-def texts_of(
-    groups: Iterable[list[Example]], split: int | None, label: str | None
-) -> Iterator[Group]:
-    """Yield the texts of each group, and the middle of the held-out text, counted from there."""
-    for examples in groups:
-        texts = [example.text for example in examples]
-        labels = [example.label if label is None else label for example in examples]
-        known = [name for name in labels if name is not None]  # of all, or of none
-        yield Group(texts, known or None, split, telling=label is None)
-        split = None if split is None else split - sum(len(text) + 1 for text in texts)
 
 
 @dataclass(eq=False)
