@@ -38,7 +38,7 @@ def test_each_model_draws_scores_and_tells_by_its_name(program: Program, name: s
     assert re.search(rf"(?m)^\| `{name}` .*\| {re.escape(figures)}$", table), figures
     if name != "latin":  # whose corpus is made of three
         scored = program.run("eval", "-m", name, "--json").json
-        assert scored["nats_per_character"] == pytest.approx(best[1], abs=0.02)
+        assert scored["nats_per_character"] == pytest.approx(best[1], abs=1e-4)
         rows = program.run("eval", "-m", name, "--per-example", "--json", "--above", "0.99x").rows
         assert max(row["x_oddest"] for row in rows) == pytest.approx(1, abs=1e-3)
 

@@ -10,8 +10,7 @@ from charrnn.network.arrays import Array, Product, sum_by_symbol
 from charrnn.network.cells import CELLS, Tanh
 from charrnn.network.heads import HEADS
 from charrnn.network.parameters import Architecture, Parameters, initial
-from charrnn.network.step import Network
-from charrnn.network.through_time import Layer, Unfolded, Window
+from charrnn.network.through_time import Layer, Unfolded
 from charrnn.text.vocabulary import END
 from tests.networks import (
     LANES,
@@ -166,24 +165,6 @@ def test_outputs_too_large_for_exp_do_not_overflow() -> None:
     gradient = p.like()
     assert 5000 < loss_of(p, window(), state_of(p), None, gradient) < math.inf
     assert np.isfinite(gradient.flat).all()
-
-
-@pytest.mark.quick
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_single_steps_are_those_of_the_unfolded_network(shape: Architecture) -> None:
-    p, lanes, steps = parameters_of(shape), 4, 9
-    x = np.random.default_rng(1).integers(1, SYMBOLS, (steps + 1, lanes))
-    x[0], y = END, x[1:]
-    clock = np.repeat(np.arange(steps)[:, None], lanes, 1)
-    to_come = np.array([9, 12, 40, 5000]) - clock
-    whole = Window(x[:-1], y, x[:-1] == END, clock=clock, to_come=to_come)
-    expected = nats_through_time(Unfolded(shape, steps, lanes, np.float64), p, whole)
-    network = Network(p)
-    state = network.zeros(lanes, to_come=to_come[0])
-    for t in range(steps):
-        o = network.step(x[t], state)
-        nats = np.logaddexp.reduce(o, 1) - o[np.arange(lanes), y[t]]
-        np.testing.assert_allclose(nats, expected[t], rtol=1e-10)
 
 
 @pytest.mark.parametrize("hidden", [5, 16, 48, 80, 256])

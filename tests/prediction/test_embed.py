@@ -8,16 +8,6 @@ from tests.networks import babbler
 from tests.program import Program
 
 
-def test_a_line_of_json_for_each_example(well_trained: Program) -> None:
-    ran = well_trained.run("embed", "-", stdin="anna\n\nЖ\n".encode())
-    assert (ran.status, ran.err) == (0, "")
-    assert [list(row) for row in ran.rows] == [["schema", "text", "vector"]] * 2
-    assert [row["text"] for row in ran.rows] == ["anna", "Ж"]
-    model = charrnn.load("model.npz")
-    np.testing.assert_array_equal([row["vector"] for row in ran.rows], model.embed(["anna", "Ж"]))
-    assert ran.rows[0]["schema"] == "charrnn.embed/3"
-
-
 def test_an_array_holds_a_row_for_each_example(well_trained: Program) -> None:
     well_trained.write("names.npy", "something else")
     ran = well_trained.run("embed", "names.txt", "-o", "names.npy", "--force")

@@ -2,18 +2,15 @@
 
 import math
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import charrnn
 from charrnn.export.html import BOUNDS, band_of
 from charrnn.network.parameters import Architecture, LanguageModel, initial
 from charrnn.prediction.losses import BITS, LONGEST_UNIT, Mean, Score, difference_of, oddest
 from charrnn.prediction.predictor import MIXABLE_HEADS, Predictor
 from charrnn.prediction.scoring import Group, groups_of, score_ids, score_texts
-from charrnn.system.packaged import path_of
 from charrnn.text.counts import Ngrams
 from charrnn.text.vocabulary import END, Vocabulary
 from tests.networks import MANY, SHAPES, babbler, peak_bytes
@@ -22,13 +19,6 @@ ONE_PASS = 1 << 30  # symbols of a stretch, so that no text is cut
 FEWER = [a for a in SHAPES if (a.layers == 2 or a.cell_name == "output") and not a.clock]
 MIXED = [a for a in FEWER if a.head_name in MIXABLE_HEADS]
 MODELS = [(a, False) for a in FEWER] + [(a, True) for a in MIXED]
-LOSSES = {  # model -> nats per character of some 200 texts of a corpus
-    "dinosaurs": ("dinosaurs", "\n", 1.475878),
-    "given-names": ("given-names", "\n", 4.39134),
-    "latin": ("given-names", "\n", 4.885185),
-    "reber": ("reber", "\n", 0.359226),
-    "verses": ("verses", "\n\n", 1.264941),
-}
 
 
 def predictor_of(shape: Architecture, with_counts: bool) -> Predictor:
@@ -65,15 +55,6 @@ def test_groups_depend_on_the_texts_alone() -> None:
     assert [text for group in groups for text in group] == names
     assert [len(group) for group in groups] == [1 << 14, 20_000 - (1 << 14)]
     assert Counter(map(len, groups_of(["a" * (1 << 18), "b", "c"]))) == {1: 1, 2: 1}
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_losses_of_the_models_of_the_package(name: str) -> None:
-    corpus, gap, expected = LOSSES[name]
-    model = charrnn.load(name)
-    blocks = list(filter(str.strip, Path(path_of(corpus)).read_text("utf-8").split(gap)))
-    score = model.score(blocks[:: 1 + len(blocks) // 200])
-    assert score.nats_per_character == pytest.approx(expected, abs=1e-4)
 
 
 def test_fault_40_many_characters_have_fewer_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
