@@ -103,7 +103,7 @@ def slim(trained: Trained, *, without_counts: bool = False) -> Trained:
         if array.ndim == 2:
             array[...] = array.astype("float16")
     rounded = replace(trained.model, parameters=p)
-    slim = replace(trained, model=rounded, history=[], slim=True, exact=False)
+    slim = replace(trained, model=rounded, history=[])
     if without_counts:
         from charrnn.prediction.predictor import EVEN
 

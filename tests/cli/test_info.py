@@ -66,6 +66,7 @@ def test_whether_it_can_go_on_depends_on_the_file_alone(program: Program) -> Non
         ("\t\n !a", r"tab  newline  space  !  a"),
         ("\x1b\u202e[/b]", r"\x1b  /  [  ]  b  \u202e"),
         ("".join(map(chr, range(0x4E00, 0x6E00, 2))), "and 4,036 more"),
+        ("".join(map(chr, range(0x4E00, 0x4E3C))), "\u4e3a \u4e3b corpus"),  # 60, and no more
     ],
 )
 def test_fault_13_characters_are_visible(program: Program, characters: str, shown: str) -> None:

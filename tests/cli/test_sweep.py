@@ -122,7 +122,11 @@ def test_cells_of_the_same_size_have_units_of_their_own(program: Program) -> Non
     ranking = program.run(*cells, "--json").json["ranking"]
     sizes = {row["name"]: row["parameters"] for row in ranking if row["model"]}
     assert {f"{name},seed=0   {size:,} parameters" for name, size in sizes.items()} == {*dry}
+    assert "hidden=9" in next(name for name in sizes if "tanh" in name)  # the first is as typed
     assert len({name.partition("hidden=")[2] for name in sizes}) > 1
+    for row in (row for row in ranking if row["model"]):
+        drawn = charrnn.load(row["model"]).sample(2, max_characters=60, seed=0)
+        assert row["samples"] == [str(sample) for sample in drawn]
     assert max(sizes.values()) < 1.3 * min(sizes.values())
     assert program.run(*cells, "--resume", "--json").json["ranking"] == ranking
 

@@ -112,6 +112,8 @@ def test_the_largest_gradients_are_shown_with_their_terms(well_trained: Program)
     for one in (found, gated):
         text = "\n".join(largest_gradients(one, Output(io.StringIO())))
         assert "dL/dW = sum over t of dL/d(W h)(t) h(t-1)'" in text
+        where = {array: text.partition(f"dL/d{array} ")[2].splitlines()[1] for array in "cVbWU"}
+        assert [", " in where[array][:9] for array in "cVbWU"] == [False, True, False, True, True]
     assert re.search(r"^[rzn][1-4]  ", text, re.MULTILINE)
 
 

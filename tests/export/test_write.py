@@ -229,14 +229,22 @@ def test_names_in_c_begin_as_the_file_does_unless_something_else_is_asked_for() 
     assert escaped("rock'7 é") == r"rock\0477 \303\251"  # three digits, or the 7 would be one
 
 
-@pytest.mark.parametrize("what", ["cell output", "ends length", "clock"])
-def test_a_network_that_does_not_fit_is_refused(what: str) -> None:
+@pytest.mark.parametrize(
+    ("what", "hint"),
+    [
+        ("cell output", "It takes cell tanh, gru or lstm."),
+        ("ends length", "It takes ends symbol or halt."),
+        ("clock", "Train without it."),
+    ],
+)
+def test_a_network_that_does_not_fit_is_refused(what: str, hint: str) -> None:
     name, _, value = what.partition(" ")
     size: dict[str, Any] = {name: value or True}
     model = model_of(hidden=4, layers=1, **size)
     for suffix in (".html", ".mjs", ".h", ".safetensors"):
-        with pytest.raises(CharrnnError, match=f"{what} does not fit into {suffix}"):
+        with pytest.raises(CharrnnError, match=f"{what} does not fit into {suffix}") as refused:
             export(model.trained, suffix, ExportOptions())
+        assert refused.value.hint == hint
 
 
 def test_the_command_writes_each_kind(trained: Program) -> None:
@@ -268,4 +276,5 @@ def test_fault_33_a_file_without_counts_says_nothing_of_them(program: Program) -
         assert not facts["holds_corpus"]
         assert not facts["settings"]["counts"]
         kept = charrnn.load(name).trained
+        assert (kept.slim, kept.history) == (True, [])
         assert (kept.counted, kept.mixture, [*kept.oddest]) == (None, EVEN, ["network"])

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from charrnn.network.parameters import DISTINCT, count_features, read_before, still_to_come
+from charrnn.network.parameters import (
+    DISTINCT,
+    Architecture,
+    count_features,
+    initial,
+    read_before,
+    still_to_come,
+)
 from charrnn.text.vocabulary import END
 
 
@@ -28,3 +35,16 @@ def test_the_clock_goes_on_where_its_table_ends() -> None:
     later = count_features("clock", late + 480 * 10**6, np.float64)
     np.testing.assert_allclose(count_features("clock", late, np.float64), later, atol=1e-8)
     assert len(np.unique(later.round(6), axis=0)) == 5
+
+
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm", "output"])
+def test_initial_weights_are_random_around_zero(cell: str) -> None:
+    p = initial(Architecture(30, 40, 1, cell), np.zeros(30), np.random.default_rng(0), radius=0.8)
+    W = p["W1"].reshape(-1, 40, 40) if cell != "output" else p["W1"]
+    assert abs(W.mean()) < 0.01
+    if cell == "output":
+        assert W.std() == pytest.approx(0.1, rel=0.1)
+    else:
+        turned = W @ W.swapaxes(1, 2)
+        np.testing.assert_allclose(turned, np.broadcast_to(0.64 * np.eye(40), W.shape), atol=1e-6)
+    assert p["U1"].std() == pytest.approx(0.4, rel=0.1)

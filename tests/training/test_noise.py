@@ -147,6 +147,7 @@ def test_a_share_is_hidden_and_less_at_the_end(share: float, done: float, expect
         assert masks is not None
         units.append(masks[0])
     for loud in (np.array(units), np.array(weights)):
+        assert ((256 / loud[loud > 0]) % 1 % 0.999 < 0.001).all()  # of 256, a whole number is shown
         assert 0 < (loud == 0).mean() == pytest.approx(expected, rel=0.1, abs=1 / 200)
         assert loud.mean() == pytest.approx(1, rel=0.05)
     known = 1 / (SYMBOLS - 1)  # of the characters are unknown already

@@ -10,7 +10,7 @@ import pytest
 
 from charrnn.system.packaged import CORPORA, path_of
 from charrnn.text.counts import COUNTED, READY
-from charrnn.training.plan import memory_bytes
+from charrnn.training.plan import memory_bytes, plan
 from tests.child import program_with
 from tests.program import NAMES, Program, plan_of
 from tests.training.test_automatic_settings import corpus_with, fitted
@@ -100,3 +100,13 @@ def test_each_part_of_a_plan_counts(
     assert most - least == pytest.approx(more, rel=1e-4 if "counts" in second else 0)
     if sizes[1] == 2 * N:
         assert least == (56 << 20) + (1 + 72) * N + 900 + 16 + 4 * (3 + 2 + 2) * parameters(9, 4)
+
+
+@pytest.mark.parametrize(
+    ("given", "steps"),
+    [({"epochs": 2}, 2 * 8), ({"epochs": 2, "minutes": 1}, 2 * 8), ({"minutes": 1}, None)],
+)
+def test_steps_are_planned_unless_minutes_alone_end_a_run(given: Any, steps: int | None) -> None:
+    config = fitted(450, **SMALL, batch=6, bptt=10, **given)
+    found = plan(config, corpus_with(450))
+    assert (found["steps"], found["steps_per_epoch"]) == (steps, 8)
