@@ -341,6 +341,7 @@ def test_with_new_labels_a_network_scores_as_before(forced: bool) -> None:
 @pytest.mark.parametrize("counts", [False, True])
 def test_the_oddest_sum_is_one_of_all_sums(counts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scoring, "SUMMED_AT_ONCE", 3)
+    monkeypatch.setattr(scoring, "MOST_SUMMED", len(set(LABELS)))
     run = charrnn.train(TEXTS * 30, labels=LABELS * 30, holdout=0.4, counts=counts, **SMALL)
     assert list(run)
     trained, held_out = run.checkpoint.trained, run._corpus.held_out

@@ -180,8 +180,6 @@ def content_in(record: CorpusRecord, name: str, hint: str) -> bytes:
     if name == "-":
         raise CorpusError("the model was trained on standard input, which was not kept", hint)
     if name not in record.files:
-        if corpus_at(name) != name:  # of the package: files of version 0.3 have no hashes
-            return content_of(corpus_at(name))
         what = f"{name} is not opened: the model file has no hash of it"
         raise CorpusError(what, f"Resume the run with it named once. {hint}")
     size, digest = record.files[name]

@@ -104,6 +104,18 @@ def test_columns_may_be_said_to_be_any_number(trained: Program, columns: str) ->
     assert max(map(len, re.split("[\r\n]+", ESCAPES.sub("", seen)))) == 79  # of 80
 
 
+@pytest.mark.parametrize(
+    ("columns", "window", "width"),
+    [("1", 1, 20), ("20", 20, 20), ("22", 22, 21), ("101", 101, 100), ("1000", 1000, 100)]
+    + [(odd, 80, 79) for odd in ("0", "1001", "many")],
+)
+def test_text_is_wrapped_at_20_to_100_columns(
+    monkeypatch: pytest.MonkeyPatch, columns: str, window: int, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert (Console().out.window, Console().out.width) == (window, width)
+
+
 # 21: readers that leave, streams that are full or closed
 
 ENDLESS = ("sample", "-n", "1000000000", "--max-chars", "1000000000")

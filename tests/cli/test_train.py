@@ -117,7 +117,7 @@ def test_a_run_of_any_length_takes_at_most_25_lines(program: Program) -> None:
     assert (rows[-1][0], "best at 100 %" in ran.out) == ("100", True)
 
 
-@pytest.mark.parametrize("columns", [60, 120])
+@pytest.mark.parametrize("columns", [60, 71, 72])
 def test_on_a_terminal_lines_fit_and_there_is_a_bar(program: Program, columns: int) -> None:
     program.write("names.txt", "Änne\u202e\nB\x1b[31mob\n[red]Zoë[/red]\n" * 20)
     status, screen = program.terminal(*LONG, columns=columns, env={"TERM": "xterm-256color"})

@@ -166,6 +166,9 @@ def test_fault_29_nothing_that_it_names_is_opened(old: Program) -> None:
     assert old.run("info", "--json").json["resume"]["is_possible"]
     old.run("train", "names.txt", "--resume", "--epochs", "4").says()
     assert old.run("eval").status == 0
+    old.write("model.npz", (Path(__file__).parent / "version-0.3/model.npz").read_bytes())
+    forge(Path("model.npz"), lambda facts, _: facts["facts"]["corpus"].update(sources=["latin"]))
+    old.refuses("eval", what="latin is not opened", hint="name a text.")
 
 
 def test_fault_46_its_run_and_its_metrics_go_on_where_they_were(old: Program) -> None:

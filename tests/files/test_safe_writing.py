@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import math
 import os
 import resource
 import stat
@@ -151,6 +152,8 @@ def test_fault_42_a_folder_that_cannot_be_opened_or_synced_is_no_error(
 def test_faults_19_and_46_a_line_is_written_whole_or_not(tmp_path: Path, others: bytes) -> None:
     lines: Any = LineFile(tmp_path / "rows.jsonl")
     lines.append({"a": 1})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        lines.append({"a": math.inf})
     write = lines._file.write
 
     def write_some(data: bytes) -> Any:

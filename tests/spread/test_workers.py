@@ -129,13 +129,21 @@ def test_processes_of_the_caller_stay(monkeypatch: Any) -> None:
     process.join()
 
 
-def test_no_group_is_lost_while_there_is_no_worker() -> None:
-    def submit(function: Any, group: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(function("s", group))
-        return future
+def submitted(function: Any, group: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_result(function("s", group))
+    return future
 
-    assert list(cluster.results_of(submit, lambda: 0, work, GROUPS)) == results(work, GROUPS)
+
+@pytest.mark.parametrize(("in_order", "ahead"), [(True, 15), (False, 5)])
+def test_each_worker_has_groups_ahead_where_order_makes_it_wait(in_order: bool, ahead: int) -> None:
+    groups = iter([0.0] * 40)
+    next(cluster.results_of(submitted, lambda: 5, work, groups, in_order=in_order))
+    assert 40 - len(list(groups)) == ahead
+
+
+def test_no_group_is_lost_while_there_is_no_worker() -> None:
+    assert list(cluster.results_of(submitted, lambda: 0, work, GROUPS)) == results(work, GROUPS)
 
 
 @pytest.mark.parametrize("function", [die_at_two, die_while_sending])
