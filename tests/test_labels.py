@@ -56,15 +56,6 @@ def test_every_cell_and_end_learns_draws_scores_and_tells(cell: str, ends: str) 
             assert all(made.sample(2, label=label, seed=1))
 
 
-def test_a_label_is_one_column_of_the_input_matrix_and_nothing_else() -> None:
-    made, plain = small(), charrnn.fit(TEXTS, **SMALL)
-    size = {name: array.shape for name, array in made.parameters.items()}
-    symbols = made.vocabulary.symbols
-    assert size.pop("U1") == (symbols + 2, 6)
-    assert size == {name: a.shape for name, a in plain.parameters.items() if name != "U1"}
-    assert made.logits([0, 2], label="north").shape == (2, symbols)
-
-
 def test_windows_read_a_label_where_an_example_begins() -> None:
     corpus = corpus_of(TEXTS, labels=LABELS)
     vocabulary = corpus.vocabulary

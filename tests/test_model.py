@@ -59,14 +59,6 @@ def test_a_run_tells_its_events_and_ends_in_the_model_of_fit(model: charrnn.Mode
     np.testing.assert_array_equal(run.model.parameters.flat, model.parameters.flat)
 
 
-def test_samples_repeat_with_their_seed_and_begin_with_the_prime(model: charrnn.Model) -> None:
-    how: dict[str, Any] = {"temperature": 0.8, "prime": "Ty", "seed": 1}
-    samples = model.sample(count=4, **how)
-    assert [sample[:2] for sample in samples] == ["Ty"] * 4
-    assert samples == model.sample(count=4, **how)
-    assert "".join(model.stream(**how)) == samples[0][2:]
-
-
 def test_logits_are_what_scores_are_made_of(model: charrnn.Model) -> None:
     text = "hanna"
     ids = model.vocabulary.encode(text).astype(int)
@@ -80,17 +72,6 @@ def test_logits_are_what_scores_are_made_of(model: charrnn.Model) -> None:
     for wrong in ([10**6], [-1], [1.7], [[1]], ["a"], "Thor"):
         with pytest.raises(SettingError, match="ids are"):
             model.logits(wrong)  # type: ignore[arg-type]
-
-
-def test_what_fit_gives_is_saved_with_its_run(tmp_path: Path, model: charrnn.Model) -> None:
-    model.save(tmp_path / "model.npz")
-    loaded = charrnn.load(tmp_path / "model.npz")
-    assert loaded.sample(3, seed=1) == model.sample(3, seed=1)
-    assert loaded.score(TEXTS) == model.score(TEXTS)
-    again = charrnn.resume(tmp_path / "model.npz", TEXTS, epochs=model.config.epochs + 1)
-    assert isinstance(next(again), charrnn.Step)
-    with pytest.raises(charrnn.CharrnnError, match="not on the given text"):
-        charrnn.resume(tmp_path / "model.npz", TEXTS[1:])
 
 
 def test_a_slim_model_draws_and_scores_the_same(tmp_path: Path, model: charrnn.Model) -> None:
@@ -294,6 +275,8 @@ def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> Non
         with chdir(program.folder):
             drawn = model.sample(9, seed=1, **how)
         assert [text.replace("\n", "") for text in drawn] == typed.lines, line
+    begun: dict[str, Any] = {"prime": "hann", "temperature": 0.4, "seed": 1}
+    assert ["hann" + "".join(model.stream(**begun))] == model.sample(1, **begun)
     with pytest.raises(charrnn.CharrnnError, match="found only 0 of 2 samples"):
         model.sample(2, seed=1, shortest=9, longest=9, prime="a", top_k=1)
     with pytest.raises(SettingError, match="without cannot be str"):
@@ -370,10 +353,7 @@ def test_a_mixture_knows_the_texts_of_all_its_models() -> None:
         assert {"c"} < {*drawn} <= {x + y for x in "abc" for y in ["", *"abc"]} - {"a", "b"}
 
 
-def test_what_cannot_be_mixed_is_refused(model: charrnn.Model) -> None:
-    other = charrnn.fit(["xyz"] * 9, hidden=3, layers=1, epochs=1)
-    with pytest.raises(charrnn.CharrnnError, match="different vocabularies"):
-        charrnn.mix(model, other)
+def test_there_is_something_to_mix() -> None:
     wrong: Any
     for wrong in ((), ("a.npz",)):
         with pytest.raises(SettingError, match="there is no model to mix"):

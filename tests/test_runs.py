@@ -163,12 +163,6 @@ def test_who_raises_a_limit_reaches_it(typed: Choice, patience: int | None) -> N
     assert with_limits("m.npz", config, corpus, typed).patience == patience
 
 
-def test_patience_needs_text_that_is_held_out(program: Program) -> None:
-    program.train("names.txt", "--holdout", "0").says()
-    what = "--patience 3 needs held-out text"
-    program.refuses("train", "--resume", "--patience", "3", what=what, hint="", status=2)
-
-
 METRICS = ("--metrics", "metrics.jsonl")
 OFTEN = program_with(
     "from charrnn.files import saves_and_metrics as s; s.SAVE_INTERVAL = s.SAVE_COST_FACTOR = 0"

@@ -53,12 +53,6 @@ def test_folders_are_numbered_and_seeds_are_counted(program: Program) -> None:
     assert not (program / "sweep-4").exists()
 
 
-def test_fault_58_a_dry_run_shows_the_runs(program: Program) -> None:
-    names = [f"hidden={hidden},seed={seed}" for seed in (0, 1) for hidden in (2, 3)]
-    assert program.run(*TRY, "--seeds", "2", "--dry-run").says().lines == names
-    assert not (program / "sweep").exists()
-
-
 def test_fault_58_a_resumed_sweep_ranks_all_runs(program: Program) -> None:
     line = ("sweep", "names.txt", *SMALL[2:], "--epochs", "2", "--cores", "1", "--json")
     first = program.run(*line, "--try", "hidden=2,3").json["ranking"]

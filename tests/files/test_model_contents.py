@@ -160,13 +160,6 @@ def test_fault_30_an_odd_fact_is_refused_or_harmless(
     assert refuses(path, value) is is_refused
 
 
-def test_fault_30_a_counted_symbol_that_no_vocabulary_has_is_refused(program: Program) -> None:
-    symbols = charrnn.load("model.npz").vocabulary.symbols
-    forge(program / "model.npz", lambda _, arrays: arrays["counted.npy"].put([40, 41], symbols))
-    with pytest.raises(ModelFileError, match="the text for counts has unknown symbols"):
-        charrnn.load("model.npz")
-
-
 def test_fault_30_a_run_that_is_over_without_a_check_up_makes_one(program: Program) -> None:
     forge(program / "model.npz", lambda document, _: put(document, ("history",), []))
     program.run("train", "--resume").says("already finished")

@@ -18,6 +18,7 @@ from tests.networks import Facts, forge, peak_bytes
 from tests.program import Program, chance
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
+SYMBOLS = len({*"".join(TEXTS)}) + 2
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ FORGED: dict[str, Callable[[Facts, dict[str, Any]], Any]] = {
     "exponent": lambda d, _: d["facts"].update(mixture=[*EVEN[1:], "0.5"]),
     "nan": lambda _, a: a["U1.npy"].fill(np.nan),
     "large": lambda _, a: a["last.npy"].fill(1e30),
-    "symbols": lambda _, a: a["counted.npy"].fill(255),
+    "symbols": lambda _, a: a["counted.npy"].put(40, SYMBOLS),
     "shape": lambda _, a: a.update({"U1.npy": a["U1.npy"].T}),
     "type": lambda _, a: a.update({"U1.npy": a["U1.npy"].astype(float)}),
     "object": lambda _, a: a.update({"c.npy": np.array([print])}),
