@@ -84,8 +84,7 @@ def test_numpy_comes_with_the_work_and_not_with_the_options() -> None:
         "import sys, charrnn\n"
         "print('numpy' in sys.modules, 'typer' in sys.modules)\n"
         "from charrnn.cli import app\n"
-        "for name in app.COMMANDS:\n"
-        "    app.load(name)\n"
+        "for name in app.COMMANDS:\n    app.load(name)\n"
         "    assert 'numpy' not in sys.modules, name\n"
     )
     assert answer(code) == "False False\n"
@@ -104,6 +103,7 @@ SELDOM = {"charrnn.export.html", "charrnn.export.c_header", "matplotlib", "safet
         ("export nowhere.html -m nowhere.npz", {"tqdm", "pydantic", "importlib.resources"}),
         ("sample", {"pydantic"}),
         ("eval names.txt -m nowhere.npz", {"pydantic", "asyncio"}),
+        ("eval -h", {"numpy", "tqdm", "pydantic", "charrnn.text"}),
         ("sweep --help", {"numpy", "tqdm", "pydantic", "charrnn.sweep_and_ranking"}),
         ("train nowhere.txt --hidden 3 --lr 0.1", {"pydantic"}),
         ("reach names.txt", {"tqdm", "pydantic"}),

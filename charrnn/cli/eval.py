@@ -44,7 +44,6 @@ from charrnn.settings.corpus import Reading
 from charrnn.settings.values import COUNT, Text, setting
 from charrnn.system.cores import cores_for
 from charrnn.system.packaged import CORPORA
-from charrnn.text.reading import name_of
 
 if TYPE_CHECKING:
     from charrnn.cli.eval_screen import Rows
@@ -162,7 +161,7 @@ def check(options: Options) -> None:
 def new_rows(
     oddest: float | None, labels: Iterable[str], options: Options, console: Console
 ) -> Rows:
-    """Return the rows that are asked for. A multiple of a threshold counts the oddest example."""
+    """Return the rows that are asked for. A limit of 1.5x is a multiple of the oddest example."""
     from charrnn.cli.eval_screen import Rows
 
     limit = -math.inf
@@ -171,9 +170,8 @@ def new_rows(
         limit = float(options.above.removesuffix("x")) * unit
     kind: Any = "examples" if options.per_example or options.top else ""
     kind = "characters" if options.per_char else kind
-    shown = () if options.label else labels
-    how = (kind, options.as_json, options.sources, shown)
-    return Rows(console.out, *how, oddest, limit, options.top)
+    shown = (options.sources, () if options.label else labels)
+    return Rows(console.out, kind, options.as_json, *shown, oddest, limit, options.top)
 
 
 def groups_to_score(
@@ -252,6 +250,7 @@ def score_groups(
     from charrnn.prediction.losses import Score, in_bits
     from charrnn.prediction.scoring import join_groups, score_group
     from charrnn.spread.workers import open_executor
+    from charrnn.text.reading import name_of
 
     total = Score()
     used = [*predictors.values()][: 1 if rows.kind else None]
