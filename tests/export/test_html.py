@@ -7,6 +7,7 @@ import re
 import string
 from dataclasses import replace
 from itertools import pairwise, product
+from typing import Any
 
 import pytest
 
@@ -79,6 +80,16 @@ def test_the_page_says_nothing_of_where_the_corpus_was(well_trained: Program) ->
             assert secret not in page
         assert str(trained.history[-1]) not in page
         assert export(trained, kind, ExportOptions()).decode() == page
+
+
+@pytest.mark.parametrize(
+    ("are", "characters", "kind"),
+    [("lines", 99, "names"), ("lines", 100, "texts"), ("texts", 9, "names"), ("files", 9, "texts")],
+)
+def test_a_page_of_short_lines_speaks_of_names(are: Any, characters: int, kind: str) -> None:
+    trained = model_of(layers=1, hidden=4).trained
+    record = replace(trained.corpus, examples_are=are, characters=characters, examples=4)
+    assert f"has learned to spell {kind} and" in page_of(replace(trained, corpus=record))
 
 
 def test_what_steers_a_page_is_the_same_in_both_languages() -> None:

@@ -88,8 +88,14 @@ def test_fault_38_the_cores_of_control_groups(
     assert (cores_for(None), cores_for(2)) == (min(cores(), 8), 2)
 
 
-def test_fault_38_a_limit_on_addresses_is_seen(program: Program) -> None:
+def test_fault_38_a_limit_on_addresses_is_seen(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     resource = pytest.importorskip("resource")
+    root = system(tmp_path, {"proc/meminfo": MEMINFO, "proc/self/status": "VmSize:\t 1000 kB\n"})
+    for most, free in ((MB, 0), (300 * MB, 300 * MB - 1_024_000), (5000 * MB, 4_096_000_000)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, most=most: (most, -1))
+        assert available(root) == free
     limit = partial(resource.setrlimit, resource.RLIMIT_AS, (600 * MB, 600 * MB))
     ran = program.run("train", "names.txt", "--hidden", "2000", preexec_fn=limit)
     assert_refusal(ran, "this run needs about", "Try a smaller --hidden")
