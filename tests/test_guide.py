@@ -54,8 +54,9 @@ def test_every_page_is_in_the_index_and_linked_in_the_readme() -> None:
     assert sorted(TOPICS) == sorted(page.stem for page in GUIDE.glob("[a-z]*.md"))
     for topic in TOPICS:
         assert f"`]({GUIDE.relative_to(HOME)}/{topic}.md)" in README, topic
-    for name in re.findall(r"`((?:charrnn|data|tests)/[\w/.-]+)`", README):
-        assert (HOME / name).exists(), name
+    text = README + (GUIDE / "contributing.md").read_text("utf-8")
+    for name in re.findall(r"`((?:charrnn|data|tests)/[\w/.-]+|[\w/]+\.py)`", text):
+        assert [*HOME.glob(name), *(HOME / "charrnn").rglob(name)], name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -89,8 +90,7 @@ def test_the_life_of_a_text_names_functions_where_they_are() -> None:
         names = re.findall(r"`([\w.]+)`(?: of `[\w.]+`)? in\s+`(?:charrnn/)?([\w/]+)\.py`", step)
         assert names, step
         for name, file in names:
-            module = import_module("charrnn." + file.replace("/", "."))
-            assert callable(attrgetter(name)(module)), f"{file} has no {name}"
+            assert callable(attrgetter(name)(import_module(f"charrnn.{file}".replace("/", "."))))
 
 
 def test_pages_from_the_code_are_up_to_date() -> None:
