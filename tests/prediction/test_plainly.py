@@ -60,9 +60,12 @@ def test_scores_and_ranks(model: LanguageModel, texts: list[str]) -> None:
 @given(models(), LISTS, st.integers(1, 60))
 def test_scores_in_stretches(model: LanguageModel, texts: list[str], stretch: int) -> None:
     ids = model.vocabulary.encode_codes(join_examples(texts))
+    predictor = Predictor([model])
     costs = [cost for text in texts for cost in plain_costs(model, text)[0]]
-    nats, _ = score_ids(Predictor([model]), ids, stretch=stretch, warm_up=1000)
+    nats, ranks = score_ids(predictor, ids, ranking=True, stretch=stretch, warm_up=1000)
     np.testing.assert_allclose(nats["network"], costs, rtol=1e-9, atol=1e-9)
+    whole = score_texts(predictor, Group(texts), ranking=True)
+    np.testing.assert_array_equal(ranks, whole.ranks)
 
 
 WAYS = st.builds(
@@ -163,7 +166,8 @@ def test_mixtures_with_counts(
     counts = Ngrams(vocabulary.encode_codes(join_examples(train)), symbols)
     plain = Dictionaries(learned, counts.highest, symbols)
     stream = [END, *(symbol for example in learned for symbol in (*example, END))]
-    found = score_texts(Predictor(networks, counts, "both", mixture), Group(texts))
+    predictor = Predictor(networks, counts, "both", mixture)
+    found = score_texts(predictor, Group(texts))
     expected: dict[str, list[float]] = {"network": [], "counts": [], "both": []}
     for text in texts:
         readers, context = [PlainNetwork(one) for one in networks], list[int]()
@@ -178,8 +182,10 @@ def test_mixtures_with_counts(
             both = a * np.log(p + 1e-300) + b * np.log(q)
             for use, logs in {"network": np.log(p), "counts": np.log(q), "both": both}.items():
                 expected[use].append(cost(networks[0], logs - np.logaddexp.reduce(logs), y))
+    cut, _ = score_ids(predictor, found.ids, stretch=3, warm_up=99)
     for use, nats in found.nats_by_use.items():
         np.testing.assert_allclose(nats, np.array(expected[use]), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(cut[use], nats, rtol=1e-9, atol=1e-9)
 
 
 def filled(model: LanguageModel, text: str, **how: Any) -> Filled:
