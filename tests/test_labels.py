@@ -251,50 +251,45 @@ def test_new_labels_start_as_the_end_and_known_ones_keep_their_column() -> None:
         charrnn.train(TEXTS, start_from=labelled)
 
 
-@pytest.fixture
-def trained(program: Program) -> Program:
+def test_the_command_line_trains_draws_scores_and_tells(program: Program) -> None:
     files(program.folder)
     how = "--label-by file --hidden 16 --layers 1 --epochs 40 --batch 2 --counts"
-    assert program.run("train", "north.txt", "south.txt", *how.split()).status == 0
-    return program
-
-
-def test_the_command_line_trains_draws_scores_and_tells(trained: Program) -> None:
-    told = trained.run("info", "--json").rows[0]["corpus"]["labels"]
+    program.run("train", "north.txt", "south.txt", *how.split()).says()
+    told = program.run("info", "--json").rows[0]["corpus"]["labels"]
     assert told == {"north": 13, "south": 18}
     sample = ("sample", "--seed", "1", "--label", "north")
-    drawn = trained.run(*sample, "--label", "south", "-n", "2", "--json").rows
+    drawn = program.run(*sample, "--label", "south", "-n", "2", "--json").rows
     assert [row["label"] for row in drawn] == ["north", "north", "south", "south"]
-    alone = trained.run(*sample, "-n", "2", "--json").rows
+    alone = program.run(*sample, "-n", "2", "--json").rows
     assert [row["text"] for row in alone] == [row["text"] for row in drawn[:2]]
-    free = trained.run(*sample[:3], "-n", "30", "--json", "--unique", "--novel").rows
+    free = program.run(*sample[:3], "-n", "30", "--json", "--unique", "--novel").rows
     assert {row["label"] for row in free} == {"north", "south"}
-    shown = trained.run(*sample, "--label", "south")
+    shown = program.run(*sample, "--label", "south")
     assert shown.err.splitlines()[:2] == ["label north", "label south"]
-    assert "label" not in trained.run(*sample).err
-    row = trained.run("eval", "--json").rows[0]
+    assert "label" not in program.run(*sample).err
+    row = program.run("eval", "--json").rows[0]
     assert row["labels"]["confusions"].keys() == {"north", "south"}
     assert 0 <= row["labels"]["standard_error"] < 1
     assert row["labels"]["commonest"] == "south"
-    odd = trained.run("eval", "-", "--per-example", "--json", stdin=b"villa\nborn\n").rows
+    odd = program.run("eval", "-", "--per-example", "--json", stdin=b"villa\nborn\n").rows
     assert [line["label"] for line in odd] == ["south", "north"]
     assert all(0.5 < line["label_probability"] <= 1 for line in odd)
-    held_out = [trained.run("eval", "--label", label, "--json").rows[0] for label in LABELS[::20]]
+    held_out = [program.run("eval", "--label", label, "--json").rows[0] for label in LABELS[::20]]
     assert held_out[0]["nats"] != held_out[1]["nats"]
     each = ("eval", "north.txt", "--per-example")
-    heads = [trained.terminal(*each, *by)[1] for by in ([], ["--label", "north"])]
+    heads = [program.terminal(*each, *by)[1] for by in ([], ["--label", "north"])]
     assert ["label  prob." in head for head in heads] == [True, False]
-    right = trained.run("eval", "north.txt", "south.txt", "--label-by", "file", "--json").rows[0]
+    right = program.run("eval", "north.txt", "south.txt", "--label-by", "file", "--json").rows[0]
     assert right["labels"]["accuracy"] > 0.9
-    told = trained.run("eval", "north.txt", "south.txt", "--label-by", "file").out
+    told = program.run("eval", "north.txt", "south.txt", "--label-by", "file").out
     assert f"right label {100 * right['labels']['accuracy']:.1f}% ± " in told
-    assert trained.run("fill", "v_lla").status == 2
-    assert trained.run("fill", "v_lla", "--label", "south").out.split()[1] == "villa"
+    assert program.run("fill", "v_lla").status == 2
+    assert program.run("fill", "v_lla", "--label", "south").out.split()[1] == "villa"
     for line in ("reach", "unfold villa --label south"):
-        assert trained.run(*line.split()).status == 0, line
+        assert program.run(*line.split()).status == 0, line
     embed = ("embed", "-", "--label")
-    assert len({trained.run(*embed, label, stdin=b"a\n").out for label in LABELS[::20]}) == 2
-    wrong = trained.run("sample", "--label", "sout")
+    assert len({program.run(*embed, label, stdin=b"a\n").out for label in LABELS[::20]}) == 2
+    wrong = program.run("sample", "--label", "sout")
     assert wrong.status == 2
     assert "Did you mean south? There are north, south." in wrong.err
 
@@ -354,8 +349,5 @@ def test_a_label_of_a_table_is_read_alike_in_training_and_in_scoring(program: Pr
     several = program.run("eval", "t.csv", "--label-by", "kind", "-m", "a.npz", "-m", "b.npz").out
     told = [line.split(":")[0] for line in several.splitlines() if "right label" in line]
     assert told == ["mixture", "a.npz", "b.npz"]
-    program.write("bad.csv", "name,kind\nab,y\ncd,\n")
-    what, hint = "line 3 of bad.csv has a text and no label", "Fill that field, or leave the line"
-    program.refuses("eval", "bad.csv", "--label-by", "kind", "-m", "a.npz", what=what, hint=hint)
     what, hint = "there is no label ''", "There are caf\u00e9, y."
     program.refuses("eval", "t.csv", "--label", "", "-m", "a.npz", what=what, hint=hint, status=2)

@@ -221,9 +221,11 @@ def test_faults_17_and_52_what_is_no_text_is_refused(model: charrnn.Model, wrong
     ):
         with pytest.raises(SettingError, match=said):
             act()
-    with pytest.raises(SettingError, match="texts cannot be str") as told:
-        charrnn.fit("names.txt")
-    assert "Path(...)" in told.value.hint
+    a_list = "Give a list of texts, or Path(...) to read a file."
+    for given, hint in (("names.txt", a_list), ([b"a"], "Give texts alone, or paths alone.")):
+        with pytest.raises(SettingError, match="cannot be") as told:
+            charrnn.fit(given)
+        assert told.value.hint == hint
 
 
 def test_fault_68_a_setting_that_is_not_there_names_the_nearest(model: charrnn.Model) -> None:

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn.errors import SettingError
 from charrnn.files import model_file
-from charrnn.files.model_corpus import rebuild_corpus
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.prediction.predictor import EVEN
@@ -137,17 +136,11 @@ def test_fault_18_a_mixture_is_fitted_to_the_same_bytes_after_a_resume(tmp_path:
 
 
 def test_seeds_share_a_vocabulary_and_a_held_out_text(program: Program) -> None:
-    names = [*Path("names.txt").read_text("utf-8").split(), "Żółw", "ßÆ", "Ñandú", "Éva", "Łyna"]
-    program.write("more.txt", "\n".join(names))
-    for seed in ("1", "2"):
-        program.run("train", "more.txt", *SMALL, "--seed", seed, "-m", f"{seed}.npz", "-q").says()
-    program.run("sweep", "more.txt", *SMALL, "--seeds", "3-4", "-o", "sweep", "-q").says()
-    files = [Path("1.npz"), Path("2.npz"), *Path("sweep").glob("*.npz")]
-    models = [charrnn.load(file) for file in files]
-    assert len({model.config.seed for model in models}) == 4
-    assert len({model.vocabulary for model in models}) == 1
-    assert len({rebuild_corpus(one.corpus).held_out.ids.tobytes() for one in models}) == 1
-    assert program.run("eval", "-m", "1.npz", "-m", "2.npz", "--json").status == 0
+    program.train("names.txt", "--seed", "1", "-m", "one.npz").says()
+    program.run("sweep", "names.txt", *SMALL, "--seeds", "2-3").says()
+    models = [charrnn.load(file) for file in program.folder.rglob("*.npz")]
+    assert {model.config.seed for model in models} == {1, 2, 3}
+    assert len({model.corpus.digest for model in models}) == 1
 
 
 @pytest.mark.parametrize(

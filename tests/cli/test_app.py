@@ -106,17 +106,6 @@ def test_help_is_coloured_on_a_terminal_only(program: Program) -> None:
     assert panels == ["Options", "Drawing", "Output"]
 
 
-def test_fault_68_a_model_in_the_place_of_a_text_is_given_with_m(program: Program) -> None:
-    for command, extra, hint in (
-        ("sample", "stars.npz", "Did you mean -m stars.npz?"),
-        ("sample", "my stars.npz", "Did you mean -m 'my stars.npz'?"),
-        ("sample", "[lr].npz", "Try 'charrnn sample --help'."),
-        ("info", "dinosaurs", "Did you mean -m dinosaurs?"),
-        ("sample", "Anna", "Try 'charrnn sample --help'."),
-    ):
-        program.refuses(command, extra, what=f"({extra})", hint=hint, status=2)
-
-
 def test_fault_37_two_dashes_before_a_command_change_nothing(trained: Program) -> None:
     plain, dashed = trained.run("info", "--json"), trained.run("--", "info", "--json")
     assert (dashed.status, dashed.out) == (0, plain.out)

@@ -30,16 +30,6 @@ def test_fault_60_examples_are_cut_as_they_are_typed(well_trained: Program) -> N
     np.testing.assert_array_equal(row["vector"], charrnn.load("model.npz").embed(text)[0])
 
 
-def test_the_column_of_the_training_is_read_from_other_tables(program: Program) -> None:
-    program.write("people.csv", "no,name\n1,anna\n2,bob\n3,clara\n")
-    program.train("people.csv", "--column", "name").says()
-    program.write("new.csv", "id,name\n7,emil\n")
-    assert [row["text"] for row in program.run("embed", "new.csv").rows] == ["emil"]
-    ran = program.run("embed", "-", stdin=b"emil\n")
-    assert [row["text"] for row in ran.rows] == ["emil"]
-    assert "has no column name, which the model was trained on: whole lines are read" in ran.err
-
-
 def test_without_a_text_it_is_what_was_held_out(well_trained: Program) -> None:
     scored = well_trained.run("eval", "--per-example", "--json")
     ran = well_trained.run("embed")

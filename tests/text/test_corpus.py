@@ -1,6 +1,5 @@
 """Examples to ids, the held-out part, the fingerprint and warnings."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import astuple
 from pathlib import Path
@@ -9,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from charrnn.errors import CorpusError, SettingError
+from charrnn.errors import CorpusError
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.text.corpus import Corpus, check_texts, corpus_of, find_warnings, hold_out, read_files
+from charrnn.text.corpus import Corpus, corpus_of, find_warnings, hold_out, read_files
 from charrnn.text.examples import texts_of
 from charrnn.text.vocabulary import END_CODE, UNKNOWN
 from tests.networks import peak_bytes
@@ -141,16 +140,6 @@ def test_frequencies_and_digest() -> None:
     assert corpus.entropy == pytest.approx(np.log(3))
     assert corpus.digest != corpus_of(["aabb", ""], WHOLE).digest
     assert len({corpus_of(["a", "a"], WHOLE, labels=[*ls]).digest for ls in ("xy", "yx")}) == 2
-
-
-@pytest.mark.parametrize("texts", ["abc", b"abc", 3, io.StringIO("abc\n"), [b"a"], [1]])
-def test_faults_17_and_52_what_is_no_list_of_texts(texts: object) -> None:
-    with pytest.raises(SettingError, match="cannot be") as refused:
-        list(check_texts(texts))
-    hint = "Give a list of texts, or Path(...) to read a file."
-    if isinstance(texts, list):
-        hint = "Give texts alone, or paths alone."
-    assert refused.value.hint == hint
 
 
 NAMES = [f"name{number}" for number in range(40)]
