@@ -59,7 +59,7 @@ def test_json_is_one_line_of_printable_text_without_nan(capsys: Capture) -> None
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
-        *((0, "0.1 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.4, "59 s"), (59.6, "1:00 min")),
+        *((0, "0.1 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.4, "59 s"), (59.5, "1:00 min")),
         *((185, "3:05 min"), (3599.4, "59:59 min"), (3599.6, "1:00 h"), (3_603_780, "1,001:03 h")),
     ],
 )

@@ -55,6 +55,8 @@ def test_a_blank_line_stands_between_samples_that_hold_newlines(program: Program
     saved(speller("a\nb"), program / "model.npz", "paragraphs")
     assert written(program, "-n", "2") == ("a\nb\n\na\nb\n", "")
     assert written(program, "-t", "1", "-t", "2")[0] == "a\nb\n\na\nb\n"
+    rows = program.run("sample", "-t", "1", "-t", "2", "-n", "2", "--json").rows
+    assert [row["temperature"] for row in rows] == [1, 1, 2, 2]
     saved(speller("ab"), program / "model.npz")  # only the prime has one
     assert written(program, "-n", "2", "-p", "\na")[0] == "\nab\n\n\nab\n"
 

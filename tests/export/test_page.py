@@ -100,6 +100,7 @@ def page_of(model: Model, kind: str = "texts") -> str:
     return export(trained, ".html", ExportOptions(title="names")).decode()
 
 
+TYPED = "\uff41e\u0301"  # a wide letter, and one that is composed
 ADDRESS = "#prime=ab&temperature=0.7&seed=12&count=7"
 
 
@@ -206,6 +207,19 @@ def test_reading_has_the_costs_of_the_model(opened: Open, tmp_path: Path) -> Non
         total = sum(nats[:-1]) / math.log(2)
         said = f"{total:.1f} bits: {total / max(1, len(text)):.3f} a letter. Ending here costs"
         assert cost == (f"{said} {nats[-1] / math.log(2):.1f} more." if text else "")
+
+
+@pytest.mark.parametrize(
+    ("form", "read"), [("none", "\uff41e\u0301"), ("NFC", "\uff41\u00e9"), ("NFKC", "a\u00e9")]
+)
+def test_what_is_typed_is_read_as_the_corpus_was(opened: Open, form: Any, read: str) -> None:
+    model = model_of("abc", hidden=4, layers=1)
+    reading = replace(model.trained.corpus.reading, normalize=form)
+    corpus = replace(model.trained.corpus, reading=reading)
+    page = opened(page_of(Model(replace(model.trained, corpus=corpus))))
+    page.ask(f"type('typed', {json.dumps(TYPED)}), 0")
+    shown = "Array.from(get('mirror').children, (part) => part.textContent).join('').trim()"
+    until(page, f"{shown} === {json.dumps(read)}")
 
 
 def test_the_likeliest_letters_follow_and_a_click_appends_one(opened: Open, tmp_path: Path) -> None:
