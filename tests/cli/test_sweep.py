@@ -55,7 +55,7 @@ def test_folders_are_numbered_and_seeds_are_counted(program: Program) -> None:
 
 def test_fault_58_a_resumed_sweep_ranks_all_runs(program: Program) -> None:
     line = ("sweep", "names.txt", *SMALL[2:], "--epochs", "2", "--cores", "1", "--json")
-    first = program.run(*line, "--try", "hidden=2", "--try", "hidden=3,2").json["ranking"]
+    first = program.run(*line, "--try", "hidden=2", "--try", "hidden=3").json["ranking"]
     more = ("--resume", "--hidden", "2", "--try", "lr=0.01", "--seeds", "1-2")
     ranking = program.run(*line, *more).json["ranking"]
     names = {row["name"]: row for row in ranking}

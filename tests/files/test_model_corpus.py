@@ -35,6 +35,8 @@ def test_the_corpus_is_found_from_afar(program: Program, absolute: bool) -> None
     name = (program / "texts/names.txt") if absolute else "texts/names.txt"
     program.run("train", name, *BRIEF, "-m", "models/m.npz").says()
     assert bytes(program.folder) not in (program / "models/m.npz").read_bytes()
+    program.run("export", "away/slim.npz", "-m", "models/m.npz").says()
+    assert b"texts/" not in (program / "away/slim.npz").read_bytes()
     here = program.run("eval", "--json", "-m", "models/m.npz").json
     os.chdir("away")
     there = program.run("eval", "--json", "-m", "../models/m.npz", cwd=program / "away").json
