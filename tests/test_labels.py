@@ -285,13 +285,8 @@ def test_the_command_line_trains_draws_scores_and_tells(program: Program) -> Non
     assert f"right label {100 * right['labels']['accuracy']:.1f}% ± " in told
     assert program.run("fill", "v_lla").status == 2
     assert program.run("fill", "v_lla", "--label", "south").out.split()[1] == "villa"
-    for line in ("reach", "unfold villa --label south"):
-        assert program.run(*line.split()).status == 0, line
     embed = ("embed", "-", "--label")
     assert len({program.run(*embed, label, stdin=b"a\n").out for label in LABELS[::20]}) == 2
-    wrong = program.run("sample", "--label", "sout")
-    assert wrong.status == 2
-    assert "Did you mean south? There are north, south." in wrong.err
 
 
 def test_the_plan_counts_labels_and_warns_of_rare_ones(program: Program) -> None:

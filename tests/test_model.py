@@ -266,6 +266,7 @@ def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> Non
         (["--unique", "-t", "0.5"], {"unique": True, "temperature": 0.5}),
         (["--shortest", "3", "--longest", "5"], {"shortest": 3, "longest": 5}),
         (["--best"], {"best": True}),
+        (["--use", "counts"], {"use": "counts"}),
         (["--best", "-p", "a"], {"best": True, "prime": "a"}),
         (["-p", "a", "-p", "@@b"], {"prime": ["a", "@b"]}),
         (["--without", "AN", "--without", "o"], {"without": ["an", "O"]}),

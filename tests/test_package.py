@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import charrnn
-from charrnn.cli.app import COMMANDS
 from tests.child import PYTHON, answer
 from tests.program import Program
 
@@ -88,7 +87,6 @@ def test_numpy_comes_with_the_work_and_not_with_the_options() -> None:
         "    assert 'numpy' not in sys.modules, name\n"
     )
     assert answer(code) == "False False\n"
-    assert "sample" in COMMANDS
 
 
 # What a file for others or a figure needs, and nobody else

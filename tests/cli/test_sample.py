@@ -86,12 +86,6 @@ def test_novel_samples_are_not_of_the_corpus(well_trained: Program) -> None:
         well_trained.refuses("sample", *words, what="names.txt is gone", hint=hint)
 
 
-def test_counts_can_be_used(program: Program) -> None:
-    program.train("names.txt", "--counts").says()
-    uses = ("network", "counts", "both")
-    assert len({written(program, "-n", "9", "--seed", "1", "--use", use)[0] for use in uses}) == 3
-
-
 class Drawn(str):
     """A text that tells when nobody keeps it."""
 

@@ -192,15 +192,6 @@ def filled(model: LanguageModel, text: str, **how: Any) -> Filled:
     return fill(Predictor([model]), text, FillConfig(**{"count": 4000, "max_gap": 3} | how))
 
 
-def test_what_is_dropped_is_all_but_the_likeliest() -> None:
-    odds = {chr(0x100 + i): 0.7 / 70 * (1 + i % 7 / 10 - 0.3) for i in range(70)}
-    model = independent({"": 0.3, **odds})
-    dropped = sum(sorted(odds.values())[:6])
-    tried = (0.7 - dropped) * 0.3 * (1 - model.vocabulary.novelty)
-    expected = dropped / (tried + dropped)
-    assert filled(model, "_", beam=64).left_out == pytest.approx(expected, rel=1e-4)
-
-
 @pytest.mark.parametrize("beam", [1, 64])
 def test_a_narrow_beam_says_how_much_it_left_out(beam: int, monkeypatch: Any) -> None:
     model = babbler("abcdefgh", hidden=6)
