@@ -33,9 +33,7 @@ def model() -> charrnn.Model:
 
 
 def test_what_is_announced_is_there_and_shows_itself_in_a_line(model: charrnn.Model) -> None:
-    for name in charrnn.__all__:
-        assert getattr(charrnn, name) is not None
-        assert name in dir(charrnn)
+    assert {*charrnn.__all__} <= {*dir(charrnn)}
     with pytest.raises(AttributeError):
         _ = charrnn.nothing
     symbols = model.vocabulary.symbols

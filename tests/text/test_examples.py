@@ -69,12 +69,6 @@ def lines(count: int, length: int) -> Ids:
 ONE_LONG = np.arange(100_000, dtype=np.uint32) + 2
 
 
-def test_an_excerpt_of_a_short_text_is_all_of_it() -> None:
-    places, counts = excerpt_of(lines(10, 20), 200)
-    assert places.tolist() == [*range(200)]
-    assert counts.all()
-
-
 @pytest.mark.parametrize("most", [2_000, 6_400, 15_000])
 def test_an_excerpt_has_whole_examples_from_all_of_a_text(most: int) -> None:
     text = lines(1_000, 20)

@@ -11,8 +11,6 @@ from tests.program import Program
 
 CLEAN = '1.5 l\n3D\n-ing\n#tag\nO\'Neill\n\'tis\n"A" or "B"\nSt. Pauli\nC++\nno. 9\n(sic)\n8:30\n'
 LISTS = {
-    "numbered": ("1. Anna\n2. Bob\n10. Carl-Heinz\n", "Anna\nBob\nCarl-Heinz\n"),
-    "in brackets": ("(1) Anna\n2) Bob\n", "Anna\nBob\n"),
     "bullets": ("- Anna\n* Bob\n• Carl\n– Dora\n+ Eva\n", "Anna\nBob\nCarl\nDora\nEva\n"),
     "tasks": ("- [ ] milk\n- [x] eggs\n", "milk\neggs\n"),
     "quotes": ("\"Anna\",\n'Bob';\n“Carl”\n„Dora“,\n'Eva's'\n", "Anna\nBob\nCarl\nDora\nEva's\n"),
