@@ -81,6 +81,9 @@ def test_training_and_a_sweep_start_from_a_model_by_its_name(program: Program) -
     ours = ("names.txt", "--from", "given-names", "--epochs", "1")
     size = charrnn.load("given-names").config.hidden
     assert program.run("train", *ours, "--json").json["settings"]["hidden"] == size
+    held_out = program.run("eval").says().out  # with characters of its start, which no name has
+    program.run("train", "--resume", "--epochs", "2").says()
+    assert program.run("eval").says().out != held_out
     sweep = ("--try", "lr=0.001", "-o", "sweep", "-q")
     program.run("sweep", *ours, *sweep).says("")
     assert program.run("sweep", *ours, *sweep, "--resume").status == 0

@@ -44,6 +44,7 @@ def test_json_has_every_number_and_gradients_on_request(well_trained: Program) -
     assert not {"gradient", "gradients"} & {*found}
     shapes = {name: np.shape(array) for name, array in whole["gradients"].items()}
     assert shapes == {name: array.shape for name, array in model.parameters.items()}
+    assert "gradients" not in well_trained.run("unfold", "anna", "--backward", "--json").json
     norms = {name: np.linalg.norm(array) for name, array in whole["gradients"].items()}
     assert norms == pytest.approx(whole["gradient"])
 
