@@ -113,9 +113,6 @@ def test_a_mean_has_the_mean_novelty() -> None:
 
 
 def test_models_that_cannot_be_mixed_are_refused() -> None:
-    other = Predictor([network(2, vocabulary=vocabulary_of("xy"))])
-    with pytest.raises(ModelFileError, match="different vocabularies"):
-        combine([Predictor([network(1)]), other])
     kinds = [replace(vocabulary_of(LETTERS), labels={"x": 1, name: 1}) for name in "yz"]
     with pytest.raises(ModelFileError, match="different vocabularies"):
         combine([Predictor([network(1, vocabulary=vocabulary)]) for vocabulary in kinds])
