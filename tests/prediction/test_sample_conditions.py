@@ -16,7 +16,10 @@ from tests.networks import COIN, babbler, independent, speller
 
 def chosen(count: int, **conditions: Any) -> list[str]:
     sampler = Sampler(independent(COIN), SampleConfig(seed=1), may_be_empty=True)
-    return [sample.text for sample in choose(sampler, count, Conditions(**conditions))]
+    share = mock.Mock(side_effect=lambda groups: map(sampler.draw_group, groups))
+    samples = list(choose(sampler, count, Conditions(**conditions), share))
+    share.assert_called_once()
+    return [sample.text for sample in samples]
 
 
 @pytest.mark.parametrize(
