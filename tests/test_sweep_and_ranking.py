@@ -161,6 +161,8 @@ def test_combinations_are_ranked_with_standard_errors() -> None:
     difference, error = sweep.compare(seeds, [row("b", seed, text) for seed in (0, 1)])
     assert [difference, error] == pytest.approx([0.2, 0.2])  # seeds differ more than blocks
     assert all(map(math.isnan, sweep.compare([], seeds)))
+    better = {**row("a", 2, text - 1), "model": "best.npz"}
+    assert sweep.rank([*seeds, better])[0]["model"] == "best.npz"
 
 
 def test_what_is_wrong_with_a_run_is_in_its_row() -> None:
