@@ -91,6 +91,7 @@ def test_errors_are_red_on_a_terminal_that_has_colours(program: Program) -> None
     status, seen = program.terminal(*line)
     assert status == 1
     assert seen.startswith("\x1b[31mcharrnn: error: there is no model \\x1b[31m")
+    assert program.terminal("--version")[1].splitlines() == [f"charrnn {charrnn.__version__}"]
     for without in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}):
         assert "\x1b" not in program.terminal(*line, env=without)[1]
 

@@ -165,6 +165,9 @@ def test_a_dry_run_has_all_else_and_touches_nothing(program: Program) -> None:
     plan = plan_of(program, *BRIEF)
     summary = summary_of(program)
     assert plan["steps"] == 2 * plan["steps_per_epoch"] == summary["steps"]
+    more = program.run("train", "--resume", "--epochs", "6", "--dry-run", "--json").json
+    left = more["seconds"] * more["characters_per_second"]
+    assert left == pytest.approx(2 * summary["characters_seen"])  # of the first two epochs
     losses = (summary["best"], summary["by_use"]["network"])
     assert losses[0]["perplexity"] == pytest.approx(losses[1]["perplexity"], rel=1e-9)
     assert {*plan["settings"], "cores"} == set(Fitted.__dataclass_fields__)
