@@ -290,3 +290,14 @@ def test_fault_14_refusals(there: Program, status: str, line: str, what: str, hi
     words, what = line.split(), f"error: {what}"
     ended = there.refuses(*words, what=what, hint=hint, status=int(status), stdin=b"")
     assert (ended.out, "\x1b" in ended.err) == ("", False)
+
+
+@pytest.mark.parametrize("line", [line for _, line, what, _ in REFUSED if "already exists" in what])
+def test_a_file_of_somebody_else_is_replaced_if_forced(there: Program, line: str) -> None:
+    name = next(word for word in line.split() if word.startswith("bad."))
+    if line.startswith("info --plot"):
+        pytest.importorskip("matplotlib")
+    small = (*SIZE, "--epochs", "1") if line.startswith("train") else ()
+    there.run(*line.split(), "--force", *small).says()
+    assert (there / name).read_bytes() != b"not by charrnn"
+    there.write(name, "not by charrnn")

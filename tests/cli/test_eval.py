@@ -107,7 +107,8 @@ def test_several_models_are_a_row_each_after_their_mixture(made: Program) -> Non
         less = one["nats_per_character"] - first["nats_per_character"]
         assert one.get("difference", 0) == pytest.approx(less, abs=1e-9)
     assert mixture["standard_error"] > 0
-    assert "difference" in made.run("eval", *line).out
+    ran = made.run("eval", *line).says("bits per character of the row less those of model.npz;")
+    assert "difference" in ran.out
 
 
 def test_fault_57_a_model_may_be_called_like_the_mixture(made: Program) -> None:

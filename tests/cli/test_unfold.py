@@ -49,7 +49,7 @@ def test_json_has_every_number_and_gradients_on_request(well_trained: Program) -
     assert norms == pytest.approx(whole["gradient"])
 
 
-@pytest.mark.parametrize("columns", [48, 80])
+@pytest.mark.parametrize("columns", [48, 64, 65])
 def test_it_fits_the_window_with_or_without_colours(well_trained: Program, columns: int) -> None:
     line = ("unfold", "anna", "--backward")
     for changes in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": ""}):
@@ -58,7 +58,8 @@ def test_it_fits_the_window_with_or_without_colours(well_trained: Program, colum
         assert ("\x1b[" in shown) == (changes.get("TERM") == "xterm")
         plain = ESCAPE.sub("", shown)
         assert max(map(len, plain.splitlines())) < columns
-        assert plain.isascii() == (changes.get("TERM") == "dumb" or columns < 60)
+        assert plain.isascii() == (changes.get("TERM") == "dumb" or columns < 65)
+        assert plain.splitlines()[0].endswith("  dL/dh") == (columns >= 65)
 
 
 def test_the_gradient_of_the_last_step_has_an_equation_of_its_own(well_trained: Program) -> None:
