@@ -43,6 +43,8 @@ def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
     shown = model.trained.history[-1]["train"], max(losses)  # the lowest and the highest here
     margin = 0.05 * (shown[1] - shown[0])
     assert ax.get_ylim() == pytest.approx((shown[0] - margin, shown[1] + margin))
+    sides = ("top", "right", "bottom", "left")
+    assert [ax.spines[side].get_visible() for side in sides] == [False, False, True, True]
 
 
 def test_models_are_compared_by_their_names_or_sizes(model: Model) -> None:
