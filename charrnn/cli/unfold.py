@@ -190,7 +190,7 @@ def entry_name(unfolding: Unfolding, name: str, row: int, column: int) -> str:
     if name == "U1":
         return f"{unit(column)}, {named(unfolding.inputs[row])[:6]}"
     first = named(unfolding.symbols[row]) if name in ("c", "V") else unit(row)
-    return first if name[0] in "cb" else f"{first}, {unit(column)}"
+    return first if name[0] in "cb" else f"{first}, {column + 1}"
 
 
 def named(symbol: str | None) -> Visible:

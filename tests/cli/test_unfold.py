@@ -117,6 +117,8 @@ def test_the_largest_gradients_are_shown_with_their_terms(well_trained: Program)
         where = {array: text.partition(f"dL/d{array} ")[2].splitlines()[1] for array in "cVbWU"}
         assert [", " in where[array][:9] for array in "cVbWU"] == [False, True, False, True, True]
     assert re.search(r"^[rzn][1-4]  ", text, re.MULTILINE)
+    assert re.search(r"^[rzn][1-4], [1-4] ", text, re.MULTILINE)
+    assert not re.search(r", [rzn]\d", text)  # a state has no gates
 
 
 def test_a_label_is_shown_where_it_is_read(program: Program) -> None:
