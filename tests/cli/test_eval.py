@@ -167,6 +167,8 @@ def test_the_oddest_held_out_example_is_a_unit(made: Program) -> None:
         most = max(row["nats_per_character"] for row in found)
         assert oddest == pytest.approx(most, rel=1e-9)
         assert max(row["x_oddest"] for row in found) == pytest.approx(1)
+    found = rows(made, "-m", "labels.npz", "--held-out", "--per-example")
+    assert max(row["x_oddest"] for row in found) == pytest.approx(1)  # with the labels they have
     made.write("odd.txt", f"{WORDS[0]}\n{ODD}\n")
     line = ("odd.txt", "-m", "counts.npz", "--above", "1.5x")
     silent = made.run("eval", *line[:3], "--above", "99x", "-q")

@@ -105,9 +105,10 @@ def test_fault_69_unique_in_a_module_draws_what_python_draws(tmp_path: Path) -> 
         assert drawn != small.sample(40, seed=1, **how)
         backwards = in_javascript(model, each.replace("number, ...", "number: 39 - number, ..."))
         assert backwards == drawn[::-1]
-    options = "{ seed: 1, unique: true, number: 9, temperature }"
-    both = in_javascript(model, f"[2, 0.7].map((temperature) => model.sample({options}))")
-    assert both == [small.sample(10, seed=1, unique=True, temperature=t)[9] for t in (2, 0.7)]
+    ways: list[Any] = [{"temperature": 2}, {"temperature": 0.7}, {"longest": 3}, {"shortest": 9}]
+    options = "{ seed: 1, unique: true, number: 9, ...how }"
+    found = in_javascript(model, f"{json.dumps(ways)}.map((how) => model.sample({options}))")
+    assert found == [small.sample(10, seed=1, unique=True, **how)[9] for how in ways]
     assert refusal(model, "sample({ unique: true })") == "unique needs a seed"
     assert refusal(model, "sample({ unique: 1, seed: 1 })") == "unique cannot be 1"
     said = refusal(model, "sample({ unique: true, seed: 1, longest: 1, number: 9 })")

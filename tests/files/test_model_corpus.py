@@ -191,8 +191,10 @@ def test_fault_29_validation_files_are_known_again_too(program: Program) -> None
 def test_fault_29_a_model_that_learned_from_files_of_another_is_told_so(program: Program) -> None:
     program.run("train", "texts/names.txt", *BRIEF).says()
     shutil.copy("texts/names.txt", "copy.txt")
-    ran = program.run("train", "copy.txt", "--from", "model.npz", "-m", "b.npz", "--dry-run")
-    assert "model.npz may know what is held out: add --valid FILE" in ran.out
+    line = ("train", "copy.txt", "--from", "model.npz", "-m", "b.npz", "--dry-run")
+    told = [program.run(*line, *more).out for more in ((), ("--valid", "copy.txt"))]
+    known = "model.npz may know what is held out: add --valid FILE"
+    assert [known in out for out in told] == [True, False]
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])

@@ -62,6 +62,9 @@ def test_each_equation_is_true(size: dict[str, Any], text: str) -> None:
             assert_true(part, name, template.partition("  ")[0])
             assert "{" not in part.filled(name, 1, 0)
     assert len(found.layers[0].equations) >= 3
+    if size["cell"] == "output":
+        fed_back = "y" if size.get("teacher_forcing") else "o"
+        assert f"{{W {fed_back}(t-1)}}" in found.layers[0].equations["a"]
     assert [*found.output.equations][:2] == ["o", "y_hat"]
 
 
