@@ -1,6 +1,7 @@
 """Labels, from training to telling kinds: all cells and ends; what is exact and what stays."""
 
 import json
+import math
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,8 @@ def test_telling_kinds_is_the_rule_of_bayes(model: Model, use: str) -> None:
 def test_the_mean_over_labels_is_over_those_that_occur() -> None:
     figures = accuracy_of(["x", "x", "y"], ["x", "y", "y"], {"x": 9, "y": 7, "z": 8})
     assert (figures["mean_over_labels"], figures["commonest"]) == (0.75, "x")
+    assert figures["accuracy"] == figures["accuracy_of_commonest"] == 2 / 3
+    assert figures["standard_error"] == pytest.approx(math.sqrt(2 / 27))
     assert figures["confusions"] == {"x": {"x": 1, "y": 1}, "y": {"y": 1}}
 
 
