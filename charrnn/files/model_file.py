@@ -11,6 +11,7 @@ allocates anything.
 
 import json
 import os
+import re
 import stat
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -42,8 +43,9 @@ Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 FORMAT: Final = 7
 JSON_MEMBER: Final = "charrnn.json"
 ZIP_HEADER: Final = 30  # bytes before the name of the first member
-LARGEST_NUMBER: Final = 1 << 62  # no number of the facts is larger
+LARGEST_NUMBER: Final = (1 << 64) - 1  # of the facts: a seed
 MANY_PARTS: Final = 1000  # lists and objects of JSON, besides check-ups
+STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?')  # of JSON
 TOO_LARGE: Final = 1e20  # a parameter that no training leads to; its square is finite
 
 
@@ -153,7 +155,8 @@ def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     if is_packed or sum(member.file_size for member in members) > os.path.getsize(file):
         raise ValueError("its members are compressed, or larger than the file")
     text = archive.read(JSON_MEMBER).decode("ascii")
-    if text.count("[") + text.count("{") > MANY_PARTS + len(text) // 50:  # a check-up has 60 bytes
+    parts = sum(map(STRING.sub("", text).count, "[{"))  # brackets in a name are none
+    if parts > MANY_PARTS + len(text) // 50:  # a check-up has 60 bytes
         raise ValueError("its facts would take far more memory than the file")
     document = json.loads(text)
     version = built(int, document["format"])

@@ -108,6 +108,14 @@ def test_fault_10_a_bomb_is_refused_and_nothing_is_allocated(saved: Path) -> Non
     assert peak_bytes(refuse) < 20 * size
 
 
+def test_what_is_saved_can_be_loaded(tmp_path: Path) -> None:
+    labels, seed = [f"[[{number % 600}]]" for number in range(1200)], (1 << 64) - 1
+    model = charrnn.fit(["ab"] * 1200, labels=labels, seed=seed, hidden=8, epochs=1, check_every=9)
+    model.save(tmp_path / "m.npz")
+    loaded = charrnn.load(tmp_path / "m.npz")
+    assert (loaded.config.seed, loaded.labels) == (seed, model.labels)
+
+
 @pytest.mark.parametrize("content", [b"", b"text", b"\x80\x04N.", b"PK\3\4" + bytes(40), None])
 def test_fault_10_other_files_are_no_models(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "m.npz"
