@@ -275,8 +275,9 @@ def reopen(
         new = f"{names or 'the given text'} (SHA-256 {corpus.fingerprint[:12]})"
         advice = "Give the same text in the same order, or train a new model into another file."
         raise ResumeError(f"{path} was trained on {old}, not on {new}", advice)
-    if corpus.sources and corpus.files.keys() >= {*corpus.sources, *corpus.valid}:
-        checkpoint.corpus = record.with_files_of(corpus)  # which can be read again
+    can_be_read_again = corpus.files.keys() >= {*corpus.sources, *corpus.valid}
+    if corpus.sources and can_be_read_again and corpus.files != record.files:
+        checkpoint.corpus = record.with_files_of(corpus)
     checkpoint.config = with_limits(path, checkpoint.config, corpus, typed)
     return corpus, checkpoint
 
@@ -293,7 +294,8 @@ def with_limits(path: PathName, config: Fitted, corpus: Corpus, typed: Mapping[s
     # is longer than the corpus, or a file could claim any memory.
     fitted = asdict(auto.fit_settings(TrainConfig(**{**old, **retyped}), corpus))
     auto.check_agreement(path, old, {name: fitted[name] for name in ["bptt", *retyped]}, LEAVE_OUT)
-    if config.patience == AUTOMATIC and raised and "patience" not in raised:
+    is_raised = any(value != old[name] for name, value in raised.items())
+    if config.patience == AUTOMATIC and is_raised and "patience" not in raised:
         raised["patience"] = None  # who raises a limit wants to reach it
     return replace(config, **raised, cores=typed.get("cores"))
 

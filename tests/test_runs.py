@@ -147,6 +147,7 @@ def test_seeds_share_a_vocabulary_and_a_held_out_text(program: Program) -> None:
     ("typed", "patience"),
     [
         *(({}, AUTOMATIC), ({"epochs": 999}, None), ({"minutes": 9.0}, None)),
+        ({"minutes": 1.0}, AUTOMATIC),
         ({"epochs": 999, "patience": 7}, 7),
     ],
 )

@@ -92,6 +92,14 @@ def test_fault_47_a_file_with_the_name_of_a_corpus_is_not_taken_for_that(program
     program.refuses("eval", "-m", "slim.npz", what=gone, hint="Without the corpus, name a text.")
 
 
+def test_a_file_that_came_later_is_not_taken_for_the_corpus(program: Program) -> None:
+    program.run("train", "dinosaurs", *BRIEF).says()
+    program.write("dinosaurs", "anna\n")
+    for epochs in "34":
+        program.run("train", "--resume", "--epochs", epochs).says()
+    assert charrnn.load("model.npz").corpus.sources == ("dinosaurs",)
+
+
 def named(*sources: str, content: bytes = b"", **more: Any) -> Callable[[Facts, Any], None]:
     """Return a change of a model: it names these files, with the size and hash of a content."""
     mark = [len(content), sha256(content).hexdigest()]
