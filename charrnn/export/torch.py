@@ -13,6 +13,7 @@ import numpy as np
 from charrnn.files.model_contents import Trained
 from charrnn.network.arrays import Array
 from charrnn.network.parameters import Parameters
+from charrnn.system.visible import encodable
 from charrnn.text.vocabulary import END, UNKNOWN
 
 
@@ -27,7 +28,7 @@ def export(trained: Trained) -> bytes:
         "layers": architecture.layers,
         "characters": vocabulary.characters,
         "novelty": vocabulary.novelty,
-        **({"labels": [*vocabulary.labels]} if vocabulary.labels else {}),  # the last columns
+        **({"labels": [*map(encodable, vocabulary.labels)]} if vocabulary.labels else {}),
         "end": END,
         "unknown": UNKNOWN,
         "first_id": UNKNOWN + 1,  # of the characters

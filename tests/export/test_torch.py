@@ -76,6 +76,11 @@ def test_it_says_which_characters_it_speaks_of(text: str) -> None:
     assert json.loads(known["charrnn"])["characters"] == model.vocabulary.characters
 
 
+def test_a_label_that_is_no_text_is_written() -> None:
+    model = model_of(labels=["b", "\udcff"], layers=1, hidden=1)  # a file name that is not UTF-8
+    assert json.loads(metadata(safetensors(model))["charrnn"])["labels"] == ["b", "\ufffd"]
+
+
 def test_it_says_what_a_reader_needs_and_nothing_of_the_corpus() -> None:
     told: dict[str, Any] = {"cell": "gru", "ends": "halt", "layers": 2, "hidden": 3}
     model = model_of(**told)
