@@ -56,6 +56,7 @@
   }
   function recall() {
     const settings = new URLSearchParams(location.hash.slice(1));
+    $("shortest").value = $("longest").value = ""; // a link without them has none
     for (const id of ["temperature", "count", "shortest", "longest"]) {
       if (/^\d+(\.\d*)?$/.test(settings.get(id) ?? "")) $(id).value = settings.get(id);
     }

@@ -44,7 +44,7 @@
     for (const old of table.querySelectorAll(".now")) old.classList.remove("now");
     line.children[t + 1].children[unit].classList.add("now");
     line.children[t + 1].scrollIntoView({ block: "nearest", inline: "nearest" });
-    const { reads, target } = steps[t], name = count === symbols.length ? `symbol ${word(symbols[unit])}` : `unit ${unit + 1}`;
+    const { reads, target } = steps[t], name = part === facts.output ? `symbol ${word(symbols[unit])}` : `unit ${unit + 1}`;
     $("what").textContent = `${value}(${t + 1})${of}, ${name}. Step ${t + 1} reads ${word(reads)} and predicts ${word(target)}.`;
     const others = Object.keys(part.equations).filter((other) => other !== value);
     $("equations").replaceChildren(...[value, ...others].map((left) => {
