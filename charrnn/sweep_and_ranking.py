@@ -255,7 +255,8 @@ def rank(rows: Iterable[Row]) -> list[Row]:
     for name in names:
         group = sorted(groups[name], key=loss_of)
         difference, error = compare(group, groups[best])
-        is_worse = difference != 0 and not difference <= CLEAR_ERRORS * error  # not, if NaN
+        has_failed = not group and bool(groups[best])
+        is_worse = has_failed or difference > CLEAR_ERRORS * error  # not, if NaN
         ranked = {"name": name, "nats_per_character": losses[name], "difference": difference}
         ranked |= {"standard_error": error, "clearly_worse": is_worse, "run_count": len(group)}
         ranked["seconds"] = mean(row["seconds"] for row in group) if group else math.nan

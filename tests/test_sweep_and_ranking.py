@@ -161,6 +161,8 @@ def test_combinations_are_ranked_with_standard_errors() -> None:
     difference, error = sweep.compare(seeds, [row("b", seed, text) for seed in (0, 1)])
     assert [difference, error] == pytest.approx([0.2, 0.2])  # seeds differ more than blocks
     assert all(map(math.isnan, sweep.compare([], seeds)))
+    for unknown in (rows[6:], [*rows[7:], row("b", 2, text)]):  # all failed; no seed in common
+        assert not any(one["clearly_worse"] for one in sweep.rank(unknown))
     better = {**row("a", 2, text - 1), "model": "best.npz"}
     assert sweep.rank([*seeds, better])[0]["model"] == "best.npz"
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import charrnn
 from charrnn.cli import shared_options as shared
 from charrnn.cli.console import Console, check_output, count
-from charrnn.errors import CorpusError
+from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.values import File
 from charrnn.system.visible import encodable
 
@@ -73,6 +73,8 @@ def texts_to_read(
     from charrnn.files.model_corpus import examples_in, held_out_examples, rebuild_corpus
 
     console.note_if_waiting(sources)
+    if kind and not sources:
+        raise SettingError("--examples needs TEXT", "Held-out text is read as in training.")
     if not sources:
         return [example.text for example in held_out_examples(rebuild_corpus(model.corpus))]
     files = examples_in(model.corpus, sources, {}, kind, console.warn)

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 import charrnn
 from charrnn.cli import shared_options as shared
-from charrnn.cli.console import Console, count, only_one
+from charrnn.cli.console import Console, count, only_one, option_for
 from charrnn.cli.shared_options import LEARNED, flag
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
 from charrnn.settings.corpus import Reading
@@ -151,7 +151,9 @@ def check(options: Options) -> None:
     only_one({"--label": options.label, "--label-by": options.reading.get("label_by")})
     if not options.sources and (options.examples or options.reading):
         name = next(iter(options.reading), "examples")
-        raise SettingError(f"--{name} needs TEXT", "Held-out text is read as in training.")
+        raise SettingError(
+            f"{option_for(name)} needs TEXT", "Held-out text is read as in training."
+        )
     for source in options.sources:
         if source.isalnum() and source not in CORPORA and not os.path.lexists(source):
             hint = f"To score a word: echo {source} | charrnn eval"

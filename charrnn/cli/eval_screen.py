@@ -180,8 +180,10 @@ def show_records(records: list[Record], console: Console, *, as_json: bool) -> N
         line = f"{visible_line(name):{width}} {bits:9.3f} {2 ** min(bits, 1000):#10,.4g}"
         if difference:
             apart = losses.Difference(difference, figures["standard_error"])
-            line += f" {BITS * difference:+10.3f} {BITS * apart.standard_error:9.3f}"
-            line += " (=)" if apart.may_be_chance else ""
+            line += f" {BITS * difference:+10.3f}"
+            if not math.isnan(apart.standard_error):  # unknown for a single text
+                line += f" {BITS * apart.standard_error:9.3f}"
+                line += " (=)" if apart.may_be_chance else ""
         lines.append(Visible(line) if name.startswith(" ") else out.paint(Visible(line), "bold"))
     for record in records:
         name = f"{record['model']}: " if len(records) > 1 else ""

@@ -22,6 +22,7 @@ charrnn export small.npz --without-counts
 
 from dataclasses import MISSING, dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import charrnn
@@ -35,7 +36,7 @@ NEXT_STEP = {
     ".html": "Open it in a browser.",
     ".mjs": 'Use it with: import model from "./{name}"; model.sample({{ seed: 1 }})',
     ".h": "The comment at its top shows how to use it.",
-    ".npz": "Use it with: charrnn sample -m {name}",
+    ".npz": "Use it with: charrnn sample -m {path}",
 }
 
 
@@ -71,4 +72,4 @@ def run(options: Options, console: Console) -> None:
     if not console.quiet:  # the file is the result
         console.out.write_lines([visible_line(f"{path}  {size:,} bytes")])
     if suffix in NEXT_STEP:
-        console.note(NEXT_STEP[suffix].format(name=path.name))
+        console.note(NEXT_STEP[suffix].format(name=path.name, path=quote(str(path))))

@@ -134,8 +134,8 @@ def train_to_the_end(training: Training, options: Options, console: Console, for
             screen.finish()
             if training.stopped == "patience" and not training.adds_counts:
                 console.note("        ended early: the last check-ups were no better")
-            if checkpoint.config.book:
-                clip, steps = checkpoint.config.clip, count(training.steps, "step")
+            clip, steps = checkpoint.config.clip, count(training.steps, "step")
+            if checkpoint.config.book and training.steps:
                 console.note(f"        clipped at {clip:g} in {training.clipped:,} of {steps}")
             saver.save()
         work = len(training.corpus.held_out.ids) * len(checkpoint.state.parameters.flat)

@@ -148,6 +148,7 @@ def test_the_book_is_kept_and_counts_clipped_steps(program: Program) -> None:
     assert b'"book":true' in (program / "model.npz").read_bytes()
     unclipped = program.run(*line, "--clip", "0", "-m", "x.npz")
     unclipped.says(f"clipped at 0 in 0 of {len(norms)} steps")
+    assert "clipped" not in program.run("train", "--resume", "--counts", "-m", "x.npz").err
     resumed = program.run("train", "--resume", "--book", "--epochs", "3", "--json").json
     assert resumed["settings"]["book"] is True
     program.train("names.txt", "--force")

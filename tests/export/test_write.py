@@ -258,10 +258,11 @@ def test_the_command_writes_each_kind(trained: Program) -> None:
 
 def test_a_model_with_counts_writes_its_network_alone(program: Program) -> None:
     program.train("names.txt", "--counts")
-    program.run("export", "small.npz").says()
+    (program / "my models").mkdir()
+    program.run("export", "my models/small.npz").says("sample -m 'my models/small.npz'")
     quiet = program.run("export", "tiny.npz", "--without-counts", "-q")
     assert (quiet.out, quiet.err) == ("", "")
-    both, network = (charrnn.load(program / name) for name in ("small.npz", "tiny.npz"))
+    both, network = map(charrnn.load, ("my models/small.npz", "tiny.npz"))
     assert network.sample(9, seed=1) == both.sample(9, seed=1, use="network")
 
 

@@ -34,6 +34,8 @@ def test_without_a_text_it_is_what_was_held_out(well_trained: Program) -> None:
     scored = well_trained.run("eval", "--per-example", "--json")
     ran = well_trained.run("embed")
     assert [row["text"] for row in ran.rows] == [row["text"] for row in scored.rows]
+    what, hint = "--examples needs TEXT", "as in training"
+    well_trained.refuses("embed", "--examples", "files", what=what, hint=hint, status=2)
 
 
 def test_python_gives_an_empty_array_for_no_text_and_a_row_for_the_empty_one() -> None:
