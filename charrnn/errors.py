@@ -45,6 +45,10 @@ class CorpusError(CharrnnError):
     """A text that cannot be read, or is too small."""
 
 
+class NoColumnError(CorpusError):
+    """A text without the column that is to be read."""
+
+
 class ModelFileError(CharrnnError):
     """A model file that cannot be used: damaged, of another version, or not of charrnn."""
 

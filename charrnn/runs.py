@@ -267,6 +267,7 @@ def reopen(
     checkpoint = model_file.load(path)
     record = checkpoint.corpus
     cut = asdict(record.reading) | {"examples": record.examples_are, "holdout": record.holdout}
+    cut |= {"examples": "auto"} if typed.get("examples") == "auto" else {}  # as the run chose
     auto.check_agreement(path, cut, {name: typed[name] for name in cut if name in typed}, LEAVE_OUT)
     corpus = read(checkpoint)
     if corpus.digest != record.digest:

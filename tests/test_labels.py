@@ -3,6 +3,7 @@
 import json
 import math
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -163,9 +164,9 @@ def test_labels_are_names_of_files_or_a_column(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="has no column files;") as error:
         labels_in(table, column="1", label_by="files")
     assert error.value.hint.startswith("Did you mean file?")
-    for wrong in ("column", "label_by"):
-        with pytest.raises(SettingError, match=f"{wrong} cannot be 0"):
-            labels_in(table, **{"column": "1", "label_by": "2", wrong: "0"})
+    for wrong, column in product(("column", "label_by"), ("0", "")):
+        with pytest.raises(SettingError, match=f"{wrong} cannot be {column or 'empty'}"):
+            labels_in(table, **{"column": "1", "label_by": "2", wrong: column})
     with pytest.raises(SettingError, match="that of the texts is not known"):
         labels_in(table, label_by="2")
     Path(names[1]).write_text("- villa\n- villa\n- aorn\n")  # repeats within a label are dropped

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from charrnn.errors import CharrnnError, CorpusError
+from charrnn.errors import CharrnnError, CorpusError, NoColumnError
 from charrnn.files.model_contents import CorpusRecord, Trained, is_foreign
 from charrnn.prediction.sample_conditions import Conditions, folded
 from charrnn.settings.corpus import Kind, Reading
@@ -56,7 +56,7 @@ def examples_in(
     kind = kind or record.config.examples
     reading = replace(record.reading, **{"label_by": None, **typed})
     reading.check_labels()
-    is_list = reading.column is None and reading.label_by is None and kind in ("auto", "lines")
+    is_list = reading.column is None and reading.label_by is None and kind == "lines"
     for source in sources:
         if source == "-" and is_live and is_list:
             for lines in lines_of_input(reading, warn):
@@ -65,7 +65,7 @@ def examples_in(
         name, text = name_of(source), text_of(source, reading, warn)
         try:
             rows = rows_in(text, reading, kind, name)
-        except CorpusError:
+        except NoColumnError:
             if "column" in typed or reading.label_by not in (None, "file"):
                 raise
             what = f"{name} has no column {reading.column}, which the model was trained on"

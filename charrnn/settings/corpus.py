@@ -62,8 +62,9 @@ class Reading(Checked):
             what = f"{self.encoding!r} is not an encoding"
             raise SettingError(what, "Try utf-8, utf-16, latin-1 or cp1252.") from None
         for name, column in (("column", self.column), ("label_by", self.label_by)):
-            if column is not None and column.isdecimal() and not int(column):
-                raise SettingError(f"{name} cannot be 0", "The first column is 1.", name)
+            if column == "" or (column is not None and column.isdecimal() and not int(column)):
+                what = f"{name} cannot be {column or 'empty'}"
+                raise SettingError(what, "The first column is 1.", name)
 
     def check_labels(self) -> None:
         """Raise SettingError if labels are in a column and it is not known where the texts are."""

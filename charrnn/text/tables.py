@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, Literal
 
-from charrnn.errors import CorpusError
+from charrnn.errors import CorpusError, NoColumnError
 from charrnn.settings.corpus import Reading
 from charrnn.system.visible import did_you_mean
 from charrnn.text.tidy import HEADINGS
@@ -25,12 +25,14 @@ def rows_of(text: str, reading: Reading, name: str) -> list[Row]:
 
     A number counts columns from 1. Any other column is named in the first row, which is left out.
     """
-    columns, table = [str(reading.column)], fields_of(text, name)
+    columns, (table, broken) = [str(reading.column)], fields_of(text, name)
     if reading.label_by not in (None, "file"):
         columns.append(str(reading.label_by))
     first = table[0][1] if table else []
     words: Sequence[list[str]] = ([], ["file"])  # beside names of columns
     places = [place_of(*pair, first, name) for pair in zip(columns, words, strict=False)]
+    if broken is not None:
+        raise broken if table else NoColumnError(broken.what, broken.hint_pattern)
     if not all(column.isdecimal() for column in columns):  # the first row has the names
         table = table[1:]
     rows = []
@@ -52,31 +54,34 @@ def lines_in(text: str) -> Sequence[int]:
     return [*accumulate((end == "\n" for end in re.findall("[\r\n]", text)), initial=1)]
 
 
-def fields_of(text: str, name: str) -> list[tuple[int, list[str]]]:
+def fields_of(text: str, name: str) -> tuple[list[tuple[int, list[str]]], CorpusError | None]:
     """Return the rows of a table, the first with text first, and on which line each begins.
+
+    Where a row is broken, return those above it, and the error.
 
     The separator is the one that the first line has most of. Quotes enclose fields, except between
     tabs, where they are characters.
     """
     numbers, text = lines_in(text), text.replace("\r", "\n")
-    head = text.lstrip().split("\n", 1)[0]
+    visible = re.search(r"^.*\S.*", text, re.MULTILINE)
+    head = visible[0] if visible else ""
     separator = max(COLUMN_SEPARATORS, key=head.count)
     is_tabbed = separator == "\t" and "\t" in head
     quoting: Literal[0, 3] = csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL
     table = csv.reader(io.StringIO(text, "\n"), delimiter=separator, quoting=quoting, strict=True)
     usual_limit = csv.field_size_limit(min(len(text) + 1, LARGEST_FIELD))
-    rows, at = list[tuple[int, list[str]]](), 0
+    rows, at, broken = list[tuple[int, list[str]]](), 0, None
     try:
         for fields in table:
             if rows or "".join(fields).strip():
                 rows.append((numbers[at], fields))
             at = table.line_num
     except csv.Error as error:
-        what = f"{name} is not a table: line {numbers[table.line_num - 1]}, {error}"
-        raise CorpusError(what, 'Mend that line; a " may have no end.') from None
+        what = f"{name} is not a table: line {numbers[at]}, {error}"
+        broken = CorpusError(what, 'Mend that line; a " may have no end.')
     finally:
         csv.field_size_limit(usual_limit)
-    return rows
+    return rows, broken
 
 
 def place_of(column: str, words: Sequence[str], first: Sequence[str], name: str) -> int:
@@ -90,7 +95,7 @@ def place_of(column: str, words: Sequence[str], first: Sequence[str], name: str)
     if first and at >= len(first):
         what = f"{name} has no column {column}; its first row is: {', '.join(first)[:200]}"
         near = did_you_mean(column, [*words, *first])
-        raise CorpusError(what, f"{near} Give one of its names, or a number from 1.".lstrip())
+        raise NoColumnError(what, f"{near} Give one of its names, or a number from 1.".lstrip())
     return at
 
 

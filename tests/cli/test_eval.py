@@ -147,6 +147,14 @@ def test_rows_come_in_the_order_of_the_lines(made: Program) -> None:
         assert rows(made, *files, "--top", "1")[0]["file"] == "gaps.txt"
 
 
+def test_a_pipe_is_cut_as_a_file_is(made: Program) -> None:
+    made.write("prose.txt", text := f"{ODD} {ODD} {ODD},\n{ODD}.\n\n" * 10)
+    how = ("--per-example", "--examples", "auto")
+    found = rows(made, "prose.txt", *how)
+    assert len(found) == 10
+    assert rows(made, "-", *how, stdin=text.encode()) == found
+
+
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_lines_are_numbered_as_sed_numbers_them(made: Program, pack: Any) -> None:
     a, b, c, d = WORDS[:4]
@@ -223,6 +231,9 @@ def test_the_column_of_the_training_is_read_from_other_tables(made: Program, mod
     line = ("eval", "names.txt", "-m", f"{model}.npz")
     assert "has no column" in made.run(*line).err
     made.refuses(*line, "--above", "3", what="names.txt has no column", hint="--column")
+    made.write("torn.csv", f'id,host\n7,"{WORDS[3]}\n8,{WORDS[4]}\n')
+    torn = "torn.csv is not a table: line 2, unexpected end of data"
+    made.refuses("eval", "torn.csv", "-m", f"{model}.npz", what=torn, hint="Mend that line")
 
 
 def test_fault_50_rows_of_a_table_are_numbered_by_its_lines(made: Program) -> None:

@@ -333,7 +333,8 @@ def test_fault_16_a_resumed_run_is_the_same_run(program: Program) -> None:
     assert "nothing was left to do" in ran.err
     assert (program / "model.npz").read_bytes() == before
     os.rename(program / "names.txt", program / "moved.txt")
-    assert program.run("train", "moved.txt", "--resume", "--epochs", "4").status == 0
+    more = ("--epochs", "4", "--examples", "auto")
+    assert program.run("train", "moved.txt", "--resume", *more).status == 0
     program.write("moved.txt", "other\nnames\n" * 9)
     hint = "Type the texts: charrnn train CORPUS --resume."
     program.refuses("train", "--resume", what="moved.txt has changed", hint=hint)

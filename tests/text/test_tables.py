@@ -26,6 +26,7 @@ from charrnn.text.tables import rows_of
         ('n,x\n1,"a\nb\n"\n2,c\n', "x", ["a b ", "c"], [2, 5]),
         ('n,"x\ny"\n1,2\n', "2", ["x y", "2"], [1, 3]),
         ("n,x\n", "x", [], []),
+        ('\tx\n1\t"a" b\n', "x", ['"a" b'], [2]),  # pandas names no column of numbers
         ('n,x\r1,"a\rb"\n2,c\r3,d\n4,e', "x", ["a b", "c", "d", "e"], [1, 2, 2, 3]),
     ],
 )
@@ -42,7 +43,7 @@ def test_fault_50_a_cell_may_be_long() -> None:
     cell, reading = "a" * 140_000, Reading(column="x")
     assert rows_of(f'n,x\n1,"{cell}"\n', reading, "a.csv") == [(2, cell, "")]
     with pytest.raises(CorpusError) as error:
-        rows_of(f'n,x\n1,"{cell}', reading, "a.csv")
+        rows_of(f'n,x\n1,"{cell}\n2,b\n', reading, "a.csv")
     assert error.value.what == "a.csv is not a table: line 2, unexpected end of data"
     assert csv.field_size_limit() == before
 
