@@ -288,7 +288,7 @@ class Model:
         return fill(self.predictor(), text, config, label)
 
     def logits(self, ids: Sequence[int] | Integers, *, label: str | None = None) -> Array64:
-        """Return the outputs o (T, K) after each of these ids, read from a zero state.
+        """Return the logits (T, K) after each of these ids, read from a zero state.
 
         A model with labels reads this label where an END stands.
 

@@ -77,6 +77,7 @@ def test_a_module_refuses_a_label_that_it_does_not_know() -> None:
         assert refusal(kinds, call) == "there is no label c; there are a, b"
     assert refusal(kinds, "sample({ label: 0 })") == "label cannot be 0"
     assert refusal(plain, "sample({ label: 'a' })").startswith("there is no option label")
+    assert refusal(plain, "score('', 'a')") == "there is no label a; there are none"
 
 
 def test_fault_68_a_module_takes_lengths_and_refuses_other_options(tmp_path: Path) -> None:
@@ -87,7 +88,8 @@ def test_fault_68_a_module_takes_lengths_and_refuses_other_options(tmp_path: Pat
     assert in_javascript(model, each) == drawn
     message = "there is no option topK; there are prime, shortest, longest, temperature, seed"
     assert refusal(model, "sample({ topK: undefined })").startswith(message)
-    assert refusal(model, "sample({ seed: -1 })") == "seed cannot be -1"
+    for name, odd in (("seed", -1), ("number", 1.5)):
+        assert refusal(model, f"sample({{ {name}: {odd} }})") == f"{name} cannot be {odd}"
     for wrong in ("5", "'ab'", "null"):
         said = f"options have names, such as {{ number: 5 }}: {wrong.strip(chr(39))} has none"
         assert refusal(model, f"sample({wrong})") == said

@@ -78,7 +78,8 @@ const charrnn = (() => {
   const isSize = (value) => Number.isFinite(value) && value >= 0;
   const OPTIONS = { // and what a value has to be
     prime: isText, shortest: isSize, longest: isSize, temperature: isSize,
-    seed: (value) => /^\d+$/.test(value), number: isSize,
+    seed: (value) => /^\d+$/.test(value),
+    number: (value) => Number.isSafeInteger(value) && value >= 0,
     unique: (value) => typeof value === "boolean", label: isText,
   };
 
@@ -122,8 +123,9 @@ const charrnn = (() => {
     idOf(label) { // END begins the texts of a model without labels
       const place = this.labels.indexOf(label);
       if (place >= 0) return this.K + place;
-      if (!this.labels.length) return END;
-      throw new RangeError(`there is no label ${label}; there are ${this.labels.join(", ")}`);
+      if (!this.labels.length && label == null) return END;
+      const names = this.labels.join(", ") || "none";
+      throw new RangeError(`there is no label ${label}; there are ${names}`);
     }
     labelOf(seed, number) { // of a text: one is drawn by its frequency
       let sum = 0;
