@@ -296,7 +296,11 @@ class Forced(Output):
     """
 
     comes_apart = True
-    equations: ClassVar = {**Tanh.equations, "a": "{b} + {W y(t-1)} + {U x(t)}  (10.8)"}
+    equations: ClassVar = {
+        **Tanh.equations,
+        "a": "{b} + {W y(t-1)} + {U x(t)}  (10.8)",
+        "dL/dh": "{V' dL/do(t)}  (10.19)",
+    }
 
     @staticmethod
     def plainly(p: Arrays, plain: Arrays) -> None:

@@ -162,8 +162,12 @@ def add_gradients(
     net.nats_and_gradient(p, window, of_plain)
     stored.gradient_from(of_plain, gradient)
     for layer, part, (above, d_h, *_) in zip(net.layers, layers, noted, strict=True):
-        from_later, from_above = NAME.findall(part.equations["dL/dh"])  # the terms of the sum
-        part.values[from_later], part.values[from_above] = (d_h - above)[:, 0], above[:, 0]
+        terms = (
+            above[:, 0],
+            (d_h - above)[:, 0],
+        )  # from above, and from later steps, if these read h
+        names = reversed(NAME.findall(part.equations["dL/dh"]))
+        part.values.update(zip(names, terms, strict=False))
         part.values["dL/dh"] = d_h[:, 0]
         part.values["dL/da"] = np.concatenate(layer.d_ux(len(window.x)), 1)
     return gradient

@@ -70,6 +70,10 @@ def test_the_gradient_of_the_last_step_has_an_equation_of_its_own(well_trained: 
     ):
         shown = well_trained.run("unfold", *line.split(), "--backward").out
         assert re.findall(r"(?m)^\((10\.\d+)\) +dL/dh\(t\)", shown) == numbers
+    forced = model_of(cell="output", layers=1, teacher_forcing=True).language_model
+    layer = unfold(forced, "ab").layers[0]  # no later step reads its h
+    assert layer.equations["dL/dh"] == "{V' dL/do(t)}  (10.19)"
+    np.testing.assert_array_equal(layer.values["V' dL/do(t)"], layer.values["dL/dh"])
 
 
 @pytest.mark.parametrize(
