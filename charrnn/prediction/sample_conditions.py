@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
+from functools import cache
 from heapq import nsmallest
 from itertools import chain, groupby, islice, repeat
 from operator import attrgetter
@@ -24,7 +25,6 @@ from charrnn.text.vocabulary import codes_of
 ATTEMPTS: Final = 101  # at one sample: the first and a hundred more
 FAILURES_TO_STOP: Final = 10  # samples in a row without success, after which drawing stops
 BEST_OF, MOST_DRAWN = 10, 100  # samples for each of --best
-RUN_OF_LETTERS: Final = re.compile(r"\w+(?:['’]\w+)*")
 
 
 @dataclass
@@ -85,7 +85,14 @@ def folded(text: str) -> str:
 
 def words_in(texts: Iterable[str]) -> set[str]:
     """Return the words of texts, without the marks between them."""
-    return {word for text in texts for word in RUN_OF_LETTERS.findall(text)}
+    return {word for text in texts for word in run_of_letters().findall(text)}
+
+
+@cache
+def run_of_letters() -> re.Pattern[str]:
+    """Return what matches a word. Its letters may have marks, such as the vowels of Hindi."""
+    marks = "".join(c for c in map(chr, range(0x300, 0x1F000)) if unicodedata.category(c)[0] == "M")
+    return re.compile(rf"\w[\w{marks}]*(?:['’]\w[\w{marks}]*)*")
 
 
 class Neighbours:

@@ -72,7 +72,7 @@ def test_each_word_of_a_sample_is_one_of_the_training_texts() -> None:
     texts = ["The Lion", "Swan's Inn, Red?", "Lions", "swan", "Lion 3", "&"]
     expected = ["The Lion", "Swan's Inn, Red?", "&"]
     assert passing(texts, known_words=True) == (expected, {"with unknown words": 3})
-    assert words_in(["l’eau d'or"]) == {"l’eau", "d'or"}
+    assert words_in(["l’eau d'or हिन्दी, สวัสดี"]) == {"l’eau", "d'or", "हिन्दी", "สวัสดี"}
 
 
 def test_samples_are_some_edits_from_training_texts_and_earlier_samples() -> None:
