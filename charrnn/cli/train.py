@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from charrnn.cli.console import INDENT, Console, check_not_input, count, only_one
 from charrnn.cli.shared_options import MODEL, OUTPUT, CorpusOptions, flag, model_option
 from charrnn.errors import SettingError
+from charrnn.export.write import is_exported
 from charrnn.settings.values import File, Whole, setting
 from charrnn.system.packaged import CORPORA
 from charrnn.system.signals import watched
@@ -170,7 +171,8 @@ def show_next(training: Training, options: Options, console: Console) -> None:
     stem = Path(corpus.sources[0]).name.partition(".")[0]
     names_all = stem.isidentifier() and len(corpus.sources) == 1
     page = f"{stem if names_all else options.model.stem}.html"
-    lines[line("export", page)] = "a page for a friend"
+    if is_exported(state.parameters.architecture):
+        lines[line("export", page)] = "a page for a friend"
     room, label = console.err.window - INDENT - 1, "next"
     width = max(map(len, lines)) + 2
     for command, about in lines.items():

@@ -18,6 +18,7 @@ from charrnn.settings.values import Checked, Flag, Text, setting
 
 if TYPE_CHECKING:
     from charrnn.files.model_contents import Trained
+    from charrnn.network.parameters import Architecture
 
 FILE = "File"  # a panel of help
 SUFFIXES: Final = (".html", ".mjs", ".h", ".safetensors", ".npz")
@@ -72,6 +73,12 @@ def export_to(
         content = export(trained, suffix, options)
         with safe_writing.replaced(Path(os.path.realpath(path))) as file:
             file.write(content)
+
+
+def is_exported(size: Architecture) -> bool:
+    """Return True for a network that files of all kinds can hold."""
+    known = size.cell_name in EXPORTED_CELLS and size.head_name in EXPORTED_HEADS
+    return known and not size.inputs
 
 
 def export(trained: Trained, suffix: str, options: ExportOptions) -> bytes:

@@ -162,10 +162,7 @@ def add_gradients(
     net.nats_and_gradient(p, window, of_plain)
     stored.gradient_from(of_plain, gradient)
     for layer, part, (above, d_h, *_) in zip(net.layers, layers, noted, strict=True):
-        terms = (
-            above[:, 0],
-            (d_h - above)[:, 0],
-        )  # from above, and from later steps, if these read h
+        terms = above[:, 0], (d_h - above)[:, 0]  # the last is from later steps, if they read h
         names = reversed(NAME.findall(part.equations["dL/dh"]))
         part.values.update(zip(names, terms, strict=False))
         part.values["dL/dh"] = d_h[:, 0]

@@ -64,6 +64,9 @@ def test_a_plan_that_starts_from_a_model_tells_the_size_of_a_header(program: Pro
     for size, name in zip(sizes, ("first", "second"), strict=True):
         assert size == pytest.approx((program / f"{name}.h").stat().st_size, rel=0.08)
     assert "C header" not in program.run(*line, "plan.npz", "--dry-run").out
+    for kind in (["--cell", "output"], ["--ends", "length"], ["--clock"]):  # which fit into no file
+        assert "export" not in program.run(*line, "x.npz", "--force", *kind).says("sample -n").err
+        assert "C header" not in program.run(*line, "y.npz", "--from", "x.npz", "--dry-run").out
 
 
 N, WIDE = 200_000, {"hidden": 300, "batch": 64, "bptt": 128}
