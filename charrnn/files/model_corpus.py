@@ -23,7 +23,7 @@ from charrnn.text.corpus import Corpus, read_files
 from charrnn.text.counts import predicted_in
 from charrnn.text.examples import choose_kind, line_numbers, split_examples, texts_of
 from charrnn.text.reading import Warn, content_of, label_of, lines_of_input, name_of, text_of
-from charrnn.text.tables import Row, rows_of
+from charrnn.text.tables import Row, normalized, rows_of
 from charrnn.text.tidy import clean
 
 # A pipe may have taken the place of a file.
@@ -73,6 +73,7 @@ def examples_in(
                 hint = "Name a column with [column], or leave out [above]."
                 raise CorpusError(what, hint) from None
             warn(f"{what}: whole lines are read")
+            text = normalized(text, reading.normalize)
             rows = rows_in(text, replace(reading, column=None), "lines", name)
         of_file = label_of(source) if reading.label_by == "file" else None
         yield [Example(line, text, name, of_file or label or None) for line, text, label in rows]

@@ -7,7 +7,6 @@ import lzma
 import os
 import re
 import sys
-import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -18,7 +17,7 @@ from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Normalization, Reading
 from charrnn.system.packaged import CORPORA, path_of
 from charrnn.system.visible import did_you_mean
-from charrnn.text.tables import rows_of
+from charrnn.text.tables import normalized, rows_of
 from charrnn.text.tidy import Tidied, clean
 
 Read = Callable[[str], bytes]
@@ -51,11 +50,7 @@ def text_in(data: bytes, source: str, reading: Reading, warn: Warn | None = None
     """Return the text of the content of a source. A CR in it divides lines that LF ends."""
     text = "".join(decoded([data], name_of(source), reading, warn))
     text = text if "\n" in text else text.replace("\r", "\n")
-    return normalized(text, reading.normalize)
-
-
-def normalized(text: str, form: Normalization) -> str:
-    return text if form == "none" else unicodedata.normalize(form, text)
+    return text if reading.column is not None else normalized(text, reading.normalize)
 
 
 def read_typed(text: str, form: Normalization) -> str:

@@ -3,13 +3,14 @@
 import csv
 import io
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, Literal
 
 from charrnn.errors import CorpusError, NoColumnError
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import Normalization, Reading
 from charrnn.system.visible import did_you_mean
 from charrnn.text.tidy import HEADINGS
 
@@ -26,6 +27,9 @@ def rows_of(text: str, reading: Reading, name: str) -> list[Row]:
     A number counts columns from 1. Any other column is named in the first row, which is left out.
     """
     columns, (table, broken) = [str(reading.column)], fields_of(text, name)
+    if reading.normalize != "none":  # which may make a comma: not before fields are known
+        form = reading.normalize
+        table = [(line, [normalized(field, form) for field in fields]) for line, fields in table]
     if reading.label_by not in (None, "file"):
         columns.append(str(reading.label_by))
     first = table[0][1] if table else []
@@ -45,6 +49,10 @@ def rows_of(text: str, reading: Reading, name: str) -> list[Row]:
         if field.strip() or not label:
             rows.append((line, field, "".join(label).strip()))
     return rows
+
+
+def normalized(text: str, form: Normalization) -> str:
+    return text if form == "none" else unicodedata.normalize(form, text)
 
 
 def lines_in(text: str) -> Sequence[int]:

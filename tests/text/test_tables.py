@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
+from charrnn.text.reading import labelled_texts
 from charrnn.text.tables import rows_of
+from charrnn.text.tidy import Tidied
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,12 @@ def test_fault_50_a_cell_may_be_long() -> None:
         rows_of(f'n,x\n1,"{cell}\n2,b\n', reading, "a.csv")
     assert error.value.what == "a.csv is not a table: line 2, unexpected end of data"
     assert csv.field_size_limit() == before
+
+
+def test_a_cell_is_normalized_and_not_its_table() -> None:
+    data = "\ufb01,x\nＡ，Ｂ,c\n".encode()  # the ligature fi, and wide letters
+    reading = Reading(column="fi", normalize="NFKC")
+    assert [*labelled_texts("a.csv", reading, Tidied(), lambda _: data)] == [("", "A,B\n")]
 
 
 CELLS = st.text(st.sampled_from("ab,;\"' \né\u2028"), max_size=6)
