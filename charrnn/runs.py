@@ -66,6 +66,8 @@ class Run(Iterator[loop.Event]):
         with self._between_steps:
             with delayed():
                 event = next(events_of_run(self))
+            if isinstance(event, loop.Checkup) and event.is_best:  # of others than before
+                self.checkpoint.oddest, self.checkpoint.oddest_sums = {}, {}
             if isinstance(event, loop.Done):
                 self._nats = fit_and_score(self.checkpoint, self._corpus)
             return event

@@ -28,7 +28,7 @@ from charrnn.settings.training import AUTOMATIC
 from charrnn.text.corpus import corpus_of, read_files
 from charrnn.text.examples import texts_of
 from charrnn.training.automatic_settings import fit_settings
-from charrnn.training.loop import Step
+from charrnn.training.loop import Checkup, Step
 from tests.child import needs_strace, program_with, strace, wait_until
 from tests.program import NAMES, SMALL, WORDS, Program, assert_no_temporary_files, chance, lines_of
 
@@ -133,6 +133,10 @@ def test_fault_18_a_mixture_is_fitted_to_the_same_bytes_after_a_resume(tmp_path:
     assert mixture == run.model.trained.mixture == fitted.trained.mixture
     means = np.reshape(mixture, (2, len(EVEN))).mean(0)
     assert fitted.predictor().weights.ravel() == pytest.approx(means)
+    run = charrnn.resume(straight, texts, epochs=9)
+    assert run.model.trained.oddest
+    next(event for event in run if isinstance(event, Checkup) and event.is_best)
+    assert not run.model.trained.oddest, "the unit of other parameters"
 
 
 def test_seeds_share_a_vocabulary_and_a_held_out_text(program: Program) -> None:
