@@ -155,7 +155,8 @@ def test_labels_are_names_of_files_or_a_column(tmp_path: Path) -> None:
     rows = [f"{text},{label} \n" for text, label in zip(TEXTS, LABELS, strict=True)]
     (tmp_path / "table.csv").write_text("word,kind\n" + "".join(rows))
     table = [str(tmp_path / "table.csv")]
-    assert labels_in(table, column="word", label_by="kind") == {"north": 15, "south": 20}
+    for kind in ("kind", "2"):
+        assert labels_in(table, column="word", label_by=kind) == {"north": 15, "south": 20}
     (tmp_path / "table.csv").write_text("".join(rows))
     assert labels_in(table, column="1", label_by="2") == {"north": 15, "south": 20}
     (tmp_path / "table.csv").write_text("".join(rows[:16]) + "odd,\n" + "".join(rows[16:]))

@@ -119,7 +119,9 @@ def test_cells_of_the_same_size_have_units_of_their_own(program: Program) -> Non
     assert "hidden=9" in next(name for name in sizes if "tanh" in name)  # the first is as typed
     assert len({name.partition("hidden=")[2] for name in sizes}) > 1
     for row in (row for row in ranking if row["model"]):
-        drawn = charrnn.load(row["model"]).sample(2, max_characters=60, seed=0)
+        model = charrnn.load(row["model"])
+        assert "unigram" in model.trained.corpus.baselines
+        drawn = model.sample(2, max_characters=60, seed=0)
         assert row["samples"] == [str(sample) for sample in drawn]
     assert max(sizes.values()) < 1.3 * min(sizes.values())
     assert program.run(*cells, "--resume", "--json").json["ranking"] == ranking

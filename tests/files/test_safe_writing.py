@@ -69,7 +69,7 @@ def test_fault_31_nobody_else_reads_a_file(tmp_path: Path, before: int | None, a
         ("train", "names.txt", *SMALL, "-m", "dinosaurs"),
         ("train", "names.txt", *SMALL, "-m", "model/latin", "--dry-run"),
         ("train", "names.txt", *SMALL, "--force", "--metrics", "reber"),
-        ("sweep", "names.txt", *SMALL, "--seeds", "2", "-o", "verses"),
+        ("sweep", "names.txt", *SMALL, "--seeds", "2", "-o", "given-names-latin"),
     ],
 )
 def test_fault_48_names_of_the_package_are_refused(trained: Program, line: tuple[str, ...]) -> None:

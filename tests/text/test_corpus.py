@@ -160,7 +160,9 @@ NAMES = [f"name{number}" for number in range(40)]
     ],
 )
 def test_warnings(tmp_path: Path, lines: Sequence[str], expected: list[object]) -> None:
-    found = find_warnings(read_files(written(tmp_path, "\n".join(lines))))
+    names = written(tmp_path, "\n".join(lines))
+    assert not find_warnings(read_files(names, CorpusConfig("files")))
+    found = find_warnings(read_files(names))
     assert [astuple(warned) for warned in found] == expected
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from charrnn.system.packaged import CORPORA, path_of
 from charrnn.text.counts import COUNTED, READY
-from charrnn.training.plan import memory_bytes, plan
+from charrnn.training.plan import left_out, memory_bytes, plan
 from tests.child import program_with
 from tests.program import NAMES, Program, plan_of
 from tests.training.test_automatic_settings import corpus_with, fitted
@@ -103,6 +103,12 @@ def test_each_part_of_a_plan_counts(
     assert most - least == pytest.approx(more, rel=1e-4 if "counts" in second else 0)
     if sizes[1] == 2 * N:
         assert least == (56 << 20) + (1 + 72) * N + 900 + 16 + 4 * (3 + 2 + 2) * parameters(9, 4)
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_what_a_run_of_the_book_leaves_out_is_named(schedule: str) -> None:
+    words = left_out(fitted(N, book=True, schedule=schedule))
+    assert ("a fall of the rate" in words) == (schedule == "constant")
 
 
 @pytest.mark.parametrize(
