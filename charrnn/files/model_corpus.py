@@ -97,9 +97,9 @@ def rows_in(text: str, reading: Reading, kind: Kind, name: str) -> list[Row]:
 
 def texts_like(record: CorpusRecord, sources: Names) -> list[str]:
     """Return the examples of files; the column is that of the files of the corpus alone."""
-    texts = []
+    texts, own = [], {os.path.abspath(name) for name in record.names if name != "-"}
     for source in sources:
-        typed = {} if source in record.names and source != "-" else {"column": None}
+        typed = {} if source != "-" and os.path.abspath(source) in own else {"column": None}
         for examples in examples_in(record, [source], typed, None):
             texts += [example.text for example in examples]
     return texts

@@ -14,7 +14,7 @@ import pytest
 
 import charrnn
 from charrnn import errors
-from charrnn.files.model_corpus import conditions_on
+from charrnn.files.model_corpus import conditions_on, texts_like
 from charrnn.text import reading
 from charrnn.text.corpus import read_files
 from tests.child import touched
@@ -220,6 +220,14 @@ def test_fault_66_a_packed_file_that_a_model_names_cannot_fill_the_memory(
     again = ("train", "list", "--resume", "--epochs", "2", "--dry-run", "-m", "typed.npz")
     assert trained.run(*again).status == 0
     trained.run("sample", "--not-in", "list").says("")
+
+
+def test_the_column_of_the_corpus_is_read_whatever_its_path(program: Program) -> None:
+    program.write("a.csv", "n,x\n" + "".join(f"{number},anna {number}\n" for number in range(20)))
+    program.run("train", "a.csv", "--column", "x", *BRIEF).says()
+    record = charrnn.load("model.npz").corpus
+    for name in ("a.csv", "./a.csv", os.path.abspath("a.csv")):
+        assert texts_like(record, [name])[:2] == ["anna 0", "anna 1"]
 
 
 def avoided() -> tuple[Set[str], list[str]]:
