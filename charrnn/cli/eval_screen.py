@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
+from rich.cells import cell_len, set_cell_size
 
 from charrnn.cli.console import Console, Output, count, json_line
 from charrnn.files.model_corpus import Example
@@ -44,7 +45,7 @@ class Rows:
     top_rows: list[Row] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.label_width = min(20, max(map(len, self.labels), default=0))
+        self.label_width = min(20, max(map(cell_len, self.labels), default=0))
         names = max(map(len, self.files)) if len(self.files) > 1 else 0
         self.place_width = 8 + min(16, names)  # columns for a line, and for its file if several
 
@@ -90,16 +91,16 @@ class Rows:
     def _line(self, example: Example, loss: float, scored: ScoredTexts, i: int) -> Visible:
         width, size, label = self.place_width, self.label_width, ""
         place = f"{example.file}:{example.number}" if width > 8 else f"{example.number}"
-        text = example.text.replace("\n", "\\n")
         if scored.likeliest:
             name, chance = scored.likeliest[i]
-            label = f"{visible_line(name)[:size]:{size}}  {chance:5.2f}  "
-        if self.output.is_terminal:
-            room = self.output.window - width - 24 - len(label)
-            text = excerpt(example.text, scored.nats[scored.of_text(i)], room)
+            label = f"{set_cell_size(visible_line(name), size)}  {chance:5.2f}  "
         times = f"{loss / self.oddest:.2f}" if self.oddest else "-"
-        shown = f"{in_bits(loss):>9}  {times:>8}  {label}{text}"
-        return Visible(f"{visible_line(place)[-width:]:>{width}}  {shown}")
+        lead = f"{visible_line(place)[-width:]:>{width}}  {in_bits(loss):>9}  {times:>8}  {label}"
+        text = example.text.replace("\n", "\\n")
+        if self.output.is_terminal:
+            room = self.output.window - 1 - cell_len(lead)
+            text = excerpt(example.text, scored.nats[scored.of_text(i)], room)
+        return Visible(lead + text)
 
 
 def records_of(
@@ -197,14 +198,14 @@ def show_records(records: list[Record], console: Console, *, as_json: bool) -> N
 
 def excerpt(text: str, nats: Any, room: int) -> Visible:
     """Return a text on one line; a long one is cut to its most surprising part."""
-    if len(visible_line(text)) <= room:
+    columns = cell_len(visible_line(text))  # a Chinese character takes two
+    if columns <= room:
         return visible_line(text)
-    size = max(4, room - len("......"))
+    size = max(4, (room - len("......")) * len(text) // columns)
     sums = np.convolve(nats[:-1], np.ones(size), "valid")
     begin = min(int(sums.argmax()), max(0, len(text) - size))
-    lead, shown = "..." if begin else "", visible_line(text[begin:])
-    tail = "..." if len(lead + shown) > room else ""
-    return Visible(lead + shown[: room - len(lead + tail)] + tail)
+    shown = ("..." if begin else "") + visible_line(text[begin:])
+    return Visible(shown if cell_len(shown) <= room else set_cell_size(shown, room - 3) + "...")
 
 
 def write_characters(scored: ScoredTexts, as_json: bool, output: Output) -> None:

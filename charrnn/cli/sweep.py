@@ -215,6 +215,8 @@ def make_runs(folder: Folder, executor: Executor, trials: list[Trial], console: 
 
 def show_ranking(ranking: list[Row], path: Path, options: Options, console: Console) -> None:
     """Show a row for each combination, with marks and samples, and a command to copy the best."""
+    from rich.cells import set_cell_size
+
     from charrnn.sweep_and_ranking import COLUMNS, add_marks, differing
 
     add_marks(ranking)
@@ -234,8 +236,8 @@ def show_ranking(ranking: list[Row], path: Path, options: Options, console: Cons
 
     def line(cells: list[str], name: str, *samples: str) -> Visible:
         cells = [f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=False)]
-        whole = "  ".join([*cells, f"{name:{wide}}", *samples])
-        return Visible(visible_line(whole)[:room].rstrip())  # cut to the width of a terminal
+        whole = visible_line("  ".join([*cells, f"{name:{wide}}", *samples]))
+        return Visible((set_cell_size(whole, room) if room else whole).rstrip())
 
     lines = [out.paint(line(heads, "settings", "samples"), "cyan")]
     for row, cells, name in zip(ranking, rows, settings, strict=True):

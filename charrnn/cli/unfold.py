@@ -30,6 +30,8 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len, set_cell_size
+
 import charrnn
 from charrnn.cli import shared_options as shared
 from charrnn.cli.console import Console, Output, count, entries, only_one, save
@@ -120,7 +122,8 @@ def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]
     for t, step in enumerate(unfolding.time_steps):
         best, chance = next(iter(unfolding.chances(t).items()))
         likeliest = f"{named(unfolding.symbols[best])} {chance:.2f}"
-        row = f"{t + 1:4}{named(step['reads'])[:6]:>7}{likeliest:>12}{named(step['target']):>7}"
+        reads = set_cell_size(named(step["reads"]), 6).rstrip()
+        row = f"{t + 1:4}{right(reads, 7)}{right(likeliest, 12)}{right(named(step['target']), 7)}"
         row += f"{step['nats']:8.3f}"
         if room >= 0:
             row += f"{three_digits(step['norm_h']):>8}{three_digits(step['norm_dh']):>9}"
@@ -132,6 +135,11 @@ def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]
         yield Visible(f"units of the top layer: {marks(range(7), output)} from -1 to 1")
         if value == "dL/dh":
             yield Visible("a gradient ten times smaller has the next mark")
+
+
+def right(text: str, columns: int) -> str:
+    """Return a text at the right of its columns; a Chinese character takes two."""
+    return " " * (columns - cell_len(text)) + text
 
 
 def marks(bands: Iterable[int], output: Output) -> Visible:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 import charrnn
 from charrnn.prediction.losses import BITS
@@ -298,13 +299,12 @@ def test_fault_36_a_pipe_is_read(made: Program) -> None:
 
 
 def test_a_row_fits_a_terminal(made: Program) -> None:
-    made.write("wide.txt", "anna " * 40 + ODD + " anna" * 40 + "\n")
-    status, seen = made.terminal("eval", "wide.txt", "--top", "1", columns=70)
-    lines = seen.replace("\r", "").split("\n")
-    row = next(line for line in lines if "..." in line)
+    made.write("wide.txt", "anna " * 40 + ODD + " anna" * 40 + "\n" + "王" * 90 + "\n")
+    status, seen = made.terminal("eval", "wide.txt", "--top", "2", columns=70)
+    rows = [line for line in seen.replace("\r", "").split("\n") if "..." in line]
     assert status == 0
-    assert len(row) <= 70
-    assert ODD in row
+    assert [62 < cell_len(row) < 70 for row in rows] == [True, True]  # a wide letter takes two
+    assert [ODD in row for row in rows] == [False, True]
 
 
 def test_a_model_named_twice_is_one_model(made: Program) -> None:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 import charrnn
 from tests.child import children_of, dask_cluster, wait_until
@@ -104,6 +105,10 @@ def test_what_the_corpus_chose_is_a_column_where_it_differs(program: Program) ->
         assert bool(re.search("[12] of 2 runs", seen)) == (columns == 60)
         table = seen[seen.index("held-out  ") : seen.index("keep the best")]
         assert (table.count("batch="), "difference" in table) == (2, columns == 60)
+    program.write("wide.txt", "王李赵刘陈杨\n" * 40)
+    _, seen = program.terminal(*tried_line[:1], "wide.txt", *line[2:], "--seeds", "1", columns=80)
+    row = next(line for line in seen.splitlines() if "(best)" in line)
+    assert 78 < cell_len(re.sub(r"\x1b\[[\d;]*m", "", row)) <= 80  # a wide letter takes two
     tried = program.run(*line, "--try", "lr=0.1,0.2", "--weight-decay", "0", "-o", "rates")
     assert tried.lines[0].split()[-3:] == ["size", "settings", "samples"]
 

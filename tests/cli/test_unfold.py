@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
 import charrnn
 from charrnn.cli.console import Output
@@ -60,6 +61,10 @@ def test_it_fits_the_window_with_or_without_colours(well_trained: Program, colum
         assert max(map(len, plain.splitlines())) < columns
         assert plain.isascii() == (changes.get("TERM") == "dumb" or columns < 65)
         assert plain.splitlines()[0].endswith("  dL/dh") == (columns >= 65)
+    _, shown = well_trained.terminal("unfold", "王李", columns=columns, env={"NO_COLOR": "1"})
+    rows = [line for line in shown.splitlines() if re.match(r" +\d ", line)]
+    assert len(rows) == 3
+    assert len({*map(cell_len, rows)}) == 1  # a wide letter takes two
 
 
 def test_the_gradient_of_the_last_step_has_an_equation_of_its_own(well_trained: Program) -> None:
