@@ -268,7 +268,7 @@ def reopen(
     """Return the corpus and the run in a file; ResumeError if a text or a setting differs."""
     checkpoint = model_file.load(path)
     record = checkpoint.corpus
-    cut = asdict(record.reading) | {"examples": record.examples_are, "holdout": record.holdout}
+    cut = asdict(record.reading) | {"examples": record.config.examples, "holdout": record.holdout}
     cut |= {"examples": "auto"} if typed.get("examples") == "auto" else {}  # as the run chose
     auto.check_agreement(path, cut, {name: typed[name] for name in cut if name in typed}, LEAVE_OUT)
     corpus = read(checkpoint)

@@ -78,7 +78,8 @@ class CorpusRecord:
 
     def with_files_of(self, corpus: Corpus) -> Self:
         """Return the record with the names and marks of the files that a corpus was read from."""
-        names = {name: as_file(name) if path_of(name) == name else name for name in corpus.files}
+        own = {name for name in corpus.files if path_of(name) == name}
+        names = {name: as_file(plain(name)) if name in own else name for name in corpus.files}
         files = {names[name]: mark for name, mark in corpus.files.items()}
         sources = tuple(names.get(name, "-") for name in corpus.sources)
         valid = tuple(names.get(name, "-") for name in corpus.valid)
@@ -88,6 +89,12 @@ class CorpusRecord:
 def is_foreign(name: str) -> bool:
     """Return whether a name leads to another machine on Windows. It is opened on no system."""
     return name.replace("\\", "/").startswith("//")
+
+
+def plain(name: str) -> str:
+    """Return a name that does not begin with // and has no link before .., or another for it."""
+    real, is_plain = os.path.realpath(name), not is_foreign(name)
+    return name if is_plain and os.path.realpath(os.path.normpath(name)) == real else real
 
 
 def as_file(name: str) -> str:

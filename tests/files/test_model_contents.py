@@ -143,7 +143,7 @@ def refuses(program: Program, whole: bytes, usual: Mapping[str, Any]) -> Callabl
         (("corpus", "files"), {"names.txt": [1, 2]}, True),
         (("corpus", "examples_are"), "auto", True),
         (("corpus", "holdout"), 1, True),
-        (("corpus", "reading"), {"column": ""}, False),
+        (("corpus", "reading"), {"column": ""}, True),
         (("settings", "bptt"), 0, True),
         (("settings", "bptt"), 1 << 20, False),
         (("settings", "minutes"), 1e-3, False),

@@ -30,6 +30,14 @@ def program(program: Program) -> Program:
     return program
 
 
+def test_the_corpus_is_found_by_an_odd_path(program: Program) -> None:
+    (program / "texts/deep").mkdir()
+    Path("link").symlink_to("texts/deep")
+    for name in ("link/../names.txt", f"/{program / 'texts/names.txt'}"):
+        program.run("train", name, *BRIEF, "--force").says()
+        assert program.run("eval").status == 0
+
+
 @pytest.mark.parametrize("absolute", [False, True])
 def test_the_corpus_is_found_from_afar(program: Program, absolute: bool) -> None:
     name = (program / "texts/names.txt") if absolute else "texts/names.txt"
