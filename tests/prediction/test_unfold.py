@@ -107,6 +107,9 @@ def test_the_gradient_is_that_of_training(size: dict[str, Any]) -> None:
     reader.nats_and_gradient(p, window, gradient)
     assert found.gradient is not None
     np.testing.assert_allclose(found.gradient.flat, gradient.flat, rtol=1e-9, atol=1e-12)
+    for name, (left, right) in found.factors.items():
+        np.testing.assert_allclose((left.T @ right).ravel(), gradient[name].ravel(), atol=1e-12)
+    assert ("V" in found.factors) is (size["cell"] != "output" or "teacher_forcing" in size)
     if size["cell"] not in ("output", "gru"):  # b has other parts, or is not last
         for number, part in enumerate(found.layers, 1):
             d_b = part.values["dL/da"].sum(0)
