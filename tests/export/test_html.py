@@ -92,6 +92,13 @@ def test_a_page_of_short_lines_speaks_of_names(are: Any, characters: int, kind: 
     assert f"has learned to spell {kind} and" in page_of(replace(trained, corpus=record))
 
 
+def test_a_page_tells_the_size_of_its_network() -> None:
+    for size, told in (("gru", "<dd>4 GRU units"), ("tanh", "<dd>2 layers of 4 tanh units")):
+        model = model_of("ab", hidden=4, cell=size, layers=1 + (size == "tanh"))
+        assert f"{told}</dd>" in page_of(model.trained)
+        assert "<dt>Characters</dt><dd>2</dd>" in page_of(model.trained)
+
+
 def test_what_steers_a_page_is_the_same_in_both_languages() -> None:
     facts = json.loads(Reading(page_of(model_of(layers=1, hidden=4).trained)).texts["script"][0])
     steers = f"((c) => new RegExp({json.dumps(facts['steering'])}, 'u').test(c))"
