@@ -129,15 +129,19 @@ def check_mixable(head_name: str) -> None:
 
 
 def combine(predictors: Sequence[Predictor]) -> Predictor:
-    """Return one predictor of all networks, with the mean novelty and the counts of most text."""
+    """Return one predictor of all networks, with the mean novelty, the labels of all examples, and
+    the counts of most text.
+    """
     first = predictors[0]
     for predictor in predictors[1:]:
         labels = predictor.vocabulary.labels.keys() ^ first.vocabulary.labels.keys()
         if predictor.vocabulary.characters != first.vocabulary.characters or labels:
             raise ModelFileError("the models have different vocabularies", OTHER_VOCABULARY)
     models = [model for predictor in predictors for model in predictor.models]
-    novelty = sum(model.vocabulary.novelty for model in models) / len(models)
-    shared = replace(first.vocabulary, novelty=novelty)
+    vocabularies = [model.vocabulary for model in models]
+    novelty = sum(each.novelty for each in vocabularies) / len(models)
+    examples = {name: sum(v.labels[name] for v in vocabularies) for name in first.vocabulary.labels}
+    shared = replace(first.vocabulary, novelty=novelty, labels=examples)
     largest = max(predictors, key=lambda predictor: getattr(predictor.counts, "size", 0))
     models = [replace(model, vocabulary=shared) for model in models]
     return Predictor(models, largest.counts, largest.use, largest.halves)

@@ -106,10 +106,12 @@ def test_of_several_counts_those_of_the_longest_text_are_used() -> None:
         assert (combine(order).halves == models[1].halves).all()
 
 
-def test_a_mean_has_the_mean_novelty() -> None:
-    vocabularies = [replace(vocabulary_of(LETTERS), novelty=novelty) for novelty in (0.1, 0.3)]
+def test_a_mean_has_the_mean_novelty_and_the_labels_of_all_examples() -> None:
+    learned = (0.1, {"x": 1, "y": 2}), (0.3, {"x": 5, "y": 2})
+    vocabularies = [Vocabulary(LETTERS, novelty, labels) for novelty, labels in learned]
     models = [Predictor([network(i, vocabulary=v)]) for i, v in enumerate(vocabularies)]
     assert combine(models).vocabulary.novelty == pytest.approx(0.2)
+    assert combine(models).vocabulary.labels == {"x": 6, "y": 4}
 
 
 def test_models_that_cannot_be_mixed_are_refused() -> None:
