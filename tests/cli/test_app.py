@@ -101,8 +101,8 @@ def test_help_is_coloured_on_a_terminal_only(program: Program) -> None:
     assert "[default: tanh]" in whole
     panels = re.findall(r"(?m)^╭─ (\w+)", program.run("sample", "--help").out)
     assert panels == ["Options", "Drawing", "Output"]
-    for command, option in (("train", "--minutes"), ("sample", "--best"), ("eval", "--above")):
-        assert option in program.run(command, "-h").out
+    shown = [program.run(name, "-h").out.count("\n│") for name in ("train", "sample", "eval")]
+    assert shown == [14, 15, 11]  # usual options
 
 
 def test_fault_37_two_dashes_before_a_command_change_nothing(trained: Program) -> None:
