@@ -103,6 +103,7 @@ def place_of(column: str, words: Sequence[str], first: Sequence[str], name: str)
     if first and at >= len(first):
         what = f"{name} has no column {column}; its first row is: {', '.join(first)[:200]}"
         near = did_you_mean(column, [*words, *first])
+        near = f"That name has number {first.index(column) + 1}." if column in first else near
         raise NoColumnError(what, f"{near} Give one of its names, or a number from 1.".lstrip())
     return at
 
