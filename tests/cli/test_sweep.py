@@ -107,8 +107,8 @@ def test_what_the_corpus_chose_is_a_column_where_it_differs(program: Program) ->
         assert (table.count("batch="), "difference" in table) == (2, columns == 60)
     program.write("wide.txt", "王李赵刘陈杨\n" * 40)
     _, seen = program.terminal(*tried_line[:1], "wide.txt", *line[2:], "--seeds", "1", columns=80)
-    row = next(line for line in seen.splitlines() if "(best)" in line)
-    assert 78 < cell_len(re.sub(r"\x1b\[[\d;]*m", "", row)) <= 80  # a wide letter takes two
+    best = next(line for line in seen.splitlines() if "(best)" in line)
+    assert 78 < cell_len(re.sub(r"\x1b\[[\d;]*m", "", best)) <= 80  # a wide letter takes two
     tried = program.run(*line, "--try", "lr=0.1,0.2", "--weight-decay", "0", "-o", "rates")
     assert tried.lines[0].split()[-3:] == ["size", "settings", "samples"]
 
