@@ -97,7 +97,7 @@ class Vocabulary:
             hint = f"Name one with [label]: {several}."
         elif not names:
             what = "the model has no labels"
-            hint = "Train one with labels, or leave [label] out."
+            hint = "Train one with labels, or name none."
         else:
             what = f"there is no label {label!r:.80}"
             hint = f"{did_you_mean(str(label), names)} There are {several}.".lstrip()
