@@ -343,8 +343,9 @@ class Model:
         """
         trained = self._single
         with model_file.locked_model(path, force=force):
-            if self.checkpoint is not None:
-                model_file.save(path, self.checkpoint)
+            run = self.checkpoint
+            if run is not None and model_file.are_same(run.trained, trained):
+                model_file.save(path, run)
             else:
                 model_file.save_loaded(path, trained, self.origin)
 

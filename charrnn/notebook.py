@@ -43,12 +43,12 @@ def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None)
     names: A name of each for the legend; default: the cell and the size.
     ax: The Axes to draw into; by default new ones.
     """
-    if not models:
+    if not models or not all(hasattr(model, "trained") for model in models):
         raise SettingError("no model was given to plot", "Give one or more: plot(model, other).")
     if not all(model.trained.history for model in models):
         hint = "Train it until its first check-up; a slim model has none."
         raise CharrnnError("a model has no learning curve", hint)
-    names = list(names or names_of(models))
+    names = [names] if isinstance(names, str) else list(names) or names_of(models)
     if len(names) != len(models):
         what = f"there are {len(names)} names for {len(models)} models"
         raise SettingError(what, "Give a name for each model.", "names")

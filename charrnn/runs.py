@@ -63,9 +63,8 @@ class Run(Iterator[loop.Event]):
         self._between_steps = threading.RLock()  # another thread saves whole steps only
 
     def __next__(self) -> loop.Event:
-        with self._between_steps:
-            with delayed():
-                event = next(events_of_run(self))
+        with self._between_steps, delayed():
+            event = next(events_of_run(self))
             if isinstance(event, loop.Checkup) and event.is_best:  # of others than before
                 self.checkpoint.oddest, self.checkpoint.oddest_sums = {}, {}
             if isinstance(event, loop.Done):

@@ -182,6 +182,8 @@ def test_odd_labels_are_refused(tmp_path: Path) -> None:
         labels_in(names[:1], label_by="file")
     with pytest.raises(CorpusError, match="there are 1,001 labels"):
         corpus_of(["a"] * 1001, labels=list(map(str, range(1001))))
+    with pytest.raises(SettingError, match="a character in two halves"):
+        corpus_of(["a", "b"], labels=["\ud83d\ude00", "b"])
     other = tmp_path / "valid" / "east.txt"
     other.parent.mkdir()
     other.write_text("east\n")
@@ -229,7 +231,7 @@ def test_a_run_with_labels_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     run.save(part)
     assert list(run)
     run.save(whole)
-    again = charrnn.resume(part, TEXTS, labels=LABELS)
+    again = charrnn.resume(part, TEXTS, labels=np.array(LABELS))
     assert list(again)
     again.save(part)
     assert part.read_bytes() == whole.read_bytes()

@@ -108,7 +108,9 @@ def test_fault_63_any_other_model_is_saved_without_a_run(trained: Program) -> No
     renewed = replace(loaded.trained, model=replace(loaded.language_model, parameters=copied))
     run = charrnn.train(TEXTS, CONFIG)
     next(run)
-    for number, model in enumerate((other, run.model, charrnn.Model(renewed))):
+    fitted = charrnn.fit(TEXTS, CONFIG)
+    fitted.parameters.flat[0] += 1e-6
+    for number, model in enumerate((other, run.model, charrnn.Model(renewed), fitted)):
         path = Path(f"{number}.npz")
         model.save(path)
         again = charrnn.load(path)
@@ -204,12 +206,12 @@ def test_a_model_of_a_run_stays_what_it_was_when_it_was_asked_for(tmp_path: Path
     assert now == pytest.approx([*then, then[-1]], rel=1e-4)
 
 
-@pytest.mark.parametrize("wrong", [None, b"anna", 1, {"a": 1}, StringIO("anna\n")])
+@pytest.mark.parametrize("wrong", [None, b"anna", 1, {"a": 1}, StringIO("anna\n"), np.array(1)])
 def test_faults_17_and_52_what_is_no_text_is_refused(model: charrnn.Model, wrong: Any) -> None:
     for function in (model.score, model.scores, model.embed, charrnn.train, charrnn.fit):
         with pytest.raises(SettingError, match="texts cannot be"):
             function(wrong)
-    given: Any = wrong or 0  # None would be a default
+    given: Any = 0 if wrong is None else wrong  # None would be a default
     for act, said in (
         (partial(model.sample, prime=wrong), "prime"),
         (partial(model.sample, not_in=given), "not_in cannot be"),

@@ -48,11 +48,16 @@ def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
 
 
 def test_models_are_compared_by_their_names_or_sizes(model: Model) -> None:
-    for names, shown in [(("a", "b"), ["a", "b"]), ((), ["1: 1 x 4 tanh", "2: 1 x 4 tanh"])]:
+    names: Any = np.array(["a", "b"])
+    for names, shown in [(names, ["a", "b"]), ((), ["1: 1 x 4 tanh", "2: 1 x 4 tanh"])]:
         legend = charrnn.plot(model, model, names=names, ax=axes()).get_legend()
         assert legend is not None
         labels = [text.get_text() for text in legend.get_texts()]
         assert labels == [f"{name}, held out" for name in shown]
+    with pytest.raises(CharrnnError, match="1 names for 2 models"):
+        charrnn.plot(model, model, names="ab")
+    with pytest.raises(CharrnnError, match="no model was given"):
+        charrnn.plot([model, model])  # type: ignore[arg-type]
 
 
 def test_counting_is_a_line_only_beside_curves_of_one_corpus(program: Program) -> None:

@@ -18,6 +18,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import charrnn
+from charrnn import runs
 from charrnn.errors import SettingError
 from charrnn.files import model_file
 from charrnn.network.cells import CELLS
@@ -137,6 +138,21 @@ def test_fault_18_a_mixture_is_fitted_to_the_same_bytes_after_a_resume(tmp_path:
     assert run.model.trained.oddest
     next(event for event in run if isinstance(event, Checkup) and event.is_best)
     assert not run.model.trained.oddest, "the unit of other parameters"
+
+
+def test_ctrl_c_at_the_end_leaves_a_whole_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    fit_and_score = runs.fit_and_score
+
+    def interrupted(*run: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return fit_and_score(*run)
+
+    monkeypatch.setattr(runs, "fit_and_score", interrupted)
+    run = charrnn.train(WORDS * 9, epochs=1, hidden=4, cores=1, holdout=0.5)
+    with pytest.raises(KeyboardInterrupt):
+        list(run)
+    assert run.model.trained.oddest
+    assert not list(run)
 
 
 def test_seeds_share_a_vocabulary_and_a_held_out_text(program: Program) -> None:

@@ -1,6 +1,7 @@
 """Examples in the numbers of a vocabulary; a part of them is held out."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
@@ -187,6 +188,9 @@ def corpus_of(
     if kinds is not None and len(kinds) != len(listed):
         what = f"there are {len(kinds):,} labels for {len(listed):,} texts"
         raise SettingError(what, "Give a label for each text.", "labels")
+    if any(re.search("[\ud800-\udbff][\udc00-\udfff]", label) for label in set(kinds or ())):
+        what = "a label has a character in two halves, which a file cannot keep"
+        raise SettingError(what, "Give it as one character.", "labels")
     digest = hashlib.sha256()
     for text in chain(listed, kinds or ()):
         digest.update(text.encode("utf-8", "surrogatepass") + TEXT_ENDS)
@@ -205,7 +209,8 @@ def check_texts(texts: object, name: str = "texts") -> list[str]:
     """Return the texts; raise SettingError for a text alone, an open file or a table."""
     is_open, is_table = hasattr(texts, "readline"), hasattr(texts, "columns")
     is_wrong = isinstance(texts, str | bytes | dict) or is_open or is_table
-    if is_wrong or not isinstance(texts, Iterable):
+    is_number = getattr(texts, "shape", None) == ()  # an array that cannot be iterated
+    if is_wrong or is_number or not isinstance(texts, Iterable):
         several = "one column of the table" if is_table else "a list of texts"
         hint = f"Give {several}, or Path(...) to read a file."
         raise SettingError(f"{name} cannot be {type(texts).__name__}", hint)
@@ -216,7 +221,7 @@ def check_texts(texts: object, name: str = "texts") -> list[str]:
             if name == "labels":
                 one, hint = "label", "Give str(label) for each."
             raise SettingError(f"a {one} cannot be {type(text).__name__}", hint)
-    return listed
+    return list(map(str.__str__, listed))  # those of NumPy differ in their repr
 
 
 def hold_out(codes: Codes, labels: Sequence[str], share: float) -> tuple[Part, Part]:
