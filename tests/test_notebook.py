@@ -48,8 +48,8 @@ def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
 
 
 def test_models_are_compared_by_their_names_or_sizes(model: Model) -> None:
-    names: Any = np.array(["a", "b"])
-    for names, shown in [(names, ["a", "b"]), ((), ["1: 1 x 4 tanh", "2: 1 x 4 tanh"])]:
+    array: Any = np.array(["a", "b"])
+    for names, shown in [(array, ["a", "b"]), ((), ["1: 1 x 4 tanh", "2: 1 x 4 tanh"])]:
         legend = charrnn.plot(model, model, names=names, ax=axes()).get_legend()
         assert legend is not None
         labels = [text.get_text() for text in legend.get_texts()]
