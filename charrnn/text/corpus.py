@@ -92,6 +92,7 @@ class Corpus:
     files: dict[str, Mark] = field(default_factory=dict)  # those that can be read again
     tidied: Tidied = field(default_factory=Tidied)
     head: str = ""  # the first line of the first file, unless that is tidied
+    are_cells: bool = False  # the examples, of a column of a table
 
     @cached_property
     def digest(self) -> str:
@@ -145,8 +146,8 @@ def read_files(
             files[name] = len(data), hashlib.sha256(data).hexdigest()
         return unpacked(data, name, is_bounded=typed is not None and name not in typed)
 
-    is_list = config.reading.column is not None or config.reading.tidy
-    kind: Kind = "lines" if is_list else config.examples
+    are_cells = config.reading.column is not None
+    kind: Kind = "lines" if are_cells or config.reading.tidy else config.examples
     parts = []
     for names in (sources, valid):
         codes, labels = [np.empty(0, np.uint32)], list[str]()
@@ -169,7 +170,7 @@ def read_files(
     train, held_out = parts if valid else hold_out(*parts.pop(0), config.holdout)
     corpus = encoded(train, held_out, config.known, kind, digest.hexdigest())
     corpus = replace(corpus, sources=tuple(sources), valid=tuple(valid), head="".join(head))
-    return replace(corpus, files=files, tidied=tidied)
+    return replace(corpus, files=files, tidied=tidied, are_cells=are_cells)
 
 
 def corpus_of(
@@ -313,7 +314,7 @@ def find_warnings(corpus: Corpus) -> list[Warned]:
         warned.append(Warned("repeated", count, len(unseen)))
     if corpus.examples_are == "lines":
         lines = learned[:LINES_LOOKED_AT]
-        if table := table_in(corpus.head, lines):
+        if table := table_in(corpus.head, lines, corpus.are_cells):
             kind, count, column = table
             with suppress(CorpusError):  # which is no table then
                 rows_of("\n".join([corpus.head, *learned, *unseen]), Reading(column=column), "")

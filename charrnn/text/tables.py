@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import Final, Literal
 
 from charrnn.errors import CorpusError, NoColumnError
@@ -15,6 +15,9 @@ from charrnn.system.visible import did_you_mean
 from charrnn.text.tidy import HEADINGS
 
 COLUMN_SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}
+SEPARATOR_OR_QUOTED: Final = re.compile(
+    r'[,;\t\n]|(?<![^,;\t\n])"[^"]*+(?:""[^"]*+)*+"(?=[,;\t\n]|\Z)'
+)
 LARGEST_FIELD: Final = (1 << 31) - 1  # the most that csv takes everywhere
 ENOUGH_LINES: Final = 10  # lines that show what all lines have in common
 NEARLY_ALL: Final = 0.95
@@ -67,13 +70,15 @@ def fields_of(text: str, name: str) -> tuple[list[tuple[int, list[str]]], Corpus
 
     Where a row is broken, return those above it, and the error.
 
-    The separator is the one that the first line has most of. Quotes enclose fields, except between
-    tabs, where they are characters.
+    The separator is the one that the first row has most of outside its quotes. These enclose
+    fields, except between tabs, where they are characters.
     """
     numbers, text = lines_in(text), text.replace("\r", "\n")
     visible = re.search(r"^.*\S.*", text, re.MULTILINE)
     head = visible[0] if visible else ""
-    separator = max(COLUMN_SEPARATORS, key=head.count)
+    found = SEPARATOR_OR_QUOTED.finditer(text, visible.start() if visible else 0)
+    first = Counter(takewhile("\n".__ne__, (match[0] for match in found)))
+    separator = max(COLUMN_SEPARATORS, key=first.__getitem__)
     is_tabbed = separator == "\t" and "\t" in head
     quoting: Literal[0, 3] = csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL
     table = csv.reader(io.StringIO(text, "\n"), delimiter=separator, quoting=quoting, strict=True)
@@ -108,10 +113,10 @@ def place_of(column: str, words: Sequence[str], first: Sequence[str], name: str)
     return at
 
 
-def table_in(head: str, lines: Sequence[str]) -> tuple[str, int, str] | None:
+def table_in(head: str, lines: Sequence[str], are_cells: bool) -> tuple[str, int, str] | None:
     """Return what shows that lines are rows of a table, in how many lines, and a column to read.
 
-    ``head`` is the first line of their file.
+    ``head`` is the first line of their file. Cells of a table may be below a heading, no more.
     """
     if len(lines) < ENOUGH_LINES:
         return None
@@ -119,7 +124,7 @@ def table_in(head: str, lines: Sequence[str]) -> tuple[str, int, str] | None:
     fields = [field.strip(" \"'") for field in re.split(separators, head)]
     headings = [field for field in fields if field.casefold() in HEADINGS]
     heading = min(headings, key=lambda field: field.casefold() == "id", default="")
-    for separator, word in COLUMN_SEPARATORS.items():
+    for separator, word in () if are_cells else COLUMN_SEPARATORS.items():
         inner = Counter(line.strip(f"{separator} ").count(separator) for line in lines)
         often, count = inner.most_common(1)[0]
         if often and count >= NEARLY_ALL * len(lines):

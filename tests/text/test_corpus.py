@@ -166,6 +166,12 @@ def test_warnings(tmp_path: Path, lines: Sequence[str], expected: list[object]) 
     assert [astuple(warned) for warned in found] == expected
 
 
+def test_cells_with_commas_are_no_rows(tmp_path: Path) -> None:
+    names = written(tmp_path, "name;n\n" + "".join(f"{n}, A;1\n" for n in NAMES))
+    cells = [read_files(names, CorpusConfig(reading=Reading(column=c))) for c in ("name", "1")]
+    assert [warned.kind for corpus in cells for warned in find_warnings(corpus)] == ["header"]
+
+
 def test_each_symbol_has_the_label_of_its_example() -> None:
     corpus = corpus_of(["ab", "c", "dea"], CorpusConfig(holdout=0.0), ["x", "y", "x"])
     labels = corpus.train.labels_at(np.arange(len(corpus.train.ids)))

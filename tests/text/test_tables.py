@@ -28,6 +28,9 @@ from charrnn.text.tidy import Tidied
         ('n,x\n1,"a\nb\n"\n2,c\n', "x", ["a b ", "c"], [2, 5]),
         ('n,"x\ny"\n1,2\n', "2", ["x y", "2"], [1, 3]),
         ("n,x\n", "x", [], []),
+        ('"a\nb","c\nd"\ne,f', "2", ["c d", "f"], [1, 4]),  # its separator is outside the quotes
+        ('"Bo; A; ""B""",x\n', "2", ["x"], [1]),
+        ('x,"a;b;c"\n', "2", ["a;b;c"], [1]),
         ('\tx\n1\t"a" b\n', "x", ['"a" b'], [2]),  # pandas names no column of numbers
         ('n,x\r1,"a\rb"\n2,c\r3,d\n4,e', "x", ["a b", "c", "d", "e"], [1, 2, 2, 3]),
     ],
