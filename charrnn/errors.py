@@ -15,8 +15,8 @@ READER_LEFT = 141  # the reader of stdout has left: 128 + SIGPIPE, as with cat a
 class CharrnnError(Exception):
     """An error that is not a bug: a sentence names the fault, and a hint the remedy.
 
-    A hint names a setting as ``[lr]``: Python shows ``lr``, the command line ``--lr``. ``what``
-    may begin with the name in ``setting``.
+    A hint names a setting as ``[lr]``: Python shows ``lr``, the command line ``--lr``; ``[[`` is
+    a bracket. ``what`` may begin with the name in ``setting``.
     """
 
     status = FAILURE
@@ -32,7 +32,13 @@ class CharrnnError(Exception):
 
     def hint_with(self, written: Callable[[str], str]) -> str:
         """Return the hint, each ``[name]`` in it written by this function."""
-        return re.sub(r"\[([a-z_]+)\]", lambda name: written(name[1]), self.hint_pattern)
+        parts = re.compile(r"\[(?:\[|([a-z_]+)\])")
+        return parts.sub(lambda name: written(name[1]) if name[1] else "[", self.hint_pattern)
+
+
+def unbracketed(text: str) -> str:
+    """Return what stands for a text in a hint: brackets in it name no setting."""
+    return text.replace("[", "[[")
 
 
 class SettingError(CharrnnError):

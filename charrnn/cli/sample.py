@@ -39,7 +39,7 @@ import charrnn
 from charrnn.cli import shared_options as shared
 from charrnn.cli.console import Console, only_one
 from charrnn.cli.shared_options import MODEL, flag, nested, repeatable
-from charrnn.errors import CharrnnError, CorpusError
+from charrnn.errors import CharrnnError, CorpusError, unbracketed
 from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import DRAWING, SampleConfig
 from charrnn.settings.values import COUNT, SIZE, Text, Whole, setting
@@ -212,7 +212,8 @@ def lines_of_files(typed: Sequence[str]) -> Iterator[str]:
         try:
             lines = text_of(text[1:], Reading()).replace("\r", "\n").split("\n")
         except CorpusError as error:
-            raise CorpusError(error.what, f"For {text} itself, type @{text}.") from error
+            hint = unbracketed(f"For {text} itself, type @{text}.")
+            raise CorpusError(error.what, hint) from error
         yield from filter(str.strip, lines)
 
 

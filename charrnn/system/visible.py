@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final, NewType
 
+from charrnn.errors import unbracketed
+
 Visible = NewType("Visible", str)  # safe: made by the functions below, coloured since, or for files
 
 # For a character class: C0 but tab and newline, DEL and C1; marks that change the writing
@@ -63,4 +65,4 @@ def did_you_mean(word: str, names: Iterable[str], prefix: str = "") -> str:
     """Return the question whether the name nearest to a word was meant; nothing if none is near."""
     names, usual = list(names), SYNONYMS.get(word.replace("_", "-"))
     near = [usual] if usual in names else get_close_matches(word, names, 1)
-    return f"Did you mean {prefix}{near[0]}?" if near else ""
+    return f"Did you mean {prefix}{unbracketed(near[0])}?" if near else ""

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.errors import SettingError
+from charrnn.errors import SettingError, unbracketed
 from charrnn.system.visible import did_you_mean
 
 Ids = NDArray[np.unsignedinteger[Any]]
@@ -91,7 +91,8 @@ class Vocabulary:
             return END
         if label in names:
             return self.symbols + names.index(label)
-        several = ", ".join(names[:SHOWN_LABELS]) + (", ..." if len(names) > SHOWN_LABELS else "")
+        several = ", ".join(map(unbracketed, names[:SHOWN_LABELS]))
+        several += ", ..." if len(names) > SHOWN_LABELS else ""
         if label is None:
             what = "the model has labels, and none was given"
             hint = f"Name one with [label]: {several}."
