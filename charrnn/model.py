@@ -36,7 +36,7 @@ from charrnn.prediction.sample_conditions import choose, limit_length
 from charrnn.prediction.sampling import Sampler
 from charrnn.settings.drawing import Drawing, SampleConfig
 from charrnn.settings.training import Fitted
-from charrnn.settings.values import SIZE, OneOf, Text, Whole, check, with_settings
+from charrnn.settings.values import SIZE, Flag, OneOf, Text, Whole, check, with_settings
 from charrnn.spread.workers import in_parallel
 from charrnn.system.packaged import model_at
 from charrnn.text.corpus import Corpus, Texts, check_texts, files_in
@@ -172,6 +172,7 @@ class Model:
             taken = texts_like(self.corpus, files) if files else check_texts(not_in, "not_in")
         learned = [model.learned_from or model.trained for model in self.mixed or (self,)]
         choice = {"novel": novel, "best": best, "unique": unique, "known_words": known_words}
+        choice = {name: check(name, value, Flag()) for name, value in choice.items()}
         limits = {"distance": distance, "shortest": shortest, "longest": longest}
         wishes = {"without": check_texts(without, "without"), **choice, **limits}
         note = partial(warnings.warn, stacklevel=3)

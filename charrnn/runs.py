@@ -125,7 +125,13 @@ def train(
     known = "" if model is None else model.vocabulary.characters
     cutting = CorpusConfig(holdout=holdout, known=known)
     corpus = corpus_of(texts, cutting, labels)
-    return Run(corpus, begin_run(corpus, cutting, config, model))
+    return run_of(corpus, begin_run(corpus, cutting, config, model))
+
+
+def run_of(corpus: Corpus, checkpoint: Checkpoint) -> Run:
+    """Return a run that may be saved after a change of the current folder."""
+    checkpoint.corpus = checkpoint.corpus.from_anywhere()
+    return Run(corpus, checkpoint)
 
 
 def configure(typed: Mapping[str, Any], model: LanguageModel | None) -> TrainConfig:
@@ -258,7 +264,7 @@ def resume(
             raise ResumeError(error.what, error.hint_pattern) from error
 
     raised = {} if epochs is None else {"epochs": TrainConfig(epochs=epochs).epochs}
-    return Run(*reopen(path, read, raised))
+    return run_of(*reopen(path, read, raised))
 
 
 def reopen(

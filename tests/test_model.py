@@ -100,6 +100,17 @@ def test_fault_63_a_model_that_was_loaded_is_copied_with_its_run(trained: Progra
     assert Path("c.npz").read_bytes() == Path(model_at("dinosaurs")).read_bytes()
 
 
+def test_a_run_may_be_saved_in_another_folder_than_it_began_in(trained: Program) -> None:
+    (trained / "below").mkdir()
+    model, run = charrnn.fit(Path("names.txt"), CONFIG), charrnn.resume("model.npz", epochs=2)
+    os.chdir("below")
+    model.save("fitted.npz")
+    run.save("resumed.npz")
+    for name in ("fitted.npz", "resumed.npz"):
+        assert charrnn.load(name).corpus.sources == (os.path.join("..", "names.txt"),)
+        assert charrnn.resume(name, epochs=3)
+
+
 def test_fault_63_any_other_model_is_saved_without_a_run(trained: Program) -> None:
     loaded = charrnn.load("model.npz")
     other = charrnn.load("model.npz")
@@ -215,6 +226,7 @@ def test_faults_17_and_52_what_is_no_text_is_refused(model: charrnn.Model, wrong
     for act, said in (
         (partial(model.sample, prime=wrong), "prime"),
         (partial(model.sample, not_in=given), "not_in cannot be"),
+        (partial(model.sample, known_words=given), "known_words cannot be"),
         (partial(model.surprisal, wrong), "text cannot be"),
         (partial(model.fill, wrong), "text cannot be"),
         (partial(charrnn.fit, ["anna", wrong]), "a text cannot be"),

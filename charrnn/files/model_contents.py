@@ -76,6 +76,10 @@ class CorpusRecord:
 
         return self.renamed(rename)
 
+    def from_anywhere(self) -> Self:
+        """Return the record with names that lead to the same files in any current folder."""
+        return self.renamed(lambda name: name if is_foreign(name) else os.path.abspath(name))
+
     def with_files_of(self, corpus: Corpus) -> Self:
         """Return the record with the names and marks of the files that a corpus was read from."""
         own = {name for name in corpus.files if path_of(name) == name}
