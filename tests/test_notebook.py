@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.model import Model
-from charrnn.notebook import NOTEBOOK_LIMIT, Surprisal, figure
+from charrnn.notebook import NOTEBOOK_LIMIT, Surprisal
 from tests.browser import Reading
 from tests.program import NAMES, Program
 
@@ -23,13 +23,6 @@ CONFIG = charrnn.TrainConfig(hidden=4, layers=1, epochs=6, check_every=3, batch=
 @pytest.fixture(scope="module")
 def model() -> Model:
     return charrnn.fit(NAMES.split(), CONFIG)
-
-
-@pytest.mark.parametrize(
-    ("kind", "head"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
-)
-def test_a_curve_is_a_file_of_each_kind(model: Model, kind: str, head: bytes) -> None:
-    assert figure(kind, model).startswith(head)
 
 
 def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:

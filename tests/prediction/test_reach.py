@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.network.parameters import Architecture, LanguageModel, Parameters, initial
+from charrnn.network.parameters import Architecture, LanguageModel, Parameters
 from charrnn.network.through_time import Window
 from charrnn.prediction import reach
 from charrnn.prediction.reach import norms_back, reach_of, spectral_radius, window_before
@@ -128,17 +128,6 @@ def test_a_window_is_the_text_before_its_targets() -> None:
     np.testing.assert_array_equal(w.is_first, w.x == END)
     assert w.clock is not None
     assert w.clock[-1].tolist() == [1, 2]
-
-
-@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
-@pytest.mark.parametrize("radius", [0.0, 0.5, 6.0])
-def test_first_weights_have_the_radius_that_is_asked_for(cell: str, radius: float) -> None:
-    logs, rng = np.log(np.full(4, 0.25)), np.random.default_rng(0)
-    p = initial(Architecture(4, 8, 2, cell), logs, rng, radius)
-    for number in (1, 2):
-        for gate in p[f"W{number}"].reshape(-1, 8, 8):
-            found = np.abs(np.linalg.eigvals(gate))
-            np.testing.assert_allclose(found, radius, rtol=1e-5, atol=1e-6)
 
 
 def test_the_spectral_radius_is_that_of_the_largest_block() -> None:

@@ -38,12 +38,6 @@ def test_a_sample_that_fails_is_drawn_again(conditions: dict[str, Any], holds: A
     assert chosen(17, **conditions) == found[:17]
 
 
-def test_unique_texts_differ_and_do_not_depend_on_how_many_there_are() -> None:
-    found = chosen(60, unique=True)
-    assert len(set(found)) == len(found) > 45
-    assert chosen(30, unique=True) == found[:30]
-
-
 ALIKE = [(" abc", "ABC "), ("Zoe\u0308", "zo\u00eb"), ("\u00c9", "e\u0301 "), ("\u01f0", "J\u030c")]
 
 

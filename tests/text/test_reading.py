@@ -32,35 +32,6 @@ def file_of(folder: Path, data: bytes, name: str = "a.txt") -> str:
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("data", "reading", "text"),
-    [
-        (TEXT.encode(), {}, TEXT),
-        (TEXT.encode("utf-8-sig"), {}, TEXT),
-        (TEXT.replace("\n", "\r\n").encode(), {}, TEXT),
-        (TEXT.encode("utf-16"), {"encoding": "utf-16"}, TEXT),
-        (TEXT.replace("ë", "e\u0308").encode(), {"normalize": "NFC"}, TEXT),
-        ("﻿Ｚoë\n\nBo\n日本\n".encode(), {"normalize": "NFKC"}, TEXT),
-        (b"a\r\nb\r\rc\r", {}, "a\nb\n\nc\n"),
-        ("\ufeff\ufeffa\n\ufeffb".encode(), {}, "\ufeffa\n\ufeffb"),
-        ("ë\u2028b\x0bc\n\x85".encode(), {}, "ë\u2028b\x0bc\n\x85"),
-        (b"ab\xe2\x82\ncd\xff\n\xe2", {"errors": "replace"}, "ab\ufffd\ncd\ufffd\n\ufffd"),
-        (b"B\nBZh\n", {}, "B\nBZh\n"),
-        (b"", {}, ""),
-    ],
-)
-def test_faults_4_and_49_bytes_become_the_same_text_in_a_file_and_a_pipe(
-    tmp_path: Path, pipe: Callable[..., None], data: bytes, reading: dict[str, Any], text: str
-) -> None:
-    pipe(data)
-    for source in (file_of(tmp_path, data), "-"):
-        assert text_of(source, Reading(**reading)).replace("\r", "\n") == text
-    for size in (1, 2, 7, 1 << 16):
-        pipe(data, size)
-        assert lines_typed(Reading(**reading)) == text.removesuffix("\n").split("\n")[: len(text)]
-
-
-@pytest.mark.quick
-@pytest.mark.parametrize(
     ("data", "reading", "words"),
     [
         (b"ab\r\ncd\rZo\xeb\n", {}, "is not UTF-8: byte 9, in line 2, is 0xeb"),
@@ -187,6 +158,7 @@ def test_faults_7_and_66_packed_data_is_known_by_its_first_bytes_and_read_whole(
         for data in (packed, halves, halves + b"\0" * 8):
             assert text_of(file_of(tmp_path, data, name), Reading()) == TEXT
     assert text_of(file_of(tmp_path, pack(b"")), Reading()) == ""
+    assert text_of(file_of(tmp_path, b"B\nBZh\n"), Reading()) == "B\nBZh\n"  # is not packed
     for size in (1, 1 << 16):
         pipe(packed, size)
         assert text_of("-", Reading()) == TEXT
@@ -222,7 +194,10 @@ ODD = st.text(st.sampled_from("ab \r\n\ufeff\u2028\x85\x0bëe\u0308ﬁ日\U0001f
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "latin-1", "gb18030"]
 
 
-def test_any_text_is_read_as_python_would_from_a_file_and_a_pipe(pipe: Callable[..., None]) -> None:
+@pytest.mark.quick
+def test_faults_4_and_49_any_text_is_read_as_python_would_from_a_file_and_a_pipe(
+    pipe: Callable[..., None],
+) -> None:
     @settings(max_examples=settings().max_examples * 10)
     @given(ODD | st.text(), st.sampled_from(ENCODINGS), st.sampled_from(["none", "NFC", "NFKC"]))
     def assert_read(text: str, encoding: str, form: Any) -> None:

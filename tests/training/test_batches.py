@@ -70,16 +70,6 @@ def test_an_epoch_can_be_entered_at_any_window(epoch: Epoch) -> None:
             np.testing.assert_array_equal(window.y[busy], expected.y[busy])
 
 
-def test_each_epoch_has_an_order_of_its_own_and_a_seed_repeats_it() -> None:
-    text = examples([5] * 40)
-    first, again, second = (
-        [t for w in Epoch(text, 2, 10, 1, epoch).windows_from(0) for t in targets(w)]
-        for epoch in (0, 0, 1)
-    )
-    assert first == again
-    assert first != second
-
-
 def test_lanes_begin_with_an_example_where_examples_are_short() -> None:
     text = examples([3, 4, 5, 6] * 100)
     first = next(Epoch(text, 8, 16, 0, 0).windows_from(0))
