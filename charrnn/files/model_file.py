@@ -150,7 +150,7 @@ def is_model(path: PathName) -> bool:
 
 def read_archive(archive: zipfile.ZipFile, name: str) -> tuple[Trained, Arrays]:
     """Return what an open file holds."""
-    members, file = archive.infolist(), os.path.abspath(str(archive.filename))
+    members, file = archive.infolist(), os.path.realpath(str(archive.filename))
     is_packed = any(member.compress_type for member in members)
     if is_packed or sum(member.file_size for member in members) > os.path.getsize(file):
         raise ValueError("its members are compressed, or larger than the file")
@@ -250,7 +250,7 @@ def save(path: PathName, run: Checkpoint) -> None:
 
 def write_beside(path: PathName, trained: Trained, arrays: Arrays) -> None:
     """Write a file with the names of the corpus as seen from the folder of the file."""
-    record = trained.corpus.moved(os.curdir, os.path.dirname(os.path.abspath(path)))
+    record = trained.corpus.moved(os.curdir, os.path.dirname(os.path.realpath(path)))
     write(path, replace(trained, corpus=record), arrays)
 
 
