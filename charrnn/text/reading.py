@@ -101,20 +101,23 @@ def decoded(
     size, ends, mark = 0, {"\n": 0, "\r": 0}, "\ufeff"
     for data in chain(pieces, [b""]):
         size += len(data)
+        state = with_breaks.getstate()
         try:
             text = with_breaks.decode(data, not data)
         except UnicodeError as error:
             place = place_of(error, size, ends, reading)
             what = f"{name} is not {reading.encoding.upper()}: {place}"
-            if reading.errors == "strict" or "BOM" in str(error):
+            decoder.errors, text = "replace", ""
+            with_breaks.setstate(state)
+            with suppress(UnicodeError):  # there is no BOM
+                text = with_breaks.decode(data, not data)
+            if reading.errors == "strict" or not text:
                 others = ", latin-1 or utf-16-le, or [errors] replace"
                 is_marked = size == len(data) and data.startswith(UTF_16_MARKS)
                 hint = f"Try [encoding] utf-16{'' if is_marked else others}."
                 raise CorpusError(what, hint) from None
             if warn is not None:
                 warn(f"{what}; U+FFFD takes the place of such bytes")
-            decoder.errors = "replace"
-            text = with_breaks.decode(data, not data)
         text = text.replace("\r\n", "\n") if "\r" in text else text  # which is quicker
         ends = {end: count + text.count(end) for end, count in ends.items()}
         if text:

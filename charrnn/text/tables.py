@@ -30,11 +30,11 @@ def rows_of(text: str, reading: Reading, name: str) -> list[Row]:
     A number counts columns from 1. Any other column is named in the first row, which is left out.
     """
     columns, (table, broken) = [str(reading.column)], fields_of(text, name)
-    if reading.normalize != "none":  # which may make a comma: not before fields are known
-        form = reading.normalize
-        table = [(line, [normalized(field, form) for field in fields]) for line, fields in table]
     if reading.label_by not in (None, "file"):
         columns.append(str(reading.label_by))
+    if (form := reading.normalize) != "none":  # which may make a comma: not of the table as a whole
+        columns = [normalized(column, form) for column in columns]
+        table = [(line, [normalized(field, form) for field in fields]) for line, fields in table]
     first = table[0][1] if table else []
     words: Sequence[list[str]] = ([], ["file"])  # beside names of columns
     places = [place_of(*pair, first, name) for pair in zip(columns, words, strict=False)]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from charrnn.errors import CorpusError
@@ -141,9 +141,12 @@ def test_fault_64_the_first_byte_that_cannot_be_decoded_is_named_once(
 
 
 @pytest.mark.parametrize("errors", ["strict", "replace"])
-def test_fault_64_without_a_byte_order_utf_16_is_refused(tmp_path: Path, errors: Any) -> None:
-    with pytest.raises(CorpusError, match="is not UTF-16:") as error:
-        text_of(file_of(tmp_path, TEXT.encode("utf-16-le")), Reading("utf-16", errors=errors))
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_fault_64_without_a_byte_order_utf_16_is_refused(
+    tmp_path: Path, encoding: str, errors: Any
+) -> None:
+    with pytest.raises(CorpusError, match=f"is not {encoding.upper()}:") as error:
+        text_of(file_of(tmp_path, TEXT.encode("utf-16-le")), Reading(encoding, errors=errors))
     assert "utf-16-le" in error.value.hint
 
 
@@ -205,9 +208,13 @@ def test_faults_4_and_49_any_text_is_read_as_python_would_from_a_file_and_a_pipe
         assert_same(data, Reading(encoding, normalize=form), data.decode(encoding))
 
     @settings(max_examples=settings().max_examples * 10)
-    @given(st.binary(max_size=30) | ODD.map(lambda text: text.encode()[1:-1]))
-    def assert_replaced(data: bytes) -> None:
-        assert_same(data, Reading(errors="replace"), data.decode("utf-8", "replace"))
+    @given(
+        st.binary(max_size=30) | ODD.map(lambda text: text.encode()[1:-1]),
+        st.sampled_from(["utf-8", "gbk"]),
+    )
+    @example(b"a\nb\xb1\xbe\xff", "gbk")
+    def assert_replaced(data: bytes, encoding: str) -> None:
+        assert_same(data, Reading(encoding, errors="replace"), data.decode(encoding, "replace"))
 
     def assert_same(data: bytes, reading: Reading, text: str) -> None:
         assume(packing_of(data) is None)
