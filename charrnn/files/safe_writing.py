@@ -35,7 +35,10 @@ def target_of(path: PathName) -> Iterator[Path]:
     """Yield the file that a path leads to; an OSError of the block becomes a SaveError."""
     check_name(path)
     try:
-        target = Path(os.path.realpath(path))
+        try:
+            target = Path(os.path.realpath(path))
+        except ValueError as error:  # a NUL, or half of a surrogate pair
+            raise OSError(errno.EINVAL, str(error)) from error
         if target.exists():
             if not target.is_file():
                 raise OSError(errno.EINVAL, "it is not a regular file")

@@ -196,7 +196,11 @@ def corpus_of(
     for text in chain(listed, kinds or ()):
         digest.update(text.encode("utf-8", "surrogatepass") + TEXT_ENDS)
     parts = hold_out(join_examples(listed), kinds or (), config.holdout)
-    return encoded(*parts, config.known, "texts", digest.hexdigest())
+    corpus = encoded(*parts, config.known, "texts", digest.hexdigest())
+    if not corpus.vocabulary.characters:
+        what = "the corpus has no character to learn from"
+        raise CorpusError(what, "Give it more texts that are not empty.")
+    return corpus
 
 
 def files_in(texts: Texts) -> tuple[str, ...]:

@@ -97,6 +97,9 @@ def test_fault_45_a_file_without_the_right_to_write_is_not_replaced(trained: Pro
     for save in (model.save, model.export):
         with pytest.raises(SaveError, match="it is read-only"):
             save("model.npz", force=True)
+        for name in ("a\0.npz", "\ud800.npz"):
+            with pytest.raises(SaveError, match="cannot be saved"):
+                save(name)
     assert trained.files() == before
 
 
