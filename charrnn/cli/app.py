@@ -85,10 +85,10 @@ def usage_in_our_words(error: Any, args: Sequence[str]) -> tuple[str, str]:
     if name:
         return f"{name}: {error.message}" if error.message else f"{name} is missing", hint
     message = error.format_message().rstrip(".")
-    extra = message.rpartition(" (")[2].removesuffix(")")
+    extra = message.partition(" (")[2].removesuffix(")")  # one argument or several
     is_model = extra in MODELS or (extra.endswith(".npz") and "[" not in extra)  # [lr] is a setting
     option = "-m" if is_model else "-n" if extra.isdecimal() and command == ["sample"] else ""
-    if "extra argument" in message and option:
+    if "extra argument" in message and option and extra in args:
         hint = f"Did you mean {option} {shlex.quote(extra)}?"
     return message[:1].lower() + message[1:], hint
 

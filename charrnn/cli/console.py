@@ -145,11 +145,13 @@ class Console:
 
 def entries(rows: Iterable[Entry], output: Output) -> Iterator[Visible]:
     """Yield the lines of entries, wrapped. An entry without a name continues the one before."""
+    from rich.cells import cell_len
     from rich.text import Text
 
     rich, columns = output.rich, output.width - INDENT
     for name, text in rows:
-        lead = output.paint(visible_line(f"{name:{INDENT - 1}} "), "cyan")
+        lead = visible_line(name)
+        lead = output.paint(Visible(lead + " " * max(1, INDENT - cell_len(lead))), "cyan")
         for line in Text(visible_line(text)).wrap(rich, columns, overflow="fold") or [Text()]:
             yield Visible(lead + line.plain.rstrip())
             lead = Visible(" " * INDENT)

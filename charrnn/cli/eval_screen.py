@@ -45,8 +45,9 @@ class Rows:
     top_rows: list[Row] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.label_width = min(20, max(map(cell_len, self.labels), default=0))
-        names = max(map(len, self.files)) if len(self.files) > 1 else 0
+        heads = ("label", *self.labels) if self.labels else ()
+        self.label_width = min(20, max(map(cell_len, heads), default=0))
+        names = max(map(cell_len, self.files)) if len(self.files) > 1 else 0
         self.place_width = 8 + min(16, names)  # columns for a line, and for its file if several
 
     def write_head(self) -> None:
@@ -95,7 +96,8 @@ class Rows:
             name, chance = scored.likeliest[i]
             label = f"{set_cell_size(visible_line(name), size)}  {chance:5.2f}  "
         times = f"{loss / self.oddest:.2f}" if self.oddest else "-"
-        lead = f"{visible_line(place)[-width:]:>{width}}  {in_bits(loss):>9}  {times:>8}  {label}"
+        place = set_cell_size(visible_line(place)[::-1], width)[::-1]  # its end, at the right
+        lead = f"{place}  {in_bits(loss):>9}  {times:>8}  {label}"
         text = example.text.replace("\n", "\\n")
         if self.output.is_terminal:
             room = self.output.window - 1 - cell_len(lead)
@@ -171,14 +173,16 @@ def show_records(records: list[Record], console: Console, *, as_json: bool) -> N
         return
     first, rows, out = records[0], rows_of(records), console.out
     is_compared = any("difference" in figures for _, figures in rows)
-    width = max(len(visible_line(name)) for name, _ in rows)
+    width = max(cell_len(visible_line(name)) for name, _ in rows)
     unknown = f", {first['unknown']:,} of them not in the vocabulary" if first["unknown"] else ""
     size = f"{count(first['examples'], 'example')}, {count(first['characters'], 'character')}"
     head = f"{'':{width}} bits/char perplexity{' difference std error' if is_compared else ''}"
     lines = [Visible(f"{size}{unknown}\n"), out.paint(Visible(head), "cyan")]
     for name, figures in rows:
         bits, difference = figures["bits_per_character"], figures.get("difference")
-        line = f"{visible_line(name):{width}} {bits:9.3f} {2 ** min(bits, 1000):#10,.4g}"
+        line = (
+            f"{set_cell_size(visible_line(name), width)} {bits:9.3f} {2 ** min(bits, 1000):#10,.4g}"
+        )
         if difference:
             apart = losses.Difference(difference, figures["standard_error"])
             line += f" {BITS * difference:+10.3f}"

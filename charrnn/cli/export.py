@@ -21,9 +21,11 @@ charrnn export small.npz --without-counts
 """
 
 from dataclasses import MISSING, dataclass
+from os import fsencode
 from pathlib import Path
 from shlex import quote
 from typing import Any
+from urllib.parse import quote as quote_url
 
 import charrnn
 from charrnn.cli.console import Console, check_output
@@ -34,7 +36,7 @@ from charrnn.system.visible import visible_line
 
 NEXT_STEP = {
     ".html": "Open it in a browser.",
-    ".mjs": 'Use it with: import model from "./{name}"; model.sample({{ seed: 1 }})',
+    ".mjs": 'Use it with: import model from "./{url}"; model.sample({{ seed: 1 }})',
     ".h": "The comment at its top shows how to use it.",
     ".npz": "Use it with: charrnn sample -m {path}",
 }
@@ -72,4 +74,5 @@ def run(options: Options, console: Console) -> None:
     if not console.quiet:  # the file is the result
         console.out.write_lines([visible_line(f"{path}  {size:,} bytes")])
     if suffix in NEXT_STEP:
-        console.note(NEXT_STEP[suffix].format(name=path.name, path=quote(str(path))))
+        url = quote_url(fsencode(path.name))
+        console.note(NEXT_STEP[suffix].format(url=url, path=quote(str(path))))

@@ -27,6 +27,7 @@ charrnn sample -n 100 --json | jq -r 'select(.ended == "end") | .text'
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -212,7 +213,7 @@ def lines_of_files(typed: Sequence[str]) -> Iterator[str]:
         try:
             lines = text_of(text[1:], Reading()).replace("\r", "\n").split("\n")
         except CorpusError as error:
-            hint = unbracketed(f"For {text} itself, type @{text}.")
+            hint = unbracketed(f"For {text} itself, type {shlex.quote(f'@{text}')}.")
             raise CorpusError(error.what, hint) from error
         yield from filter(str.strip, lines)
 
@@ -260,7 +261,7 @@ def note_figures(shown: Shown, conditions: Conditions, options: Options, console
     elif shown.copies:
         console.note("the sample is a copy of a training text")
     if shown.with_words:
-        lists = " ".join(f"--without @{name}" for name in options.not_in)
+        lists = " ".join(f"--without {shlex.quote(f'@{name}')}" for name in options.not_in)
         words = f"words of --not-in stand in {shown.with_words:,} {of_all}"
         console.note(f"{words}: did you mean {lists}?")
 

@@ -155,6 +155,11 @@ def run(options: Options, console: Console) -> None:
     names = [trial.name for trial in trials]
     console.note(f"runs      {len(trials):,}, {at_once:,} at once, each on one core")
     if options.dry_run:
+        if options.resume:
+            with sweep.open_folder(path, resume=True, note=console.note) as folder:
+                folder.check(material, tried)
+                trials = folder.missing(trials)
+            names = [trial.name for trial in trials]
         if options.as_json:
             console.json("sweep.plan", {"folder": str(path), "runs": names, "at_once": at_once})
         else:

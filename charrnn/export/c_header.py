@@ -15,7 +15,7 @@ from charrnn.errors import SettingError
 from charrnn.export.html import asset, kinds_of
 from charrnn.files.model_contents import Trained
 from charrnn.network.parameters import Parameters
-from charrnn.system.visible import encodable
+from charrnn.system.visible import encodable, visible_line
 
 LINE_WIDTH: Final = 100  # columns of a line of numbers
 
@@ -43,6 +43,7 @@ def export(trained: Trained, name: str, prefix: str | None) -> bytes:
         "LABEL": ", int label" if labels else "",
         "LABELS": "\n".join(f'    "{escaped(label)}",' for label in labels),
         "SUMS": ", ".join(map(str, accumulate(labels.values()))),
+        "FILE": visible_line(name),
         "P": prefix.upper(),
         "p": prefix,
     }

@@ -4,6 +4,7 @@ import gzip
 import math
 import re
 import socket
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from rich.cells import cell_len
 
 import charrnn
+from charrnn.cli.console import Output
+from charrnn.cli.eval_screen import Rows
 from charrnn.prediction.losses import BITS
 from charrnn.prediction.predictor import EVEN
 from tests.program import NAMES, SIZE, Program
@@ -305,6 +308,13 @@ def test_a_row_fits_a_terminal(made: Program) -> None:
     assert status == 0
     assert [62 < cell_len(row) < 70 for row in rows] == [True, True]  # a wide letter takes two
     assert [ODD in row for row in rows] == [False, True]
+    made.write("王.txt", "anna\n")
+    shown = made.run("eval", "wide.txt", "王.txt", "--per-example").lines
+    assert len({cell_len(row.rpartition("  ")[0]) for row in shown}) == 1
+    charrnn.load(made / "few.npz").save(made / "王王王王王王王.npz")
+    shown = made.run("eval", "王.txt", "-m", "王王王王王王王.npz").lines[2:]
+    assert len({*map(cell_len, shown)}) == 1
+    assert Rows(Output(sys.stdout), "examples", False, (), "ab", None).label_width == len("label")
 
 
 def test_a_model_named_twice_is_one_model(made: Program) -> None:

@@ -23,6 +23,7 @@ def filled(folder: Path) -> Program:
     program.write("list.txt", "".join(f"- {a}{b},\n" for a in "abcdefgh" for b in "ijklmnop"))
     program.write("more.txt", "".join(f"{a}{b}\n" for a in "abcdefgh" for b in "qrst"))
     program.write("ab.txt", "ab\nb\n\nabЖba\n")
+    program.write("it's.txt", "ab\nb\n\nabЖba\n")
     program.write("two.txt", "ab\nb a\n")
     program.write("row.csv", 'id,word\n1,ab\n2,"b a"\n')
     program.write("table.csv", "id;first name\n" + "".join(f"{n};x{n}\n" for n in range(20)))

@@ -69,6 +69,8 @@ def test_fault_58_a_resumed_sweep_ranks_all_runs(program: Program) -> None:
     for tried in ("hidden=2,3", "hidden=3"):  # which are there
         assert program.run(*line, "--try", tried, "--resume").json["ranking"] == ranking
         assert program.files() == before
+    dry = program.run(*line, "--try", "hidden=3,4", "--resume", "--dry-run").json
+    assert (dry["runs"], program.files()) == (["hidden=4,seed=0"], before)
     (program / "sweep/hidden=3,seed=0.npz").unlink()
     again = program.run(*line, *more).json["ranking"]
     assert {row["name"]: row["model"] for row in again}["hidden=3"] is None

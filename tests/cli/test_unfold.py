@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 import charrnn
-from charrnn.cli.console import Output
+from charrnn.cli.console import INDENT, Output
 from charrnn.cli.unfold import largest_gradients
 from charrnn.prediction.unfold import NAME, unfold
 from tests.browser import Reading
@@ -65,6 +65,8 @@ def test_it_fits_the_window_with_or_without_colours(well_trained: Program, colum
     rows = [line for line in shown.splitlines() if re.match(r" +\d ", line)]
     assert len(rows) == 3
     assert len({*map(cell_len, rows)}) == 1  # a wide letter takes two
+    last = well_trained.run("unfold", "王", "--step", "1").lines[-1]
+    assert cell_len(last[: re.search(r"\d", last).start()]) == INDENT  # type: ignore[union-attr]
 
 
 def test_the_gradient_of_the_last_step_has_an_equation_of_its_own(well_trained: Program) -> None:

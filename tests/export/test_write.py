@@ -194,9 +194,11 @@ def test_fault_69_the_example_in_a_header_draws_what_python_draws_without_repeat
     tmp_path: Path, standard: str, labels: list[str] | None
 ) -> None:
     model = model_of(cell="lstm", ends="halt", layers=2, hidden=3, labels=labels)
-    header = export(model.trained, ".h", ExportOptions(prefix="names")).decode()
+    about = ExportOptions(prefix="names", name="the-names")
+    header = export(model.trained, ".h", about).decode()
     example = re.search(r"       #define NAMES_IMPL.*?\n       }\n", header, re.DOTALL)
     assert example is not None
+    (tmp_path / "the-names.h").symlink_to("names.h")
     program = example[0].replace("< 10;", "< 60;")
     compiler = ("c++", "-x", "c++", f"-std={standard}", *STRICT)
     main = compiled(tmp_path, program, *compiler, names=model)

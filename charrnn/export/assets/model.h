@@ -1,11 +1,11 @@
-/* @p@.h: draws texts, one character at a time. Made by charrnn.
+/* @FILE@.h: draws texts, one character at a time. Made by charrnn.
 
    In one file, before including this:   #define @P@_IMPLEMENTATION
    in others, include it alone. It needs C99 or C++, and libm. It allocates no memory and uses no
    global variables: each text needs its own @p@_state. In C++:
 
        #define @P@_IMPLEMENTATION
-       #include "@p@.h"
+       #include "@FILE@.h"
        #include <cstdio>
        #include <set>
        #include <string>
