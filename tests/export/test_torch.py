@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from safetensors.numpy import load
 
 from charrnn.export.write import ExportOptions, export
@@ -27,7 +25,9 @@ def safetensors(model: Model) -> bytes:
 def metadata(data: bytes) -> dict[str, Any]:
     """What stands in the header beside the arrays."""
     length = int.from_bytes(data[:8], "little")
+    assert length % 8 == 0
     known: dict[str, Any] = json.loads(data[8 : 8 + length])["__metadata__"]
+    assert known["format"] == "pt"
     return known
 
 
@@ -64,16 +64,6 @@ def test_torch_would_give_the_logits(size: dict[str, Any], kinds: list[str] | No
             o -= np.logaddexp.reduce(o, 1)[:, None]
             o = np.concatenate([h @ p["halt.weight"].T + p["halt.bias"], o], 1)
         np.testing.assert_allclose(o, model.logits(ids, label=label), atol=1e-5)
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30))
-def test_it_says_which_characters_it_speaks_of(text: str) -> None:
-    model = model_of(text, layers=1, hidden=1)
-    data = safetensors(model)
-    assert int.from_bytes(data[:8], "little") % 8 == 0
-    known = metadata(data)
-    assert known["format"] == "pt"
-    assert json.loads(known["charrnn"])["characters"] == model.vocabulary.characters
 
 
 def test_a_label_that_is_no_text_is_written() -> None:

@@ -17,7 +17,6 @@ from charrnn import errors
 from charrnn.errors import SaveError
 from charrnn.files import safe_writing, saves_and_metrics
 from charrnn.files.safe_writing import LineFile
-from charrnn.system.packaged import CORPORA, MODELS
 from tests.program import SMALL, Program, assert_no_temporary_files
 
 TEXTS = ["anna", "bob", "cleo", "dora", "emil", "fritz"] * 5
@@ -63,20 +62,7 @@ def test_fault_31_nobody_else_reads_a_file(tmp_path: Path, before: int | None, a
         os.umask(usual)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        ("train", "names.txt", *SMALL, "-m", "dinosaurs"),
-        ("train", "names.txt", *SMALL, "-m", "model/latin", "--dry-run"),
-        ("train", "names.txt", *SMALL, "--force", "--metrics", "reber"),
-        ("sweep", "names.txt", *SMALL, "--seeds", "2", "-o", "given-names-latin"),
-    ],
-)
-def test_fault_48_names_of_the_package_are_refused(trained: Program, line: tuple[str, ...]) -> None:
-    name = next(word for word in line if os.path.basename(word) in (*CORPORA, *MODELS))
-    what = f"{name} cannot be written: the package has a corpus or a model"
-    hint = f"Name another file, such as my-{os.path.basename(name)}."
-    trained.refuses(*line, what=what, hint=hint, status=2)
+def test_fault_48_names_of_the_package_are_refused(trained: Program) -> None:
     model = charrnn.load("model.npz")
     for write in (model.save, safe_writing.check_writable):
         with pytest.raises(errors.SettingError, match="latin cannot be written"):
@@ -198,16 +184,6 @@ def test_fault_19_a_folder_that_is_read_only_is_said_before_training(trained: Pr
         trained.refuses(*line, what="cannot be saved: Permission denied", hint="Name another file.")
     finally:
         trained.folder.chmod(0o700)
-
-
-def test_fault_23_a_lock_keeps_others_out(tmp_path: Path) -> None:
-    path, lock = tmp_path / "m.npz", tmp_path / ".m.npz.lock"
-    lock.touch()  # of a run that was killed
-    with safe_writing.locked(path), pytest.raises(errors.SaveError), safe_writing.locked(path):
-        pass
-    assert not lock.exists()
-    with safe_writing.locked(path):
-        pass
 
 
 def test_fault_23_a_lock_that_its_holder_removes_meanwhile_keeps_nobody_out(

@@ -76,15 +76,6 @@ def test_no_temperature_is_too_cold_or_too_hot(temperature: float) -> None:
         assert math.isfinite(sample.nats)
 
 
-def test_lengths_are_as_frequent_as_they_are_likely() -> None:
-    model, count = drawing_lengths(), 20_000
-    choice = LengthChoice(Predictor([model]), np.zeros(1, np.intp), 1.0, 0)
-    found = choice.draw((np.arange(count) + 0.5) / count)
-    often = np.bincount(found[found < 12], minlength=12) / count
-    expected = np.exp(-Lengths.nats(model.parameters, np.arange(12)))
-    np.testing.assert_allclose(often, expected, atol=1e-4)
-
-
 def test_a_prime_says_how_long_its_text_may_be() -> None:
     """By Bayes, against the scores of all texts that begin so."""
     model = drawing_lengths("ab", 0.0)

@@ -74,11 +74,7 @@ def test_known_rows_are_copied_and_a_new_character_is_as_likely_as_it_is_frequen
     np.testing.assert_allclose(np.exp(p["c"][[2, 4]]) / kept, frequencies[[2, 4]], rtol=1e-5)
 
 
-def test_sizes_are_those_of_the_model_unless_contradicted() -> None:
-    model = babbler("ab")
-    sizes = model.architecture
-    config = take_sizes(TrainConfig(lr=0.1), model)
-    assert (config.hidden, config.layers, config.lr) == (sizes.hidden, sizes.layers, 0.1)
+def test_a_start_has_the_clock_of_its_model() -> None:
     with_clock = model_of("ab", hidden=4, layers=1, clock=True).language_model
     assert take_sizes(TrainConfig(), with_clock).clock
 
