@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -39,7 +40,7 @@ import charrnn
 from charrnn.cli import shared_options as shared
 from charrnn.cli.console import Console, count, only_one, option_for
 from charrnn.cli.shared_options import LEARNED, flag
-from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError
+from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError, unbracketed
 from charrnn.settings.corpus import Reading
 from charrnn.settings.values import COUNT, Text, setting
 from charrnn.system.cores import cores_for
@@ -156,7 +157,8 @@ def check(options: Options) -> None:
         )
     for source in options.sources:
         if source.isalnum() and source not in CORPORA and not os.path.lexists(source):
-            hint = f"To score a word: echo {source} | charrnn eval"
+            command = shlex.join(["charrnn", "eval", *shared.typed_models(*options.models)])
+            hint = unbracketed(f"To score a word: echo {source} | {command}")
             raise CorpusError(f"{source} does not exist", hint)
 
 

@@ -6,6 +6,7 @@ Options are a dataclass of settings. A field that is not typed keeps its default
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -64,6 +65,12 @@ def model_option(about: str = "", **details: Any) -> Any:
     details = {**usual, "panel": OUTPUT, "variable": "CHARRNN_MODEL", **details}
     about = about or f"The model: a file, or {either(MODELS)}."
     return setting(about=about, names=("-m", "--model"), **details)
+
+
+def typed_models(*models: Path) -> list[str]:
+    """Return the words that name these models in a command to type; none for the usual model."""
+    usual = Path(os.environ.get("CHARRNN_MODEL") or MODEL)
+    return [] if models == (usual,) else [word for path in models for word in ("-m", str(path))]
 
 
 def models_option(about: str, **details: Any) -> Any:

@@ -17,7 +17,6 @@ charrnn train mine.txt --from given-names -m mine.npz
 
 from __future__ import annotations
 
-import os
 import shlex
 from contextlib import closing
 from dataclasses import dataclass
@@ -25,7 +24,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from charrnn.cli.console import INDENT, Console, check_not_input, count, only_one
-from charrnn.cli.shared_options import MODEL, OUTPUT, CorpusOptions, flag, model_option
+from charrnn.cli.shared_options import (
+    OUTPUT,
+    CorpusOptions,
+    flag,
+    model_option,
+    typed_models,
+)
 from charrnn.errors import SettingError
 from charrnn.export.write import is_exported
 from charrnn.settings.values import File, Whole, setting
@@ -150,14 +155,15 @@ def train_to_the_end(training: Training, options: Options, console: Console, for
 
 def show_next(training: Training, options: Options, console: Console) -> None:
     """Show how to resume a run that was interrupted, or commands to type next."""
-    usual = Path(os.environ.get("CHARRNN_MODEL") or MODEL)
-    model = [] if options.model == usual else ["-m", str(options.model)]
+    model = typed_models(options.model)
 
     def line(command: str, *arguments: str) -> str:
         return shlex.join(["charrnn", command, *arguments, *model])
 
     corpus, state = training.corpus, training.checkpoint.state
-    again = options.sources if "-" in training.checkpoint.corpus.sources else ()
+    record = training.checkpoint.corpus
+    again = [*options.sources, *(f"--valid={name}" for name in options.valid)]
+    again = again if "-" in (*record.sources, *record.valid) else []
     if training.stopped == "interrupted":
         metrics = [] if options.metrics is None else ["--metrics", str(options.metrics)]
         how = "to resume, with the same text" if again else "to resume"

@@ -19,8 +19,8 @@ from rich.filesize import decimal
 
 from charrnn import runs
 from charrnn.cli.console import INDENT, TIME_LEFT, Console, Entry, clock, count, entries, option_for
-from charrnn.cli.shared_options import CorpusOptions
-from charrnn.errors import CharrnnError, in_words
+from charrnn.cli.shared_options import CorpusOptions, typed_models
+from charrnn.errors import CharrnnError, in_words, unbracketed
 from charrnn.export.write import is_exported
 from charrnn.files.model_contents import Checkpoint, Trained
 from charrnn.files.model_corpus import read_again
@@ -169,7 +169,8 @@ def resume_run(options: CorpusOptions, path: Path, console: Console) -> Training
 
     def read(checkpoint: Checkpoint) -> Corpus:  # whose texts may have other names now
         console.note_if_waiting((*options.sources, *options.valid))
-        hint = "Type the texts: charrnn train CORPUS --resume."
+        command = shlex.join(["charrnn", "train", "CORPUS", *typed_models(path), "--resume"])
+        hint = f"Type the texts: {unbracketed(command)}."
         return read_again(checkpoint.corpus, options.sources, options.valid, hint)
 
     typed = {**options.learning, **options.cutting, **options.reading}

@@ -287,12 +287,15 @@ def test_fault_46_a_run_is_told_by_its_corpus_settings_and_model_file(program: P
     assert len(set(runs)) == 4
 
 
-def test_a_run_on_a_pipe_is_resumed_with_it(program: Program, stopped_after: list[int]) -> None:
+@pytest.mark.parametrize("texts", ["-", "names.txt --valid=-"])
+def test_a_run_on_a_pipe_is_resumed_with_it(
+    program: Program, stopped_after: list[int], texts: str
+) -> None:
     stopped_after += [3]
-    ran = program.run("train", "-", *BRIEF, stdin=NAMES.encode())
-    assert "; to resume, with the same text: charrnn train - --resume\n" in ran.err
+    ran = program.run("train", *texts.split(), *BRIEF, stdin=NAMES.encode())
+    assert f"; to resume, with the same text: charrnn train {texts} --resume\n" in ran.err
     for more, epochs in (((), 2), (("--epochs", "3"), 3)):
-        program.run("train", "-", "--resume", *more, stdin=NAMES.encode()).says()
+        program.run("train", *texts.split(), "--resume", *more, stdin=NAMES.encode()).says()
         assert model_file.load("model.npz").state.epoch == epochs
 
 

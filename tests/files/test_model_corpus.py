@@ -197,12 +197,12 @@ def test_fault_29_files_that_are_typed_are_outside_this_rule(trained: Program) -
 def test_fault_29_validation_files_are_known_again_too(program: Program) -> None:
     program.write("valid.txt", "anna\nbob\n")
     line = ("train", "texts/names.txt", "--valid", "valid.txt", *BRIEF)
-    program.run(*line).says()
-    assert program.run("eval").status == 0
+    program.run(*line, "-m", "[a].npz").says()
+    assert program.run("eval", "-m", "[a].npz").status == 0
     program.write("valid.txt", "anna\ncleo\n")
-    program.refuses("eval", what="valid.txt has changed", hint="name a text")
-    again = ("train", "texts/names.txt", "--resume", "--epochs", "4")
-    hint = "Type the texts: charrnn train CORPUS --resume."
+    program.refuses("eval", "-m", "[a].npz", what="valid.txt has changed", hint="name a text")
+    again = ("train", "texts/names.txt", "--resume", "--epochs", "4", "-m", "[a].npz")
+    hint = "Type the texts: charrnn train CORPUS -m '[a].npz' --resume."
     program.refuses(*again, what="valid.txt has changed", hint=hint)
 
 
