@@ -15,8 +15,8 @@ READER_LEFT = 141  # the reader of stdout has left: 128 + SIGPIPE, as with cat a
 class CharrnnError(Exception):
     """An error that is not a bug: a sentence names the fault, and a hint the remedy.
 
-    A hint names a setting as ``[lr]``: Python shows ``lr``, the command line ``--lr``; ``[[`` is
-    a bracket. ``what`` may begin with the name in ``setting``.
+    A hint names a setting as ``[lr]``: Python shows ``lr``, the command line ``--lr``. ``what``
+    may begin with the name in ``setting``.
     """
 
     status = FAILURE
