@@ -32,7 +32,7 @@ from charrnn.prediction.predictor import MIXABLE_HEADS, Costs, Predictor, check_
 from charrnn.prediction.scoring import oddest_sums, score_ids
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import AUTOMATIC, LIMITS, Fitted, TrainConfig
-from charrnn.settings.values import with_settings
+from charrnn.settings.values import Flag, check, with_settings
 from charrnn.system.children import in_one_thread
 from charrnn.system.cores import available, cores_for
 from charrnn.system.signals import delayed
@@ -322,6 +322,7 @@ def fit(
 
     progress: Show a progress bar, in a notebook or on the terminal.
     """
+    progress = check("progress", progress, Flag())  # labels in its place would be lost
     how = {"holdout": holdout, "start_from": start_from, "labels": labels, **settings}
     run = train(texts, config, **how)
     for _ in show_progress(run.checkpoint, run) if progress else run:

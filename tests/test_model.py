@@ -227,6 +227,7 @@ def test_faults_17_and_52_what_is_no_text_is_refused(model: charrnn.Model, wrong
         (partial(model.sample, prime=wrong), "prime"),
         (partial(model.sample, not_in=given), "not_in cannot be"),
         (partial(model.sample, known_words=given), "known_words cannot be"),
+        (partial(charrnn.fit, ["anna"], None, given), "progress cannot be"),
         (partial(model.surprisal, wrong), "text cannot be"),
         (partial(model.fill, wrong), "text cannot be"),
         (partial(charrnn.fit, ["anna", wrong]), "a text cannot be"),
