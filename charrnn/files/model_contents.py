@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.prediction.predictor import EVEN
@@ -20,6 +20,7 @@ from charrnn.text.vocabulary import Ids, Vocabulary
 from charrnn.training.state import Counters, TrainState, find_ending
 
 Row = dict[str, float]
+NO_FILES: Final = ("-", *CORPORA)
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class CorpusRecord:
         """Return the record with other names of its files; names of the package stay."""
 
         def renamed(name: str) -> str:
-            return name if name in ("-", *CORPORA) else as_file(rename(name))
+            return name if name in NO_FILES else as_file(rename(name))
 
         sources, valid = tuple(map(renamed, self.sources)), tuple(map(renamed, self.valid))
         files = {renamed(name): mark for name, mark in self.files.items()}
@@ -102,8 +103,8 @@ def plain(name: str) -> str:
 
 
 def as_file(name: str) -> str:
-    """Return a name of a file that is no name of the package."""
-    return os.path.join(os.curdir, name) if name in CORPORA else name
+    """Return a name of a file that stands for nothing else."""
+    return os.path.join(os.curdir, name) if name in NO_FILES else name
 
 
 def record_of(corpus: Corpus, config: CorpusConfig) -> CorpusRecord:

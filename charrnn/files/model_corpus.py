@@ -99,7 +99,8 @@ def texts_like(record: CorpusRecord, sources: Names) -> list[str]:
     """Return the examples of files; the column is that of the files of the corpus alone."""
     texts, own = [], {os.path.abspath(name) for name in record.names if name != "-"}
     for source in sources:
-        typed = {} if source != "-" and os.path.abspath(source) in own else {"column": None}
+        paths = {os.path.abspath(source), os.path.realpath(source)}
+        typed = {} if source != "-" and own & paths else {"column": None}
         for examples in examples_in(record, [source], typed, None):
             texts += [example.text for example in examples]
     return texts
