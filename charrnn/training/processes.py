@@ -16,6 +16,7 @@ import mmap
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields
+from itertools import accumulate
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -33,19 +34,20 @@ from charrnn.training.batches import Portion, score_portion
 from charrnn.training.noise import OwnInputs
 
 
-def memory_of(a: Architecture, config: Fitted, shared: mmap.mmap | None = None) -> Any:
+def memory_of(a: Architecture, config: Fitted, shared: mmap.mmap | None = None) -> dict[str, Any]:
     """Return named arrays in shared memory, or in the memory of this process."""
-    layout: list[Any] = [
-        ("nats", "f8", (config.shards,)),
-        ("window", "i8", (len(fields(Window)), config.bptt, config.batch)),  # 0 for None
-        ("states", "f4", (len(a.state_names), config.batch, a.hidden)),
-        ("masks", "f4", (a.layers * (config.dropout > 0), 1, config.batch, a.hidden)),
-        ("p", "f4", (a.parameter_count,)),
-        ("gradients", "f4", (config.shards, a.parameter_count)),
-    ]
-    if shared is None:
-        return np.zeros((), layout)
-    return np.frombuffer(shared, layout).reshape(())
+    layout: dict[str, tuple[str, tuple[int, ...]]] = {
+        "nats": ("f8", (config.shards,)),
+        "window": ("i8", (len(fields(Window)), config.bptt, config.batch)),  # 0 for None
+        "states": ("f4", (len(a.state_names), config.batch, a.hidden)),
+        "masks": ("f4", (a.layers * (config.dropout > 0), 1, config.batch, a.hidden)),
+        "p": ("f4", (a.parameter_count,)),
+        "gradients": ("f4", (config.shards, a.parameter_count)),
+    }
+    stops = [*accumulate(int(kind[1]) * math.prod(shape) for kind, shape in layout.values())]
+    memory = np.zeros(stops[-1], "u1") if shared is None else np.frombuffer(shared, "u1")
+    parts = zip(layout.items(), np.split(memory, stops), strict=False)
+    return {name: part.view(kind).reshape(shape) for (name, (kind, shape)), part in parts}
 
 
 class Shard:
@@ -106,7 +108,8 @@ class SharedBatch:
         messages = [(a, config, at, processes) for at in range(int(self.works_here), processes)]
         try:
             if messages:
-                shared = self.children.start(f"{__name__}:serve", messages, self.memory.nbytes)
+                size = sum(array.nbytes for array in self.memory.values())
+                shared = self.children.start(f"{__name__}:serve", messages, size)
                 self.memory = memory_of(a, config, shared)
         except (OSError, ValueError, TypeError):  # no file or no process
             self.close()

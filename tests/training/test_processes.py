@@ -13,8 +13,9 @@ import pytest
 
 import charrnn
 from charrnn.errors import CharrnnError
+from charrnn.network.parameters import Architecture
 from charrnn.settings.training import TrainConfig
-from charrnn.training.processes import Shard, SharedBatch
+from charrnn.training.processes import Shard, SharedBatch, memory_of
 from tests.child import NOTHING, UNLIMITED, Child, going, is_running, wait_until
 from tests.program import Program
 
@@ -189,3 +190,8 @@ def test_with_its_parent_a_process_ends(tmp_path: Path, number: int) -> None:
         os.killpg(child.process.pid, number)
         assert child.end().status != 0
     wait_until(lambda: not any(map(is_running, pids)))
+
+
+def test_a_batch_may_take_more_than_two_gigabytes() -> None:
+    size, config = Architecture(30, 2400, 2, "lstm"), Mock(shards=8, bptt=64, batch=64, dropout=0)
+    assert memory_of(size, config)["gradients"].nbytes > 2**31  # zeros, which take no room
