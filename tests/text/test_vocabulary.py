@@ -68,12 +68,5 @@ def test_characters_that_are_not_distinct_scalars_in_order_are_refused(character
         Vocabulary(characters)
 
 
-def test_a_vocabulary_that_was_used_equals_one_that_was_not() -> None:
-    used, fresh = Vocabulary("ab"), Vocabulary("ab")
-    used.decode(used.encode("ab"))
-    assert used == fresh
-    assert hash(used) == hash(fresh)
-
-
 def test_a_small_alphabet_needs_a_small_table() -> None:
     assert peak_bytes(lambda: Vocabulary("abc").encode("a\U0010ffff")) < 100_000
