@@ -147,7 +147,8 @@ def run(options: Options, console: Console) -> None:
     path = options.output or (Path("sweep") if options.resume else sweep.free_folder())
     material = read_material(options, console)
     corpus, at_once = material.corpus, min(cores_for(options.cores), len(trials))
-    examples = f"{len(corpus.train):,} examples, and {len(corpus.held_out):,} that are held out"
+    held_out = f"{len(corpus.held_out):,} that {'is' if len(corpus.held_out) == 1 else 'are'}"
+    examples = f"{count(len(corpus.train), 'example')}, and {held_out} held out"
     console.note(f"corpus    {', '.join(corpus.sources)}: {examples}")
     if options.same_size:
         trials = sweep.with_same_size(trials, material)

@@ -166,6 +166,7 @@ def test_lengths_hold_and_what_cannot_be_found_is_said(opened: Open) -> None:
     assert page.ask(said) == "found only 0"
     assert settle(page, "follow('#seed=3&count=9')") == first  # a link without lengths
     assert page.ask(said) == ""
+    assert settle(page, "type('shortest', '-4')") == first  # as without it
     for typed, count in (("0", 1), ("-3", 1), ("2.9", 2), ("", 1)):
         assert len(settle(page, f"type('count', '{typed}')")) == count
 

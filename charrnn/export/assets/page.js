@@ -11,7 +11,7 @@
   const BITS = 1 / Math.LN2;
 
   const breath = () => new Promise((resolve) => setTimeout(resolve));
-  const number = (id) => Math.floor(Number($(id).value)) || undefined;
+  const number = (id) => Math.max(0, Math.floor(Number($(id).value))) || undefined;
   function element(tag, properties, ...children) {
     const made = Object.assign(document.createElement(tag), properties);
     made.append(...children);
