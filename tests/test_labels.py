@@ -271,6 +271,8 @@ def test_the_command_line_trains_draws_scores_and_tells(program: Program) -> Non
     shown = program.run(*sample, "--label", "south")
     assert shown.err.splitlines()[:2] == ["label north", "label south"]
     assert "label" not in program.run(*sample).err
+    what, hint = "there is no label 'west'", "There are north, south."
+    assert not program.refuses(*sample, "--label", "west", what=what, hint=hint, status=2).out
     row = program.run("eval", "--json").rows[0]
     assert row["labels"]["confusions"].keys() == {"north", "south"}
     assert 0 <= row["labels"]["standard_error"] < 1

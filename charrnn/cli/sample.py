@@ -162,6 +162,7 @@ def run(options: Options, console: Console) -> None:
     config, lengths = SampleConfig(**options.sampling), (options.shortest, options.longest)
     limits = {prime: limit_length(config, prime, *lengths) for prime in primes}
     kinds: Sequence[str | None] = options.labels or (None,)
+    predictor.vocabulary.label_ids(options.labels)  # an error before the first sample is shown
     combinations = list(product(kinds, limits, options.temperatures or (1.0,)))
     console.note_if_waiting(options.not_in)
     taken = texts_like(models[0].corpus, options.not_in)
