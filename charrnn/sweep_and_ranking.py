@@ -198,8 +198,10 @@ class Folder:
 
 
 @contextmanager
-def open_folder(path: Path, *, resume: bool, note: Note = lambda _: None) -> Iterator[Folder]:
-    """Make or open a folder, lock it, and read its rows; cut off a torn last line."""
+def open_folder(
+    path: Path, *, resume: bool, only_read: bool = False, note: Note = lambda _: None
+) -> Iterator[Folder]:
+    """Make or open a folder, lock it, and read its rows; cut off a torn last line to go on."""
     check_name(path)
     rows_file = path / ROWS_FILE
     if resume and not rows_file.exists():
@@ -219,7 +221,8 @@ def open_folder(path: Path, *, resume: bool, note: Note = lambda _: None) -> Ite
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 what = f"line {number:,} of {rows_file} is not a row of a sweep"
                 raise ResumeError(what, "Delete that line; its run is then repeated.") from error
-        file.keep(whole, lines)
+        if not only_read:
+            file.keep(whole, lines)
         yield folder
 
 

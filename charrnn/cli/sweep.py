@@ -157,7 +157,7 @@ def run(options: Options, console: Console) -> None:
     console.note(f"runs      {len(trials):,}, {at_once:,} at once, each on one core")
     if options.dry_run:
         if options.resume:
-            with sweep.open_folder(path, resume=True, note=console.note) as folder:
+            with sweep.open_folder(path, resume=True, only_read=True) as folder:
                 folder.check(material, tried)
                 trials = folder.missing(trials)
             names = [trial.name for trial in trials]

@@ -69,6 +69,9 @@ def test_fault_58_a_resumed_sweep_ranks_all_runs(program: Program) -> None:
     for tried in ("hidden=2,3", "hidden=3"):  # which are there
         assert program.run(*line, "--try", tried, "--resume").json["ranking"] == ranking
         assert program.files() == before
+    with open(program / "sweep/sweep.jsonl", "ab") as file:
+        file.write(b'{"schema": ')
+    before = program.files()
     dry = program.run(*line, "--try", "hidden=3,4", "--resume", "--dry-run").json
     assert (dry["runs"], program.files()) == (["hidden=4,seed=0"], before)
     (program / "sweep/hidden=3,seed=0.npz").unlink()
