@@ -30,24 +30,10 @@ def written(folder: Path, *texts: str) -> list[str]:
     return [str(folder / f"{number}.txt") for number in range(len(texts))]
 
 
-@pytest.mark.parametrize(
-    ("name", "sizes", "symbols", "fingerprint", "digest"),
-    [
-        ("dinosaurs", (1184, 132), 54, "48d27133c5f0", "63c96ead0030"),
-        ("given-names", (6277, 698), 1010, "ef31fa9452fa", "83f5888b61ee"),
-        ("given-names-latin", (5202, 578), 181, "69ddd9b9d777", "53f962fd7c5e"),
-        ("reber", (3600, 400), 9, "5df1e961398c", "29f88ca80a47"),
-        ("verses", (203, 23), 51, "4c0ef2d87398", "0b0bca59430d"),
-    ],
-)
-def test_corpora_of_the_program(
-    name: str, sizes: tuple[int, int], symbols: int, fingerprint: str, digest: str
-) -> None:
-    corpus = read_files([name])
-    assert (len(corpus.train), len(corpus.held_out)) == sizes
-    assert corpus.vocabulary.symbols == symbols
-    assert corpus.fingerprint.startswith(fingerprint)
-    assert corpus.digest.startswith(digest)
+def test_a_corpus_of_the_program_keeps_its_parts() -> None:
+    corpus = read_files(["given-names"])  # of the others models are scored
+    assert corpus.fingerprint.startswith("ef31fa9452fa")
+    assert corpus.digest.startswith("83f5888b61ee")
 
 
 @pytest.mark.parametrize(
