@@ -11,22 +11,7 @@ from pathlib import Path
 import charrnn
 
 MODEL, TEXTS = "dinosaurs", 3000
-C = """
-#define NAMES_IMPLEMENTATION
-#include "names.h"
-#include <stdio.h>
-
-int main(void) {
-    static names_state s;
-    static char text[8001];
-    for (uint64_t i = 0; i < %d; i++) {
-        names_begin(&s, 1, i, 0);
-        names_utf8(&s, 1.0, text, sizeof text);
-        puts(text);
-    }
-    return 0;
-}
-"""
+DRAW_IN_C = Path(__file__).parent.parent / "export" / "draw.c"
 JAVASCRIPT = """
 import model from "./names.mjs";
 const texts = [];
@@ -62,10 +47,9 @@ def drawers_in(folder: Path) -> dict[str, Callable[[], str]]:
     small = charrnn.load(folder / "names.npz")
     drawers = {"Python, side by side": lambda: "\n".join(small.sample(TEXTS, seed=1))}
     if shutil.which("cc"):
-        (folder / "draw.c").write_text(C % TEXTS)
-        line = ["cc", "-O3", "-march=native", "-o", "draw", "draw.c", "-lm"]
+        line = ["cc", "-O3", "-march=native", "-I.", "-o", "draw", str(DRAW_IN_C), "-lm"]
         subprocess.run(line, cwd=folder, check=True)
-        drawers["C"] = drawn_by(folder / "draw")
+        drawers["C"] = drawn_by(folder / "draw", "1", "1", str(TEXTS))
     if shutil.which("node"):
         (folder / "draw.mjs").write_text(JAVASCRIPT % TEXTS)
         drawers["JavaScript"] = drawn_by("node", folder / "draw.mjs")

@@ -41,11 +41,6 @@ def zeros(p: Parameters) -> list[np.ndarray]:
     return [np.zeros((LANES, 6), np.float32) for _ in p.architecture.state_names]
 
 
-def test_without_them_nothing_is_read() -> None:
-    p = network()
-    assert not OwnInputs(p.architecture, config()).is_on
-
-
 @pytest.mark.parametrize("done", [0.0, 0.5, 1.0])
 def test_their_share_grows_to_what_was_asked_for(done: float) -> None:
     p, w = network(), window()
