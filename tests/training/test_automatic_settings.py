@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import charrnn
+from charrnn.network.cells import CELLS
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.text.corpus import Corpus, Examples, corpus_of
@@ -21,6 +22,7 @@ from charrnn.training.state import initial_state
 from tests.networks import peak_bytes
 from tests.program import WORDS
 
+CORPORA = (300, 2_000, 5_900, 15_000, 50_000, 200_000, 700_000, 1_000_000, 5_000_000, 20_000_000)
 MINUTES = (0.1, 0.5, 2, 5, 20, 60, 600)
 GATED = ("gru", "lstm")
 USUAL = corpus_of(["abcdefgh"], CorpusConfig())
@@ -101,6 +103,19 @@ def test_fault_2_nothing_is_larger_than_the_corpus_can_fill() -> None:
     for symbols in (2, 30, 300):
         config = fitted(symbols, batch=64, bptt=200)
         assert config.batch * config.bptt <= symbols
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_more_text_and_more_minutes_have_larger_networks(cell: str) -> None:
+    for minutes in (None, *MINUTES):
+        sizes = [weights(fitted(n, cell=cell, minutes=minutes)) for n in CORPORA]
+        # a gated cell that reads its text often had better be larger
+        assert all(many >= (0.65 if cell in GATED else 1) * few for few, many in pairwise(sizes))
+    for symbols in CORPORA:
+        configs = [fitted(symbols, cell=cell, minutes=minutes) for minutes in MINUTES]
+        for shorter, longer in pairwise(configs):
+            assert weights(shorter) <= weights(longer)
+            assert shorter.dropout <= longer.dropout  # weights read the text more often
 
 
 def test_the_rate_suits_the_batch_the_windows_and_the_steps() -> None:
