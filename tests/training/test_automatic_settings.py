@@ -24,6 +24,7 @@ from tests.program import WORDS
 
 CORPORA = (300, 2_000, 5_900, 15_000, 50_000, 200_000, 700_000, 1_000_000, 5_000_000, 20_000_000)
 MINUTES = (0.1, 0.5, 2, 5, 20, 60, 600)
+DROPPED = ("dropout", "dropconnect", "blank")
 GATED = ("gru", "lstm")
 USUAL = corpus_of(["abcdefgh"], CorpusConfig())
 
@@ -105,6 +106,17 @@ def test_fault_2_nothing_is_larger_than_the_corpus_can_fill() -> None:
         assert config.batch * config.bptt <= symbols
 
 
+@pytest.mark.parametrize("minutes", [None, 0.5, 5, 20])
+@pytest.mark.parametrize("cell", ["tanh", "lstm"])
+def test_nearly_equal_corpora_get_nearly_equal_settings(cell: str, minutes: float | None) -> None:
+    for symbols in (30_000, 120_000, 600_000, 2_000_000, 8_000_000):
+        few, many = (fitted(round(s * symbols), cell=cell, minutes=minutes) for s in (0.99, 1.01))
+        assert abs(many.hidden - few.hidden) <= max(16, 0.05 * few.hidden)
+        assert many.lr == pytest.approx(few.lr, rel=0.1)
+        for name in DROPPED:
+            assert abs(getattr(many, name) - getattr(few, name)) <= 0.02
+
+
 @pytest.mark.parametrize("cell", CELLS)
 def test_more_text_and_more_minutes_have_larger_networks(cell: str) -> None:
     for minutes in (None, *MINUTES):
@@ -116,6 +128,15 @@ def test_more_text_and_more_minutes_have_larger_networks(cell: str) -> None:
         for shorter, longer in pairwise(configs):
             assert weights(shorter) <= weights(longer)
             assert shorter.dropout <= longer.dropout  # weights read the text more often
+
+
+@pytest.mark.parametrize("cell", ["tanh", "lstm"])
+@pytest.mark.parametrize("sizes", [{"hidden": 256, "layers": 2}, {"hidden": 64, "layers": 1}])
+def test_more_text_has_no_more_dropout(sizes: dict[str, int], cell: str) -> None:
+    for minutes in (None, 2, 20):
+        configs = [fitted(n, cell=cell, minutes=minutes, **sizes) for n in CORPORA[3:]]
+        for smaller, larger in pairwise(configs):
+            assert all(getattr(smaller, name) >= getattr(larger, name) for name in DROPPED)
 
 
 def test_the_rate_suits_the_batch_the_windows_and_the_steps() -> None:
