@@ -5,6 +5,8 @@ import pytest
 
 from charrnn.network.parameters import (
     DISTINCT,
+    FADING,
+    WAVES,
     Architecture,
     count_features,
     initial,
@@ -32,6 +34,8 @@ def test_features_are_bounded_and_of_early_counts_never_the_same(name: str) -> N
 def test_the_clock_goes_on_where_its_table_ends() -> None:
     assert count_features("clock", np.arange(3), np.float64)[:, 5] == pytest.approx([1, -1, 1])
     late = DISTINCT + np.arange(5)
+    waves = count_features("clock", late, np.float64)[:, len(FADING) :][:, : len(WAVES)]
+    np.testing.assert_allclose(waves, np.cos(2 * np.pi * late[:, None] / WAVES), atol=1e-9)
     later = count_features("clock", late + 480 * 10**6, np.float64)
     np.testing.assert_allclose(count_features("clock", late, np.float64), later, atol=1e-8)
     assert len(np.unique(later.round(6), axis=0)) == 5

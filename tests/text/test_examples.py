@@ -51,6 +51,7 @@ WORDS = "".join(f"{letter}a\n{letter}b\n\n" for letter in "abcdefghijkl")
         ("word two\nor two\n\n" * 10, "lines"),
         ("word two\nword\n\n" * 9 + "word two\nword.\n\n" * 3, "paragraphs"),  # a quarter
         ("one line of it\n\n" * 9 + "a line of it\nand of it\n\n", "paragraphs"),  # a tenth
+        ("one line of it\n\n" * 13 + "a line of it\nand of it\n\n" * 2, "paragraphs"),
         (("a line of a chapter\n" * 16 + "\n") * 10, "paragraphs"),
         (POEM.replace("\n\n", "\n \t\n") * 10, "paragraphs"),
     ],
