@@ -46,6 +46,13 @@ def test_results_go_to_stdout_and_the_rest_to_stderr(capsys: Capture, quiet: boo
     assert stream.getvalue() == "\\x1b[2J\x1b[2J"
 
 
+def test_it_is_said_that_the_keyboard_is_read(capsys: Capture, monkeypatch: Any) -> None:
+    for stdin, said in ((io.StringIO(), ""), (Terminal(), "waiting for text from the keyboard")):
+        monkeypatch.setattr("sys.stdin", stdin)
+        Console().note_if_waiting(["a", "-"])
+        assert capsys.readouterr().err.partition(";")[0] == said
+
+
 @pytest.mark.quick
 def test_json_is_one_line_of_printable_text_without_nan(capsys: Capture) -> None:
     word = 'two\nlines "\x1b[31m\x7f\u2028\u202e さ\udcff'

@@ -362,6 +362,8 @@ def test_fault_22_a_loss_out_of_bounds_names_a_smaller_rate(trained: Program, li
     what = "the loss diverged at step "
     ended = trained.refuses(*ruinous, *line.split(), what=what, hint=hint)
     assert int(ended.err.splitlines()[0].rpartition(" ")[2]) <= 20
+    ended = trained.run(*ruinous, *line.split(), "-m", "new.npz")  # a new one is saved
+    assert "new.npz holds the run at step" in ended.err
 
 
 def test_fault_22_a_run_that_is_ruined_late_keeps_what_was_good(trained: Program) -> None:
