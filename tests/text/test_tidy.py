@@ -58,6 +58,8 @@ def test_the_counts_and_examples_are_those_of_the_lines() -> None:
     }
     words = "4 begin with a number, 1 ends in a comma or semicolon, 1 is a heading, 1 is a repeat"
     assert ", ".join(words for _, words in mess_in_words(tidied.lines)) == words
+    tidied.lines["mark"] = 2
+    assert mess_in_words(tidied.lines)[1] == ("mark", "2 end in a comma or semicolon")
 
 
 def test_only_lists_with_mess_are_called_untidy() -> None:
