@@ -38,6 +38,9 @@ def test_the_table_names_a_winner_and_shows_samples(program: Program) -> None:
     assert found["schema"].startswith("charrnn.sweep/")
     assert found["best"] == next(one for one in found["ranking"] if one["model"])
     assert [len(one["samples"]) for one in found["ranking"]].count(2) == 2
+    counting = next(one for one in found["ranking"] if one["name"] == "counting")
+    baselines = charrnn.load(line[0]).trained.corpus.baselines
+    assert counting["nats_per_character"] == pytest.approx(min(baselines.values()), rel=1e-6)
     typed = "sweep names.txt --examples files --try hidden=2 --epochs 1 -o text --json"
     assert {len(text) for text in program.run(*typed.split()).json["best"]["samples"]} == {60}
     assert found["best"]["name"] in best
