@@ -152,9 +152,8 @@ def check(options: Options) -> None:
     only_one({"--label": options.label, "--label-by": options.reading.get("label_by")})
     if not options.sources and (options.examples or options.reading):
         name = next(iter(options.reading), "examples")
-        raise SettingError(
-            f"{option_for(name)} needs TEXT", "Held-out text is read as in training."
-        )
+        what = f"{option_for(name)} needs TEXT"
+        raise SettingError(what, "Held-out text is read as in training.")
     for source in options.sources:
         if source.isalnum() and source not in CORPORA and not os.path.lexists(source):
             command = shlex.join(["charrnn", "eval", *shared.typed_models(*options.models)])

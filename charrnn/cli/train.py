@@ -32,7 +32,7 @@ from charrnn.cli.shared_options import (
     typed_models,
 )
 from charrnn.errors import SettingError
-from charrnn.export.write import is_exported
+from charrnn.export.write import misfit
 from charrnn.settings.values import File, Whole, setting
 from charrnn.system.packaged import CORPORA
 from charrnn.system.signals import watched
@@ -177,7 +177,7 @@ def show_next(training: Training, options: Options, console: Console) -> None:
     stem = Path(corpus.sources[0]).name.partition(".")[0]
     names_all = stem.isidentifier() and len(corpus.sources) == 1
     page = f"{stem if names_all else options.model.stem}.html"
-    if is_exported(state.parameters.architecture):
+    if misfit(state.parameters.architecture, page) is None:
         lines[line("export", page)] = "a page for a friend"
     room, label = console.err.window - INDENT - 1, "next"
     width = max(map(len, lines)) + 2

@@ -21,7 +21,7 @@ from charrnn import runs
 from charrnn.cli.console import INDENT, TIME_LEFT, Console, Entry, clock, count, entries, option_for
 from charrnn.cli.shared_options import CorpusOptions, typed_models
 from charrnn.errors import CharrnnError, in_words, unbracketed
-from charrnn.export.write import is_exported
+from charrnn.export.write import misfit
 from charrnn.files.model_contents import Checkpoint, Trained
 from charrnn.files.model_corpus import read_again
 from charrnn.files.model_file import load_trained
@@ -240,7 +240,7 @@ def show_plan(training: Training, options: CorpusOptions, console: Console) -> N
     words += f", resumed at step {state.step:,}" if options.resume else ""
     words += f", about {clock(seconds)}" if seconds else ""
     say([("network", words)], options, console)
-    if options.start_from is not None and is_exported(state.parameters.architecture):
+    if options.start_from is not None and misfit(state.parameters.architecture, ".h") is None:
         sizes = map(decimal, header_bytes(c, training.corpus, options.learning))
         say([("", "as a C header about {}; without --from {}".format(*sizes))], options, console)
     if c.book:

@@ -75,24 +75,25 @@ def export_to(
             file.write(content)
 
 
-def is_exported(size: Architecture) -> bool:
-    """Return True for a network that files of all kinds can hold."""
-    known = size.cell_name in EXPORTED_CELLS and size.head_name in EXPORTED_HEADS
-    return known and not size.inputs
+def misfit(size: Architecture, suffix: str) -> CharrnnError | None:
+    """Return why a network does not fit into files but .npz, in words for one; None if it does."""
+    names = ("cell", size.cell_name, EXPORTED_CELLS), ("ends", size.head_name, EXPORTED_HEADS)
+    for name, value, known in names:
+        if value not in known:
+            hint = f"It takes [{name}] {', '.join(known[:-1])} or {known[-1]}."
+            return CharrnnError(f"{name} {value} does not fit into {suffix}", hint, name)
+    if size.inputs:
+        return CharrnnError(f"clock does not fit into {suffix}", "Train without it.", "clock")
+    return None
 
 
 def export(trained: Trained, suffix: str, options: ExportOptions) -> bytes:
     """Return the content of a file of any kind but .npz."""
     from charrnn.export import c_header, html, torch
 
-    size = trained.model.architecture
-    names = ("cell", size.cell_name, EXPORTED_CELLS), ("ends", size.head_name, EXPORTED_HEADS)
-    for name, value, known in names:
-        if value not in known:
-            hint = f"It takes [{name}] {', '.join(known[:-1])} or {known[-1]}."
-            raise CharrnnError(f"{name} {value} does not fit into {suffix}", hint, name)
-    if size.inputs:
-        raise CharrnnError(f"clock does not fit into {suffix}", "Train without it.", "clock")
+    error = misfit(trained.model.architecture, suffix)
+    if error is not None:
+        raise error
     if suffix == ".safetensors":
         return torch.export(trained)
     small = slim(trained)
