@@ -9,7 +9,6 @@ depend on its group alone, so that all executors give the same results.
 
 import multiprocessing
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,7 +25,7 @@ from charrnn.errors import CharrnnError, ClusterError
 from charrnn.settings.values import CORES, check
 from charrnn.spread.cluster import KILLED, RESULTS_STAY, Work, open_scheduler, results_of
 from charrnn.system.children import can_start, in_one_thread
-from charrnn.system.signals import SIGNALS
+from charrnn.system.signals import blocked
 
 Executor = Callable[..., Iterator[Any]]  # executor(function, groups, in_order=True) -> results
 
@@ -73,9 +72,7 @@ def _open_pool(shared: Any, cores: int) -> Iterator[Callable[[Work, Any], Future
     try:
         if not inherited:
             resource_tracker.ensure_running()  # else start would, and unblock signals
-        # A process of the pool begins, and stays, with signals blocked.
-        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        try:
+        with blocked():
             for _ in range(cores):
                 pipe, end = context.Pipe()
                 with end:
@@ -83,8 +80,6 @@ def _open_pool(shared: Any, cores: int) -> Iterator[Callable[[Work, Any], Future
                     process.start()
                 processes.append(process)
                 pipes.append(pipe)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         for pipe in pipes:
             if not inherited:
                 with suppress(OSError):  # if it was killed, its first group says so

@@ -12,6 +12,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from charrnn.system.cores import ONE_THREAD, has_one_thread
+from charrnn.system.signals import blocked
 
 if TYPE_CHECKING:
     import subprocess
@@ -57,7 +58,7 @@ class Children:
         module, _, name = function.partition(":")
         path = [folder for folder in sys.path if isinstance(folder, str)]
         call = f"import sys; sys.path = {path}; import {module} as home; home.{name}"
-        with end:
+        with end, blocked():  # a stop of a job on a cluster is sent to all its processes
             process = subprocess.Popen(
                 [sys.executable, "-Pc", f"{call}{(end.fileno(), file)}"],  # its arguments
                 stdin=subprocess.DEVNULL,

@@ -65,6 +65,16 @@ def handled(handler: Callable[[int, FrameType | None], None] = raise_stopped) ->
 
 
 @contextmanager
+def blocked() -> Iterator[None]:
+    """Block signals. A process that starts in the block never gets them: its parent ends it."""
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+
+
+@contextmanager
 def delayed() -> Iterator[None]:
     """Delay signals to the end of the block, but for those that ``watched`` only notes."""
     if Stop.is_watching:

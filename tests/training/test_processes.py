@@ -125,6 +125,10 @@ def test_fault_26_a_killed_process_ends_the_training(tmp_path: Path, batches: Ba
     next(run)
     children = batches[-1].children.processes
     assert batches[-1].children.are_ready
+    for child in children:
+        child.terminate()  # as when a cluster stops all processes of a job: the parent decides
+    for _ in range(10):
+        next(run)
     children[1].kill()
     with pytest.raises(CharrnnError, match="a process of this training has ended"):
         for _ in run:
