@@ -12,7 +12,7 @@ import re
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, stdev
@@ -209,7 +209,8 @@ def open_folder(
     if not resume and os.path.lexists(rows_file):
         raise SaveError(f"{path} holds a sweep", "Resume it, or name another folder.")
     path.mkdir(parents=True, exist_ok=True)
-    with locked(rows_file, note), closing(LineFile(rows_file)) as file:
+    lock = nullcontext() if only_read else locked(rows_file, note)
+    with lock, closing(LineFile(rows_file)) as file:
         folder, lines = Folder(path, file, {}), file.lines()
         whole = lines[:-1] if lines and is_torn(lines[-1]) else lines
         for number, line in enumerate(whole, 1):

@@ -104,8 +104,7 @@ def locked(path: PathName, note: Note = lambda _: None) -> Iterator[None]:
     with file:
         if not is_alone:
             what = f"{os.fspath(path)} is being written by another run"
-            hint = "Wait until that run has ended, or name another file with [path]."
-            raise SaveError(what, hint)
+            raise SaveError(what, "Wait until that run has ended, or name another file.")
         try:
             yield
         finally:

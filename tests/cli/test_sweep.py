@@ -11,6 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 import charrnn
+from charrnn.files.safe_writing import locked
 from tests.child import children_of, dask_cluster, wait_until
 from tests.program import SMALL, Program
 
@@ -75,7 +76,8 @@ def test_fault_58_a_resumed_sweep_ranks_all_runs(program: Program) -> None:
     with open(program / "sweep/sweep.jsonl", "ab") as file:
         file.write(b'{"schema": ')
     before = program.files()
-    dry = program.run(*line, "--try", "hidden=3,4", "--resume", "--dry-run").json
+    with locked(program / "sweep/sweep.jsonl"):  # which is only read
+        dry = program.run(*line, "--try", "hidden=3,4", "--resume", "--dry-run").json
     assert (dry["runs"], program.files()) == (["hidden=4,seed=0"], before)
     (program / "sweep/hidden=3,seed=0.npz").unlink()
     again = program.run(*line, *more).json["ranking"]

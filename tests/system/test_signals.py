@@ -164,7 +164,7 @@ def test_fault_23_a_second_run_into_the_same_file_is_refused(program: Program) -
             assert (ended.status, ended.out) == (1, "")
             what, hint = ended.err.splitlines()
             assert "is being written by another run" in what
-            assert hint == "Wait until that run has ended, or name another file with -m."
+            assert hint == "Wait until that run has ended, or name another file."
         program.run("train", *SMALL, "names.txt", "-m", "other.npz", child=False).says()
         program.run("sample", child=False).says()
         child.send(signal.SIGINT)
