@@ -99,8 +99,9 @@ def texts_like(record: CorpusRecord, sources: Names) -> list[str]:
     """Return the examples of files; the column is that of the files of the corpus alone."""
     texts, own = [], {os.path.abspath(name) for name in record.names if name != "-"}
     for source in sources:
-        paths = {os.path.abspath(source), os.path.realpath(source)}
-        typed = {} if source != "-" and own & paths else {"column": None}
+        is_file = source != "-" and os.path.lexists(source)
+        is_own = is_file and own & {os.path.abspath(source), os.path.realpath(source)}
+        typed = {} if is_own else {"column": None}
         for examples in examples_in(record, [source], typed, None):
             texts += [example.text for example in examples]
     return texts

@@ -74,12 +74,11 @@ def fields_of(text: str, name: str) -> tuple[list[tuple[int, list[str]]], Corpus
     fields, except between tabs, where they are characters.
     """
     numbers, text = lines_in(text), text.replace("\r", "\n")
-    visible = re.search(r"^.*\S.*", text, re.MULTILINE)
-    head = visible[0] if visible else ""
+    visible = re.search(r"^.*\S", text, re.MULTILINE)
     found = SEPARATOR_OR_QUOTED.finditer(text, visible.start() if visible else 0)
     first = Counter(takewhile("\n".__ne__, (match[0] for match in found)))
     separator = max(COLUMN_SEPARATORS, key=first.__getitem__)
-    is_tabbed = separator == "\t" and "\t" in head
+    is_tabbed = separator == "\t" and first["\t"] > 0
     quoting: Literal[0, 3] = csv.QUOTE_NONE if is_tabbed else csv.QUOTE_MINIMAL
     table = csv.reader(io.StringIO(text, "\n"), delimiter=separator, quoting=quoting, strict=True)
     usual_limit = csv.field_size_limit(min(len(text) + 1, LARGEST_FIELD))

@@ -240,6 +240,8 @@ def test_the_column_of_the_corpus_is_read_whatever_its_path(program: Program) ->
     Path("link").symlink_to("a.csv")
     for name in ("a.csv", "./a.csv", os.path.abspath("a.csv"), "link"):
         assert texts_like(record, [name])[:2] == ["anna 0", "anna 1"]
+    with pytest.raises(errors.CorpusError, match="cannot be read"):
+        texts_like(record, ["a\0"])
 
 
 def avoided() -> tuple[Set[str], list[str]]:

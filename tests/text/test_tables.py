@@ -31,6 +31,7 @@ from charrnn.text.tidy import Tidied
         ('"a\nb","c\nd"\ne,f', "2", ["c d", "f"], [1, 4]),  # its separator is outside the quotes
         ('"Bo; A; ""B""",x\n', "2", ["x"], [1]),
         ('x,"a;b;c"\n', "2", ["a;b;c"], [1]),
+        ('"a\tb"\n"c\td"\n', "1", ["a\tb", "c\td"], [1, 2]),
         ('\tx\n1\t"a" b\n', "x", ['"a" b'], [2]),  # pandas names no column of numbers
         ('n,x\r1,"a\rb"\n2,c\r3,d\n4,e', "x", ["a b", "c", "d", "e"], [1, 2, 2, 3]),
     ],
