@@ -312,16 +312,17 @@ def test_the_oddest_sum_is_one_of_all_sums(counts: bool, monkeypatch: pytest.Mon
 
 def test_a_label_of_a_table_is_read_alike_in_training_and_in_scoring(program: Program) -> None:
     rows = ["ab,cafe\u0301", "cd,[y]", "ba,cafe\u0301", "dc,[y]"] * 6
-    program.write("t.csv", "\n".join(["name,kind", *rows, ""]))
     how = ("--column", "name", "--label-by", "kind", "--normalize", "NFC")
     small = ("--hidden", "6", "--layers", "1", "--epochs", "1", "--batch", "2")
-    for name in ("a.npz", "b.npz"):
+    for name, more in (("a.npz", ["ba,cafe\u0301"] * 6), ("b.npz", ["dc,[y]"] * 24)):
+        program.write("t.csv", "\n".join(["name,kind", *rows, *more, ""]))
         assert program.run("train", "t.csv", *how, *small, "-m", name).status == 0
     found = program.run("eval", "t.csv", "--label-by", "kind", "-m", "a.npz", "--json")
     assert set(json.loads(found.out)["labels"]["confusions"]) == {"caf\u00e9", "[y]"}
     several = program.run("eval", "t.csv", "--label-by", "kind", "-m", "a.npz", "-m", "b.npz").out
     told = [line.split(":")[0] for line in several.splitlines() if "right label" in line]
     assert told == ["mixture", "a.npz", "b.npz"]
+    assert several.count("always [y]") == 3  # of both together
     for label, near in (("", ""), ("[x]", "Did you mean [y]? ")):  # which names no setting
         what, hint = f"there is no label '{label}'", f"{near}There are [y], caf\u00e9."
         refused = ("eval", "t.csv", "--label", label, "-m", "a.npz")

@@ -32,7 +32,7 @@ from charrnn.cli.typer_options import (
     parameter,
     without_pydantic,
 )
-from charrnn.errors import USAGE, SettingError
+from charrnn.errors import USAGE, SettingError, unbracketed
 from charrnn.system.packaged import MODELS
 from charrnn.system.signals import delayed
 from charrnn.system.visible import did_you_mean
@@ -86,10 +86,10 @@ def usage_in_our_words(error: Any, args: Sequence[str]) -> tuple[str, str]:
         return f"{name}: {error.message}" if error.message else f"{name} is missing", hint
     message = error.format_message().rstrip(".")
     extra = message.partition(" (")[2].removesuffix(")")  # one argument or several
-    is_model = extra in MODELS or (extra.endswith(".npz") and "[" not in extra)  # [lr] is a setting
+    is_model = extra in MODELS or extra.endswith(".npz")
     option = "-m" if is_model else "-n" if extra.isdecimal() and command == ["sample"] else ""
     if "extra argument" in message and option and extra in args:
-        hint = f"Did you mean {option} {shlex.quote(extra)}?"
+        hint = f"Did you mean {option} {unbracketed(shlex.quote(extra))}?"
     return message[:1].lower() + message[1:], hint
 
 

@@ -116,12 +116,13 @@ def run(options: Options, console: Console) -> None:
     began = time.monotonic()
     models = {shown_name(path): charrnn.load(path) for path in options.models}
     first = shown_name(options.models[0])
-    model, learned = models[first], models[first].vocabulary.labels
+    model = models[first]
     predictors = {name: model.predictor(options.use) for name, model in models.items()}
     if len(models) > 1:
         mixture = charrnn.mix(*models.values()).predictor(options.use)
         predictors = {MIXTURE: mixture, **predictors}
-    oddest = oddest_of(models, next(iter(predictors.values())).use, options)
+    predictor = next(iter(predictors.values()))
+    oddest, learned = oddest_of(models, predictor.use, options), predictor.vocabulary.labels
     rows = new_rows(oddest, learned, options, console)
     needs_corpus = options.baselines or not options.sources
     hint = "Leave out [baselines], which count that corpus." if options.sources else NAME_A_TEXT

@@ -45,9 +45,9 @@ class Rows:
     top_rows: list[Row] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        heads = ("label", *self.labels) if self.labels else ()
+        heads = ("label", *map(visible_line, self.labels)) if self.labels else ()
         self.label_width = min(20, max(map(cell_len, heads), default=0))
-        names = max(map(cell_len, self.files)) if len(self.files) > 1 else 0
+        names = max(map(cell_len, map(visible_line, self.files))) if len(self.files) > 1 else 0
         self.place_width = 8 + min(16, names)  # columns for a line, and for its file if several
 
     def write_head(self) -> None:
@@ -180,9 +180,8 @@ def show_records(records: list[Record], console: Console, *, as_json: bool) -> N
     lines = [Visible(f"{size}{unknown}\n"), out.paint(Visible(head), "cyan")]
     for name, figures in rows:
         bits, difference = figures["bits_per_character"], figures.get("difference")
-        line = (
-            f"{set_cell_size(visible_line(name), width)} {bits:9.3f} {2 ** min(bits, 1000):#10,.4g}"
-        )
+        lead = set_cell_size(visible_line(name), width)
+        line = f"{lead} {bits:9.3f} {2 ** min(bits, 1000):#10,.4g}"
         if difference:
             apart = losses.Difference(difference, figures["standard_error"])
             line += f" {BITS * difference:+10.3f}"

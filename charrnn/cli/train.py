@@ -24,13 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from charrnn.cli.console import INDENT, Console, check_not_input, count, only_one
-from charrnn.cli.shared_options import (
-    OUTPUT,
-    CorpusOptions,
-    flag,
-    model_option,
-    typed_models,
-)
+from charrnn.cli.shared_options import OUTPUT, CorpusOptions, flag, model_option, typed_models
 from charrnn.errors import SettingError
 from charrnn.export.write import misfit
 from charrnn.settings.values import File, Whole, setting
@@ -161,9 +155,8 @@ def show_next(training: Training, options: Options, console: Console) -> None:
         return shlex.join(["charrnn", command, *arguments, *model])
 
     corpus, state = training.corpus, training.checkpoint.state
-    record = training.checkpoint.corpus
     again = [*options.sources, *(f"--valid={name}" for name in options.valid)]
-    again = again if "-" in (*record.sources, *record.valid) else []
+    again = again if "-" in training.checkpoint.corpus.names else []
     if training.stopped == "interrupted":
         metrics = [] if options.metrics is None else ["--metrics", str(options.metrics)]
         how = "to resume, with the same text" if again else "to resume"

@@ -314,7 +314,9 @@ def test_a_row_fits_a_terminal(made: Program) -> None:
     charrnn.load(made / "few.npz").save(made / "王王王王王王王.npz")
     shown = made.run("eval", "王.txt", "-m", "王王王王王王王.npz").lines[2:]
     assert len({*map(cell_len, shown)}) == 1
-    assert Rows(Output(sys.stdout), "examples", False, (), "ab", None).label_width == len("label")
+    for labels, columns in (("ab", len("label")), (["\x1b\x1b"], len(r"\x1b\x1b"))):
+        wide = Rows(Output(sys.stdout), "examples", False, (), labels, None)
+        assert wide.label_width == columns
 
 
 def test_a_model_named_twice_is_one_model(made: Program) -> None:
