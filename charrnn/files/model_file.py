@@ -228,14 +228,15 @@ def read_array(
     if not is_known or npy.read_array_header_1_0(member) != (shape, False, dtype):
         raise ValueError(f"{name} is not {shape} {dtype}")
     array = np.frombuffer(member.read(), dtype).reshape(shape).astype(dtype.newbyteorder("="))
-    if not are_usable(array):
+    if not are_usable(name, array):
         raise ValueError(f"{name} holds a number that is not finite, or too large")
     return array
 
 
-def are_usable(array: NDArray[Any]) -> bool:
-    """Return whether all numbers are finite, and far from infinite."""
-    return array.dtype.kind != "f" or float(np.abs(array).max(initial=0)) < TOO_LARGE
+def are_usable(name: str, array: NDArray[Any]) -> bool:
+    """Return whether all numbers are finite, and, but for moments, far from infinite."""
+    limit = np.inf if "." in name else TOO_LARGE  # gradients that explode have large squares
+    return array.dtype.kind != "f" or float(np.abs(array).max(initial=0)) < limit
 
 
 def save(path: PathName, run: Checkpoint) -> None:
@@ -313,7 +314,7 @@ def write(path: PathName, trained: Trained, arrays: Arrays) -> None:
     with np.errstate(over="ignore"):  # infinity in 16 bits is found below
         stored = {name: np.asarray(by_name[name], types[name][1], "C") for name in sorted(types)}
     for name, array in stored.items():
-        if not are_usable(array):
+        if not are_usable(name, array):
             what = f"{os.fspath(path)} was not saved: {name} holds a number that is not finite"
             raise SaveError(what, "The last save is untouched. Try a smaller [lr].")
     text = text_of_facts(trained, kind[0])
