@@ -110,7 +110,7 @@ def test_what_the_corpus_chose_is_a_column_where_it_differs(program: Program) ->
             name = next(word for word in row if word.startswith("batch="))
             config = charrnn.load(f"sweep/{name},seed=0.npz").config
             assert row[row.index(name) - 1] == f"{config.lr:.4g}"
-    for columns in (60, 35):  # on a terminal the settings stay whole, and figures give way
+    for columns in (60, 20):  # on a terminal the settings stay whole, and figures give way
         _, seen = program.terminal(*tried_line, "--resume", "--seeds", "2", columns=columns)
         assert bool(re.search("[12] of 2 runs", seen)) == (columns == 60)
         table = seen[seen.index("held-out  ") : seen.index("keep the best")]

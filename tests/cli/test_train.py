@@ -21,7 +21,7 @@ from charrnn.files.safe_writing import LineFile
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Event
 from tests.child import CHARRNN
-from tests.networks import COIN, independent, saved
+from tests.networks import COIN, independent, saved, speller
 from tests.program import (
     BRIEF,
     NAMES,
@@ -124,7 +124,7 @@ def test_on_a_terminal_lines_fit_and_there_is_a_bar(program: Program, columns: i
     assert status == 0
     assert "\x1b[31mob" not in screen
     assert "\u202e" not in screen
-    assert re.search(r"\d+%\|.*\| held-out \d\.\d{3} \(best\), .*left", screen)
+    assert re.search(r"100%\|.*\| held-out \d\.\d{3} \(best\), .*left", screen)
     assert ("characters/s" in screen) == (columns >= 72)
     plain = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", screen)
     lines = [line for line in re.split(r"[\r\n]+", plain) if "charrnn train" not in line]
@@ -136,6 +136,8 @@ def test_samples_stand_beside_a_check_up_and_below_it(program: Program) -> None:
     rows = err[err.index("done") : err.index("next")].splitlines()
     assert sum(bool(re.match(r" {30}\S", row)) for row in rows) >= 2
     assert "a new line" not in program.run(*RUN, "--force").err
+    shown = [next(train_screen.preview(speller("abcdefghij"[:n]), 1, 0, 9)) for n in (9, 10)]
+    assert shown == ["abcdefghi", "abcdef..."]
 
 
 def test_the_book_is_kept_and_counts_clipped_steps(program: Program) -> None:

@@ -127,6 +127,7 @@ def test_the_largest_gradients_are_shown_with_their_terms(well_trained: Program)
         assert "dL/dW = sum over t of dL/d(W h)(t) h(t-1)'" in text
         where = {array: text.partition(f"dL/d{array} ")[2].splitlines()[1] for array in "cVbWU"}
         assert [", " in where[array][:9] for array in "cVbWU"] == [False, True, False, True, True]
+        assert where["W"].split()[1] == str(one.largest("W1", 1)[0][1] + 1)
     assert re.search(r"^[rzn][1-4]  ", text, re.MULTILINE)
     assert re.search(r"^[rzn][1-4], [1-4] ", text, re.MULTILINE)
     assert not re.search(r", [rzn]\d", text)  # a state has no gates
