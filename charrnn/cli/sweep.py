@@ -29,9 +29,11 @@ from charrnn.errors import CharrnnError, SettingError
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.values import SEED, File, Flag, Text, Values, ensure, setting, settings_of
 from charrnn.system.cores import cores_for
+from charrnn.system.packaged import CORPORA
 from charrnn.system.visible import Visible, did_you_mean, visible_line
 
 if TYPE_CHECKING:
+    from charrnn.files.model_contents import CorpusRecord
     from charrnn.spread.workers import Executor
     from charrnn.sweep_and_ranking import Folder, Material, Row, Trial
 
@@ -154,7 +156,8 @@ def run(options: Options, console: Console) -> None:
         trials = sweep.with_same_size(trials, material)
         tried["hidden"] = ()
     names = [trial.name for trial in trials]
-    console.note(f"runs      {len(trials):,}, {at_once:,} at once, each on one core")
+    how = "by a scheduler" if options.scheduler else f"{at_once:,} at once"
+    console.note(f"runs      {len(trials):,}, {how}, each on one core")
     if options.dry_run:
         if options.resume:
             with sweep.open_folder(path, resume=True, only_read=True) as folder:
@@ -178,7 +181,7 @@ def run(options: Options, console: Console) -> None:
     rows = [folder.rows[name] for name in dict.fromkeys([*names, *folder.rows])]
     all_seeds = dict.fromkeys(row["seed"] for row in rows)
     ranking = sweep.rank([*rows, *sweep.counting_rows(counting, all_seeds)])
-    show_ranking(ranking, path, options, console)
+    show_ranking(ranking, path, material.record, options, console)
     errors = [(name, folder.rows[name]["error"]) for name in names]
     failed = [f"{name}: {error}" for name, error in errors if error is not None]
     if failed:
@@ -219,7 +222,9 @@ def make_runs(folder: Folder, executor: Executor, trials: list[Trial], console: 
         raise
 
 
-def show_ranking(ranking: list[Row], path: Path, options: Options, console: Console) -> None:
+def show_ranking(
+    ranking: list[Row], path: Path, record: CorpusRecord, options: Options, console: Console
+) -> None:
     """Show a row for each combination, with marks and samples, and a command to copy the best."""
     from rich.cells import set_cell_size
 
@@ -251,7 +256,12 @@ def show_ranking(ranking: list[Row], path: Path, options: Options, console: Cons
         lines.append(out.paint(shown, "bold") if row is best else shown)
     out.write_lines(lines)
     if best is not None:
-        console.note(f"keep the best: cp {shlex.quote(best['model'])} model.npz")
+        command, files = shlex.join(["cp", best["model"], str(shared.MODEL)]), {*record.names}
+        if "-" not in files and files.difference(CORPORA):  # which a copy finds once it is resumed
+            again = [*options.sources, *(f"--valid={name}" for name in options.valid)]
+            again = ["charrnn", "train", *again, "--resume", "-q"]
+            command += f" && {shlex.join([*again, *shared.typed_models(shared.MODEL)])}"
+        console.note(f"keep the best: {command}")
 
 
 def figures(row: Row, names: list[str]) -> list[str]:

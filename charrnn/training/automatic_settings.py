@@ -306,5 +306,6 @@ def check_agreement(
         if value != old and (name not in may_rise or old is None or value < old):
             has = in_words(name, old).removeprefix(f"{name} ")
             what = f"{in_words(name, value)} contradicts {holder}, which has {has}"
-            advice = f"[{name}] may be raised, not lowered." if name in may_rise else hint
+            is_limit = name in may_rise and old is not None
+            advice = f"[{name}] may be raised, not lowered." if is_limit else hint
             raise error(what, advice, name)
