@@ -51,6 +51,10 @@ class CorpusError(CharrnnError):
     """A text that cannot be read, or is too small."""
 
 
+class EncodingError(CorpusError):
+    """A text in another encoding than it is read by."""
+
+
 class NoColumnError(CorpusError):
     """A text without the column that is to be read."""
 

@@ -155,6 +155,8 @@ def run(options: Options, console: Console) -> None:
     only_one({"--cores": options.cores, "--scheduler": options.scheduler})
     models = load_models(options, console)
     predictor = charrnn.mix(*models).predictor(options.use)
+    in_files = [text[1:] for text in (*options.primes, *options.without) if text[:1] == "@"]
+    console.note_if_waiting((*options.not_in, *in_files))
     typed = list(lines_of_files(options.primes or [""]))
     if not typed:
         raise CorpusError(f"{options.primes[0][1:]} is empty", "It needs a beginning a line.")
@@ -164,7 +166,6 @@ def run(options: Options, console: Console) -> None:
     kinds: Sequence[str | None] = options.labels or (None,)
     predictor.vocabulary.label_ids(options.labels)  # an error before the first sample is shown
     combinations = list(product(kinds, limits, options.temperatures or (1.0,)))
-    console.note_if_waiting(options.not_in)
     taken = texts_like(models[0].corpus, options.not_in)
     wishes = {name: getattr(options, name) for name in CONDITIONS}
     wishes["without"] = [*lines_of_files(options.without)]

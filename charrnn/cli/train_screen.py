@@ -169,7 +169,8 @@ def resume_run(options: CorpusOptions, path: Path, console: Console) -> Training
 
     def read(checkpoint: Checkpoint) -> Corpus:  # whose texts may have other names now
         console.note_if_waiting((*options.sources, *options.valid))
-        command = shlex.join(["charrnn", "train", "CORPUS", *typed_models(path), "--resume"])
+        files = ["CORPUS", *["--valid", "FILE"][: 2 * bool(checkpoint.corpus.valid)]]
+        command = shlex.join(["charrnn", "train", *files, *typed_models(path), "--resume"])
         hint = f"Type the texts: {unbracketed(command)}."
         return read_again(checkpoint.corpus, options.sources, options.valid, hint)
 

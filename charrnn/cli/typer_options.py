@@ -13,9 +13,11 @@ from typing import Annotated, Any
 import typer
 
 from charrnn.cli.shared_options import CommandOptions, not_one_of
-from charrnn.settings.values import Flag, Setting, Values, settings_of
+from charrnn.settings.training import TrainConfig
+from charrnn.settings.values import CORES, SEED, Flag, Setting, Values, settings_of
 from charrnn.system.packaged import CORPORA, MODELS
 
+OF_TRAINING = settings_of(TrainConfig)
 keyword = partial(Parameter, kind=Parameter.KEYWORD_ONLY)
 
 
@@ -65,7 +67,9 @@ def parameter(name: str, setting: Setting) -> Parameter:
     about += rf" [dim]\[default: {default}][/dim]" if default else ""
     details: dict[str, Any] = {"help": about, "show_default": False}
     if not isinstance(values, Flag):
-        details |= {"parser": parser_of(values), "autocompletion": completer_of(values)}
+        is_tried = name in OF_TRAINING and values not in (SEED, CORES)
+        parser = parser_of(values, is_tried=is_tried)
+        details |= {"parser": parser, "autocompletion": completer_of(values)}
     if names[0].startswith("-"):
         details |= {"metavar": values.metavar, "rich_help_panel": setting.panel or None}
         info = typer.Option(*names, **details)
@@ -78,7 +82,9 @@ def parameter(name: str, setting: Setting) -> Parameter:
     return keyword(name, annotation=Annotated[kind | None, info], default=nothing)
 
 
-def parser_of(values: Values, variable: str | None = None) -> Callable[[Any], Any]:
+def parser_of(
+    values: Values, variable: str | None = None, *, is_tried: bool = False
+) -> Callable[[Any], Any]:
     """Return a parser by the setting: the limits of Typer let ``inf`` through."""
 
     def value(typed: Any) -> Any:  # a name that Typer before 0.29 shows beside an argument
@@ -86,7 +92,7 @@ def parser_of(values: Values, variable: str | None = None) -> Callable[[Any], An
             return values.checked(values.read(typed))
         except ValueError:
             what = not_one_of(typed, values.allowed)
-            if "," in str(typed) and sys.argv[1:2] == ["train"]:
+            if is_tried and "," in str(typed) and sys.argv[1:2] == ["train"]:
                 what += "; 'charrnn sweep --try' compares several"
             raise typer.BadParameter(what, param_hint=variable) from None
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from charrnn.errors import CharrnnError, CorpusError, NoColumnError
+from charrnn.errors import CharrnnError, CorpusError, EncodingError, NoColumnError
 from charrnn.files.model_contents import CorpusRecord, Trained, is_foreign
 from charrnn.prediction.sample_conditions import Conditions, folded
 from charrnn.settings.corpus import Kind, Reading
@@ -62,7 +62,11 @@ def examples_in(
             for lines in lines_of_input(reading, warn):
                 yield [Example(at, line, source) for at, line in lines if line.strip()]
             continue
-        name, text = name_of(source), text_of(source, reading, warn)
+        try:
+            name, text = name_of(source), text_of(source, reading, warn)
+        except EncodingError as error:  # [encoding] is an option where others are
+            hint = error.hint_pattern if typed.get("errors") else f"Save it as {reading.encoding}."
+            raise CorpusError(error.what, hint) from None
         try:
             rows = rows_in(text, reading, kind, name)
         except NoColumnError:
@@ -71,7 +75,7 @@ def examples_in(
             what = f"{name} has no column {reading.column}, which the model was trained on"
             if warn is None or needs_column:
                 hint = "Name a column with [column], or leave out [above]."
-                raise CorpusError(what, hint) from None
+                raise CorpusError(what, hint if needs_column else "Name another file.") from None
             warn(f"{what}: whole lines are read")
             text = normalized(text, reading.normalize)
             rows = rows_in(text, replace(reading, column=None), "lines", name)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.errors import CorpusError, SettingError
+from charrnn.errors import CorpusError, EncodingError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Kind, Reading
 from charrnn.text.counts import JUDGED, baselines
 from charrnn.text.examples import LOOK, choose_kind, join_examples, split_examples, texts_of
@@ -162,7 +162,9 @@ def read_files(
                     labels += [label] * np.count_nonzero(codes[-1] == END_CODE)
         parts.append(Part(np.concatenate(codes), labels))
         if names and not len(parts[-1].codes):
-            what = f"{name_of(names[0])} is empty"
+            but = f" in column {config.reading.column}" if are_cells else ""
+            but += " once it is tidied" if config.reading.tidy else ""
+            what = f"{name_of(names[0])} is empty{but}"
             raise CorpusError(what, "A corpus needs at least one visible character.")
         if names is sources and valid:
             digest.update(VALID_FOLLOWS)
@@ -182,7 +184,10 @@ def corpus_of(
     if files:
         if kinds is not None:
             raise SettingError("labels are for texts, not for files", "Give a list of texts.")
-        return read_files(files, config)
+        try:
+            return read_files(files, config)
+        except EncodingError as error:
+            raise CorpusError(error.what, "Save it as UTF-8, or give its texts.") from None
     listed = check_texts(texts)
     if not any(listed):
         raise CorpusError("the corpus is empty", "Give it a text with at least one character.")

@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any, Final
 
-from charrnn.errors import CorpusError
+from charrnn.errors import CorpusError, EncodingError
 from charrnn.settings.corpus import Normalization, Reading
 from charrnn.system.packaged import CORPORA, path_of
 from charrnn.system.visible import did_you_mean
@@ -115,7 +115,7 @@ def decoded(
                 others = ", latin-1 or utf-16-le, or [errors] replace"
                 is_marked = size == len(data) and data.startswith(UTF_16_MARKS)
                 hint = f"Try [encoding] utf-16{'' if is_marked else others}."
-                raise CorpusError(what, hint) from None
+                raise EncodingError(what, hint) from None
             if warn is not None:
                 warn(f"{what}; U+FFFD takes the place of such bytes")
         text = text.replace("\r\n", "\n") if "\r" in text else text  # which is quicker

@@ -270,6 +270,8 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
     made = Program(tmp_path_factory.mktemp("refusals"))
     made.write("bad.txt", b"\xff")  # a fault that is found when it is read
     made.write("empty.txt", "\n")
+    made.write("no-words.csv", "a,\nb,\n")
+    made.write("heads.txt", "# a\nNames:\n")
     made.write("empty.jsonl", "{}\n")
     made.write("endless.jsonl", '{"schema": "charrnn.step/3", "step": 1e999}\n')
     for suffix in ("html", "svg", "npy", "mjs", "h", "safetensors", "npz"):
@@ -292,6 +294,11 @@ def test_fault_14_refusals(there: Program, status: str, line: str, what: str, hi
     words, what = line.split(), f"error: {what}"
     ended = there.refuses(*words, what=what, hint=hint, status=int(status), stdin=b"")
     assert (ended.out, "\x1b" in ended.err) == ("", False)
+
+
+@pytest.mark.parametrize("line", ["--holdout 0,2", "--cores 1,2", "--examples auto,lines"])
+def test_no_sweep_compares_what_it_cannot_try(there: Program, line: str) -> None:
+    assert "sweep" not in there.run("train", "names.txt", *line.split()).err
 
 
 @pytest.mark.parametrize("line", [line for _, line, what, _ in REFUSED if "already exists" in what])

@@ -203,7 +203,7 @@ def test_fault_29_validation_files_are_known_again_too(program: Program) -> None
     program.write("valid.txt", "anna\ncleo\n")
     program.refuses("eval", "-m", "[a].npz", what="valid.txt has changed", hint="name a text")
     again = ("train", "texts/names.txt", "--resume", "--epochs", "4", "-m", "[a].npz")
-    hint = "Type the texts: charrnn train CORPUS -m '[a].npz' --resume."
+    hint = "Type the texts: charrnn train CORPUS --valid FILE -m '[a].npz' --resume."
     program.refuses(*again, what="valid.txt has changed", hint=hint)
 
 

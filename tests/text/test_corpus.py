@@ -87,6 +87,13 @@ def test_fault_1_empty_corpora(tmp_path: Path) -> None:
             corpus_of(texts)
 
 
+def test_python_sets_no_encoding_and_hints_at_none(tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_bytes(b"\xff")
+    with pytest.raises(CorpusError) as told:
+        corpus_of(tmp_path / "bad.txt")
+    assert told.value.hint == "Save it as UTF-8, or give its texts."
+
+
 def test_validation_files_are_held_out(tmp_path: Path) -> None:
     first, second, valid = written(tmp_path, "ab\ncd", "ef\n", "xab\n")
     corpus = read_files([first, second], None, [valid])
