@@ -264,6 +264,7 @@ def test_a_model_with_counts_writes_its_network_alone(program: Program) -> None:
     assert (quiet.out, quiet.err) == ("", "")
     both, network = map(charrnn.load, ("my models/small.npz", "tiny.npz"))
     assert network.sample(9, seed=1) == both.sample(9, seed=1, use="network")
+    assert b"sample --use network --seed" in export(both.trained, ".h", ExportOptions())
 
 
 def test_fault_33_a_file_without_counts_says_nothing_of_them(program: Program) -> None:
