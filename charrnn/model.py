@@ -163,13 +163,14 @@ class Model:
         shortest = None if shortest is None else check("shortest", shortest, WHOLE_FROM_0)
         longest = None if longest is None else check("longest", longest, WHOLE_FROM_0)
         distance = None if distance is None else check("distance", distance, SIZE)
-        primes = [prime] if isinstance(prime, str) else check_texts(prime, "prime")
+        primes = each_of(prime, "prime")
         base = with_settings(SampleConfig(), drawing, Model.sample)
         configs = [limit_length(base, text, shortest, longest) for text in primes]
         taken: Iterable[str] = ()
         if not_in is not None:
             files = files_in(not_in)
-            taken = texts_like(self.corpus, files) if files else check_texts(not_in, "not_in")
+            taken = texts_like(self.corpus, files)
+            taken = taken if files else check_texts(not_in, "not_in", or_files=True)
         learned = [model.learned_from or model.trained for model in self.mixed or (self,)]
         choice = {"novel": novel, "best": best, "unique": unique, "known_words": known_words}
         choice = {name: check(name, value, Flag()) for name, value in choice.items()}
@@ -375,5 +376,5 @@ def mix(*models: Model) -> Model:
 
 
 def each_of(texts: Iterable[str], name: str = "texts") -> list[str]:
-    """Return the texts to score; a str alone is one text."""
-    return [texts] if isinstance(texts, str) else check_texts(texts, name)
+    """Return the texts, to score, say; a str alone is one text."""
+    return check_texts([texts] if isinstance(texts, str) else texts, name)

@@ -190,11 +190,20 @@ def test_copies_and_pickles_of_a_model_are_whole(model: charrnn.Model) -> None:
     assert model.parameters.flat.any()
 
 
+class Coloured(str):
+    """A text with escape codes, whose length is that of what a terminal shows."""
+
+    def __len__(self) -> int:
+        return 1
+
+
 def test_scores_are_those_of_each_text_on_any_cores(model: charrnn.Model) -> None:
     texts = ["anna", "", "Жanna", "a\nb", "hanna" * 40]
     for text, score in zip(texts, model.scores(texts), strict=True):
         assert astuple(score) == pytest.approx(astuple(model.score([text])), rel=1e-9)
-    assert astuple(model.scores("anna")[0]) == pytest.approx(astuple(model.score("anna")))
+    anna = model.score("anna")
+    assert astuple(model.scores("anna")[0]) == pytest.approx(astuple(anna))
+    assert model.score(Coloured("anna")) == anna
     found = model.surprisal("hanna")
     assert (found.text, len(found.nats), len(found.ranks)) == ("hanna", 6, 6)
     assert math.fsum(found.nats) == model.score("hanna").nats
@@ -234,10 +243,16 @@ def test_faults_17_and_52_what_is_no_text_is_refused(model: charrnn.Model, wrong
     ):
         with pytest.raises(SettingError, match=said):
             act()
-    a_list = "Give a list of texts, or Path(...) to read a file."
-    for given, hint in (("names.txt", a_list), ([b"a"], "Give texts alone, or paths alone.")):
+    a_list, path = "Give a list of texts", Path("names.txt")
+    rows: Any = (
+        (charrnn.fit, "names.txt", f"{a_list}, or Path(...) to read a file."),
+        (charrnn.fit, iter([path]), "Give texts alone, or a list of paths."),
+        (model.score, path, f"{a_list}."),
+        (model.score, [path], "Give texts alone."),
+    )
+    for function, given, hint in rows:
         with pytest.raises(SettingError, match="cannot be") as told:
-            charrnn.fit(given)
+            function(given)
         assert told.value.hint == hint
 
 

@@ -188,7 +188,7 @@ def corpus_of(
             return read_files(files, config)
         except EncodingError as error:
             raise CorpusError(error.what, "Save it as UTF-8, or give its texts.") from None
-    listed = check_texts(texts)
+    listed = check_texts(texts, or_files=True)
     if not any(listed):
         raise CorpusError("the corpus is empty", "Give it a text with at least one character.")
     if kinds is not None and len(kinds) != len(listed):
@@ -215,19 +215,19 @@ def files_in(texts: Texts) -> tuple[str, ...]:
     return tuple(map(str, paths)) if is_files else ()
 
 
-def check_texts(texts: object, name: str = "texts") -> list[str]:
+def check_texts(texts: object, name: str = "texts", *, or_files: bool = False) -> list[str]:
     """Return the texts; raise SettingError for a text alone, an open file or a table."""
     is_open, is_table = hasattr(texts, "readline"), hasattr(texts, "columns")
     is_wrong = isinstance(texts, str | bytes | dict) or is_open or is_table
     is_number = getattr(texts, "shape", None) == ()  # an array that cannot be iterated
     if is_wrong or is_number or not isinstance(texts, Iterable):
         several = "one column of the table" if is_table else "a list of texts"
-        hint = f"Give {several}, or Path(...) to read a file."
+        hint = f"Give {several}{', or Path(...) to read a file' if or_files else ''}."
         raise SettingError(f"{name} cannot be {type(texts).__name__}", hint)
     listed = list(texts)
     for text in listed:
         if not isinstance(text, str):
-            one, hint = "text", "Give texts alone, or paths alone."
+            one, hint = "text", f"Give texts alone{', or a list of paths' if or_files else ''}."
             if name == "labels":
                 one, hint = "label", "Give str(label) for each."
             raise SettingError(f"a {one} cannot be {type(text).__name__}", hint)
