@@ -273,7 +273,7 @@ def test_the_plan_counts_labels_and_warns_of_rare_ones(program: Program) -> None
     line = ("train", "north.txt", "south.txt", "east.txt", "--label-by", "file", "--dry-run")
     shown = program.run(*line).out
     assert "labels     3: south 18, north 13, east 1" in shown
-    assert "1 of 3 labels have fewer than ten examples, such as east" in shown
+    assert "1 of 3 labels train on fewer than ten examples, such as east" in shown
     labels = program.run(*line, "--json").json["corpus"]["labels"]
     assert labels == {"east": 1, "north": 13, "south": 18}
     for few in ("a", "b", "c"):

@@ -26,6 +26,7 @@ import charrnn
 from charrnn.cli.console import Console, Output, count, entries, option_for, save
 from charrnn.cli.shared_options import CommandOptions, force_option, model_option
 from charrnn.errors import in_words
+from charrnn.settings.training import AUTOMATIC
 from charrnn.settings.values import File, setting
 from charrnn.system.packaged import model_at
 from charrnn.system.visible import Visible, visible_line
@@ -122,7 +123,8 @@ def training(model: charrnn.Model) -> Iterator[Row]:
             yield "", f"counting: {nats:.3f} nats or {in_bits(nats)} bits", {}
     why = "the file has the training state"
     if trained.ended not in (None, "interrupted"):
-        why += f"; it ended by --{trained.ended}: give a larger one"
+        is_auto = trained.ended == "patience" and model.config.patience == AUTOMATIC
+        why += f"; it ended by --{trained.ended}: give a larger {'--epochs' if is_auto else 'one'}"
     if trained.slim:
         why = "the file has no training state (charrnn export)"
     words = f"{'not ' if trained.slim else ''}possible: {why}"

@@ -28,7 +28,7 @@ from charrnn.files.model_file import load_trained
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction import losses
 from charrnn.prediction.sampling import SampleConfig, Sampler
-from charrnn.settings.training import AUTOMATIC, Ending, Fitted
+from charrnn.settings.training import Ending, Fitted
 from charrnn.system.cores import available
 from charrnn.system.visible import Visible, visible_line
 from charrnn.text.corpus import Corpus, Warned, find_warnings
@@ -46,7 +46,7 @@ WIDE_WINDOW = 72  # columns of a bar with the speed
 WARNING_TEXTS = {  # why a list may be messy, or its loss misleading
     "few examples": "only {count:,} to train on: see --examples",
     "untidy": "of {of:,} lines, {what}: add --tidy",
-    "rare labels": "{count:,} of {of:,} labels have fewer than ten examples, such as {column}",
+    "rare labels": "{count:,} of {of:,} labels train on fewer than ten examples, such as {column}",
     "repeated": "{count:,} of {of:,} held-out texts are also trained on: the loss is too low",
     "header": "the first line may be a heading: add --column {column}",
 }
@@ -236,7 +236,8 @@ def show_plan(training: Training, options: CorpusOptions, console: Console) -> N
     """Show the network, and the loss of counting, which takes a moment."""
     state, c, seconds = training.checkpoint.state, training.checkpoint.config, training.seconds_left
     words = f"{c.layers} x {c.hidden:,} {c.cell}, {len(state.parameters.flat):,} parameters, "
-    words += "at most " if c.patience == AUTOMATIC else ""
+    may_end_early = c.patience is not None or (c.minutes and c.epochs != FOREVER)
+    words += "at most " if may_end_early else ""
     words += count(c.minutes or 0, "minute") if c.epochs == FOREVER else count(c.epochs, "epoch")
     words += f", resumed at step {state.step:,}" if options.resume else ""
     words += f", about {clock(seconds)}" if seconds else ""

@@ -6,6 +6,7 @@ needed, and its text is used only if size and hash are those of the record.
 """
 
 import os
+import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,8 +15,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from charrnn.errors import CharrnnError, CorpusError, EncodingError, NoColumnError
+from charrnn.errors import (
+    CharrnnError,
+    CorpusError,
+    EncodingError,
+    NoColumnError,
+    unbracketed,
+)
 from charrnn.files.model_contents import CorpusRecord, Trained, is_foreign
+from charrnn.files.model_file import is_model
 from charrnn.prediction.sample_conditions import Conditions, folded
 from charrnn.settings.corpus import Kind, Reading
 from charrnn.system.packaged import corpus_at
@@ -58,6 +66,9 @@ def examples_in(
     reading.check_labels()
     is_list = reading.column is None and reading.label_by is None and kind == "lines"
     for source in sources:
+        if os.path.isfile(source) and is_model(source):
+            hint = unbracketed(f"Did you mean -m {shlex.quote(source)}?")
+            raise CorpusError(f"{source} is a model, and no text", hint)
         if source == "-" and is_live and is_list:
             for lines in lines_of_input(reading, warn):
                 yield [Example(at, line, source) for at, line in lines if line.strip()]
@@ -147,6 +158,8 @@ def conditions_on(
         except CorpusError as error:
             if needs_texts:
                 hint = NAME_IT_ONCE if needs_list else NAME_THE_LIST
+                if needs_list and isinstance(model, Trained) and model.slim:  # no run to resume
+                    hint = "Put it there, or draw from a model that holds its run."
                 raise CharrnnError(error.what, hint) from None
             note(f"{error.what}: samples may be copies of it")
             continue

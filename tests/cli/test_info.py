@@ -63,6 +63,15 @@ def test_whether_it_can_go_on_depends_on_the_file_alone(program: Program) -> Non
     }
 
 
+def test_a_run_that_learned_no_more_goes_on_by_epochs(program: Program) -> None:
+    program.run("train", "names.txt", *SIZE, "--lr", "1e-12", "--check-every", "1").says()
+    info = program.run("info", "--json").json
+    assert info["resume"]["why"].endswith("it ended by --patience: give a larger --epochs")
+    more = str(info["settings"]["epochs"] + 1)
+    again = program.run("train", "--resume", "--epochs", more, "--json").json
+    assert again["steps"] > info["steps"]
+
+
 @pytest.mark.parametrize(
     ("characters", "shown"),
     [

@@ -89,7 +89,7 @@ def test_the_first_limit_that_is_reached_ends_a_run_and_may_be_raised(
 ) -> None:
     line = ("train", "names.txt", *SIZE, "--check-every", "5", *limits.split())
     ran = program.run(*line, "--json")
-    assert ran.json["stopped"] == why
+    assert (ran.json["stopped"], "at most " in ran.err) == (why, True)
     assert ("ended early: the last check-ups were no better" in ran.err) == (why == "patience")
     for more, further in (("", 0), (raised, steps)):
         again = program.run("train", "--resume", *more.split(), "--json").json
