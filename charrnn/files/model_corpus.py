@@ -9,6 +9,7 @@ import os
 import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -73,11 +74,7 @@ def examples_in(
             for lines in lines_of_input(reading, warn):
                 yield [Example(at, line, source) for at, line in lines if line.strip()]
             continue
-        try:
-            name, text = name_of(source), text_of(source, reading, warn)
-        except EncodingError as error:  # [encoding] is an option where others are
-            hint = error.hint_pattern if typed.get("errors") else f"Save it as {reading.encoding}."
-            raise CorpusError(error.what, hint) from None
+        name, text = name_of(source), text_like(source, reading, typed, warn)
         try:
             rows = rows_in(text, reading, kind, name)
         except NoColumnError:
@@ -92,6 +89,17 @@ def examples_in(
             rows = rows_in(text, replace(reading, column=None), "lines", name)
         of_file = label_of(source) if reading.label_by == "file" else None
         yield [Example(line, text, name, of_file or label or None) for line, text, label in rows]
+
+
+def text_like(
+    source: str, reading: Reading, typed: Mapping[str, Any], warn: Warn | None = None
+) -> str:
+    """Return the text of a source; the hint of an error names options only if there are some."""
+    try:
+        return text_of(source, reading, warn)
+    except EncodingError as error:
+        hint = error.hint_pattern if typed.get("errors") else f"Save it as {reading.encoding}."
+        raise CorpusError(error.what, hint) from None
 
 
 def rows_in(text: str, reading: Reading, kind: Kind, name: str) -> list[Row]:
@@ -111,14 +119,17 @@ def rows_in(text: str, reading: Reading, kind: Kind, name: str) -> list[Row]:
 
 
 def texts_like(record: CorpusRecord, sources: Names) -> list[str]:
-    """Return the examples of files; the column is that of the files of the corpus alone."""
-    texts, own = [], {os.path.abspath(name) for name in record.names if name != "-"}
+    """Return the examples of files, and where these are tables the column of the corpus, too."""
+    texts, reading = [], replace(record.reading, label_by=None)
+    without = CorpusError if (reading.column or "").isdecimal() else NoColumnError  # in any list
     for source in sources:
-        is_file = source != "-" and os.path.lexists(source)
-        is_own = is_file and own & {os.path.abspath(source), os.path.realpath(source)}
-        typed = {} if is_own else {"column": None}
-        for examples in examples_in(record, [source], typed, None):
-            texts += [example.text for example in examples]
+        name, text = name_of(source), text_like(source, reading, {})
+        whole = normalized(text, reading.normalize), replace(reading, column=None)
+        rows = rows_in(*whole, record.config.examples, name)
+        if reading.column is not None:
+            with suppress(without):
+                rows += rows_in(text, reading, "lines", name)
+        texts += [example for _, example, _ in rows]
     return texts
 
 
