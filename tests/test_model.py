@@ -169,7 +169,7 @@ def test_fault_47_a_run_on_a_list_has_a_file_once_that_is_given(program: Program
     program.refuses("eval", what="trained on texts from Python", hint="name a text")
     with pytest.raises(ResumeError, match="trained on texts from Python"):
         charrnn.resume("model.npz")
-    program.run("train", "texts.txt", "--resume", "--epochs", "4").says()
+    program.run("train", "texts.txt", "--examples=lines", "--resume", "--epochs=4").says()
     assert program.run("eval", "--json").status == 0
     for texts in (None, TEXTS, program / "texts.txt", [program / "texts.txt"]):
         run = charrnn.resume("model.npz", texts, epochs=5)

@@ -302,7 +302,7 @@ def test_fault_36_a_pipe_is_read(made: Program) -> None:
 
 
 def test_a_row_fits_a_terminal(made: Program) -> None:
-    made.write("wide.txt", "anna " * 40 + ODD + " anna" * 40 + "\n" + "王" * 90 + "\n")
+    made.write("wide.txt", "anna " * 40 + ODD + " anna" * 40 + "\n" + "王" * 30 + "\n")
     status, seen = made.terminal("eval", "wide.txt", "--top", "2", columns=70)
     rows = [line for line in seen.replace("\r", "").split("\n") if "..." in line]
     assert status == 0
@@ -314,6 +314,7 @@ def test_a_row_fits_a_terminal(made: Program) -> None:
     charrnn.load(made / "few.npz").save(made / "王王王王王王王.npz")
     shown = made.run("eval", "王.txt", "-m", "王王王王王王王.npz").lines[2:]
     assert len({*map(cell_len, shown)}) == 1
+    assert "王王王王王王王.npz" in shown[1]
     for labels, columns in (("ab", len("label")), (["\x1b\x1b"], len(r"\x1b\x1b"))):
         wide = Rows(Output(sys.stdout), "examples", False, (), labels, None)
         assert wide.label_width == columns

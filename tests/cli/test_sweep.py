@@ -82,6 +82,8 @@ def test_fault_58_a_resumed_sweep_ranks_all_runs(program: Program) -> None:
     before = program.files()
     with locked(program / "sweep/sweep.jsonl"):  # which is only read
         dry = program.run(*line, "--try", "hidden=3,4", "--resume", "--dry-run").json
+        other = ("--try", "hidden=3", "--lr", "0.5", "--resume", "--dry-run")
+        program.refuses(*line, *other, what="lr 0.5 contradicts sweep", hint="the same settings")
     assert (dry["runs"], program.files()) == (["hidden=4,seed=0"], before)
     (program / "sweep/hidden=3,seed=0.npz").unlink()
     again = program.run(*line, *more).json["ranking"]

@@ -196,7 +196,9 @@ def test_fault_69_the_example_in_a_header_draws_what_python_draws_without_repeat
     model = model_of(cell="lstm", ends="halt", layers=2, hidden=3, labels=labels)
     about = ExportOptions(prefix="names", name="the-names")
     header = export(model.trained, ".h", about).decode()
-    example = re.search(r"       #define NAMES_IMPL.*?\n       }\n", header, re.DOTALL)
+    example = re.search(
+        r' {7}#define NAMES_IMPL\w+\n +#include "the-names.h".*?\n {7}}\n', header, re.DOTALL
+    )
     assert example is not None
     (tmp_path / "the-names.h").symlink_to("names.h")
     program = example[0].replace("< 10;", "< 60;")
