@@ -20,7 +20,8 @@ from charrnn.prediction.scoring import Group, accuracy_of, score_by_label, score
 from charrnn.runs import add_counts
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.text.corpus import corpus_of, read_files
-from charrnn.text.counts import Ngrams
+from charrnn.text.counts import Ngrams, baselines
+from charrnn.text.examples import join_examples
 from charrnn.text.vocabulary import END
 from tests.program import Program
 
@@ -228,7 +229,7 @@ def test_known_labels_keep_their_column() -> None:
 
 
 def test_the_command_line_trains_draws_scores_and_tells(program: Program) -> None:
-    files(program.folder)
+    sources = files(program.folder)
     how = "--label-by file --hidden 16 --layers 1 --epochs 40 --batch 2 --counts"
     program.run("train", "north.txt", "south.txt", *how.split()).says()
     told = program.run("info", "--json").rows[0]["corpus"]["labels"]
@@ -261,6 +262,11 @@ def test_the_command_line_trains_draws_scores_and_tells(program: Program) -> Non
     assert right["labels"]["accuracy"] > 0.9
     told = program.run("eval", "north.txt", "south.txt", "--label-by", "file").out
     assert f"right label {100 * right['labels']['accuracy']:.1f}% ± " in told
+    corpus = read_files(sources, CorpusConfig(reading=Reading(label_by="file")))
+    ids = corpus.vocabulary.encode_codes(join_examples(NORTH))
+    counting = baselines(corpus.train.ids, ids, corpus.vocabulary)[-1]  # no label is given
+    found = program.run("eval", "north.txt", "--baselines", "--json").json["baselines"]["markov-6"]
+    assert found["nats_per_character"] == pytest.approx(counting.nats_per_character)
     assert program.run("fill", "v_lla").status == 2
     assert program.run("fill", "v_lla", "--label", "south").out.split()[1] == "villa"
     embed = ("embed", "-", "--label")

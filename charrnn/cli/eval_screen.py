@@ -116,7 +116,9 @@ def records_of(
     if corpus is not None:
         label_ids = None if labels is None else corpus.vocabulary.label_ids(labels)
         labelled = Examples(ids, label_ids).labelled
-        counting = baselines(corpus.train.labelled, labelled, corpus.vocabulary)
+        # Counted with labels, a text is never seen to begin without one.
+        train = corpus.train.ids if labels is None else corpus.train.labelled
+        counting = baselines(train, labelled, corpus.vocabulary)
     for name, scored in whole.items():
         nats = scored.nats
         record = {"model": name, "examples": len(scored.texts), **scored.total.figures()}
