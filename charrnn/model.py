@@ -267,7 +267,8 @@ class Model:
     def embed(self, texts: Iterable[str], *, label: str | None = None) -> Vectors:
         """Return a vector for each text, (N, H): the last state of the top layer."""
         label = label if label is None else check_texts([label], "labels")[0]
-        return embed(self.language_model, each_of(texts), label)
+        model, texts = self.language_model, each_of(texts)
+        return embed(model, texts, scoring.labels_to_read(self.predictor(), texts, label))
 
     def fill(
         self,

@@ -74,6 +74,12 @@ def test_telling_kinds_is_the_rule_of_bayes(model: Model, use: Any) -> None:
     assert all(chance > 0.5 for _, chance in told)
 
 
+def test_a_vector_has_the_label_that_network_and_counts_tell_together(model: Model) -> None:
+    (label, _), (of_network, _) = (model.classify("wuk", use=use)[0] for use in (None, "network"))
+    assert label != of_network
+    np.testing.assert_array_equal(model.embed("wuk"), model.embed("wuk", label=label))
+
+
 def test_the_mean_over_labels_is_over_those_that_occur() -> None:
     figures = accuracy_of(["x", "x", "y"], ["x", "y", "y"], {"x": 9, "y": 7, "z": 8})
     assert (figures["mean_over_labels"], figures["commonest"]) == (0.75, "x")

@@ -13,21 +13,19 @@ from numpy.typing import NDArray
 
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction.predictor import Predictor, read_texts
-from charrnn.prediction.scoring import labels_to_read
 from charrnn.text.examples import join_examples
-from charrnn.text.vocabulary import END
+from charrnn.text.vocabulary import END, Ids
 
 Vectors = NDArray[np.float32]
 
 
-def embed(model: LanguageModel, texts: Sequence[str], label: str | None = None) -> Vectors:
+def embed(model: LanguageModel, texts: Sequence[str], labels: Ids | None = None) -> Vectors:
     """Return the top state after the last character of each text: (n, H).
 
-    A model with labels reads each text with this label, or with its likeliest.
+    ``labels`` has that of each symbol.
     """
     predictor, a = Predictor([model]), model.architecture
     ids = model.vocabulary.encode_codes(join_examples(texts))
-    labels = labels_to_read(predictor, texts, label)
     top = len(a.state_names) - len(a.cell.states)
     number = np.cumsum(ids == END) - 1  # of the text that an END ends
     vectors: Vectors = np.empty((len(texts), a.hidden), np.float32)
