@@ -209,10 +209,12 @@ def oddest_of(models: Mapping[str, Model], use: Use, options: Options) -> float 
     trained, labels = model.trained, len(model.labels)
     is_given = not labels or options.label is not None or "label_by" in options.reading
     known = trained.oddest if is_given or not options.sources else trained.oddest_sums
-    held_out = model.corpus.held_out_examples
+    held_out, cut = model.corpus.held_out_examples, options.examples
+    if not {"column", "tidy"}.isdisjoint(options.reading):
+        cut = "lines"
     if others:
         why = "several models have no common unit"
-    elif options.examples not in (None, model.corpus.config.examples):
+    elif cut not in (None, model.corpus.config.examples):
         why = "examples are not cut as in training"
     elif use in known:
         return known[use]

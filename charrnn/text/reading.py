@@ -10,13 +10,14 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
 from charrnn.errors import CorpusError, EncodingError
 from charrnn.settings.corpus import Normalization, Reading
 from charrnn.system.packaged import CORPORA, path_of
-from charrnn.system.visible import did_you_mean
+from charrnn.system.visible import did_you_mean, either
 from charrnn.text.tables import normalized, rows_of
 from charrnn.text.tidy import Tidied, clean
 
@@ -31,6 +32,7 @@ PACKINGS: Final[dict[str, tuple[bytes, Callable[[], Any]]]] = {  # by suffix: ho
     ".bz2": (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", bz2.BZ2Decompressor),
 }
 TEXT_SUFFIXES: Final = (".txt", ".text", ".csv", ".tsv", ".md")  # that are no part of a label
+ENCODINGS: Final = "utf-8", "utf-16", "latin-1", "utf-16-le"  # of most texts
 UTF_16_MARKS: Final = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 LONGEST_MARK: Final = 10  # bytes at the beginning of packed data
 TIMES_UNPACKED, LEAST_ROOM = 64, 1 << 26  # bytes of unpacked data
@@ -48,6 +50,8 @@ def text_of(source: str, reading: Reading, warn: Warn | None = None) -> str:
 
 def text_in(data: bytes, source: str, reading: Reading, warn: Warn | None = None) -> str:
     """Return the text of the content of a source. A CR in it divides lines that LF ends."""
+    if path_of(source) != source:  # of the package
+        reading = replace(reading, encoding="utf-8")
     text = "".join(decoded([data], name_of(source), reading, warn))
     text = text if "\n" in text else text.replace("\r", "\n")
     return text if reading.column is not None else normalized(text, reading.normalize)
@@ -112,9 +116,11 @@ def decoded(
             with suppress(UnicodeError):  # there is no BOM
                 text = with_breaks.decode(data, not data)
             if reading.errors == "strict" or not text:
-                others = ", latin-1 or utf-16-le, or [errors] replace"
-                is_marked = size == len(data) and data.startswith(UTF_16_MARKS)
-                hint = f"Try [encoding] utf-16{'' if is_marked else others}."
+                known = codecs.lookup(reading.encoding).name
+                others = [name for name in ENCODINGS if name != known]
+                if size == len(data) and data.startswith(UTF_16_MARKS) and "utf-16" in others:
+                    others, text = ["utf-16"], ""
+                hint = f"Try [encoding] {either(others)}{', or [errors] replace' if text else ''}."
                 raise EncodingError(what, hint) from None
             if warn is not None:
                 warn(f"{what}; U+FFFD takes the place of such bytes")

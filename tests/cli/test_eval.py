@@ -202,6 +202,8 @@ def test_the_oddest_held_out_example_is_a_unit(made: Program) -> None:
     [
         (("-m", "few.npz"), "the training held out 4 examples, and 20 are needed"),
         (("--examples", "files"), "examples are not cut as in training"),
+        (("-m", "verses", "--column", "1"), "examples are not cut as in training"),
+        (("-m", "verses", "--tidy"), "examples are not cut as in training"),
         (("-m", "labels.npz"), "33 labels need --label"),
         (("-m", "counts.npz", "-m", "model.npz"), "several models have no common unit"),
     ],

@@ -40,6 +40,7 @@ def file_of(folder: Path, data: bytes, name: str = "a.txt") -> str:
         (TEXT.encode("utf-16"), {}, "is not UTF-8: byte 0, in line 1, is 0xff"),
         (b"\xfe\xff\0a", {}, "is not UTF-8: byte 0, in line 1, is 0xfe"),
         (b"a", {"encoding": "utf-16-le"}, "is not UTF-16-LE: byte 0, in line 1, is 0x61"),
+        (b"ab", {"encoding": "utf-16"}, "is not UTF-16: UTF-16 stream does not start with BOM"),
         (b'a,b\n"c', {"column": "a"}, "is not a table: line 2"),
         (b"a,b\nc,d", {"column": "d"}, "has no column d; its first row is: a, b"),
         (b"a,b\nc,d", {"column": "3"}, "has no column 3; its first row is: a, b"),
@@ -53,7 +54,9 @@ def test_faults_3_and_9_contents_that_cannot_be_read(
         list(labelled_texts(source, Reading(**reading), Tidied(), lambda _: data))
     assert error.value.what.startswith(f"{source} {words}")
     assert text_of(source, Reading(errors="replace"))
-    assert ("latin-1" in error.value.hint) == (words[-4:] in ("0xeb", "0x61"))
+    assert ("latin-1" in error.value.hint) == (words[-4:] in ("0xeb", "0x61", " BOM"))
+    assert reading.get("encoding", "utf-8") not in error.value.hint.replace(",", "").split()
+    assert ("replace" in error.value.hint) == (words[-4:] in ("0xeb", "0x61"))
 
 
 @pytest.mark.quick
@@ -81,6 +84,7 @@ def test_fault_8_names_with_newlines(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for name in ("-n", "a\nb", "\x1b[31m", "ä b"):
         file_of(tmp_path, b"x\n", name)
         assert text_of(name, Reading()) == "x\n"
+    assert "Zoé" in text_of("given-names-latin", Reading(encoding="latin-1"))  # of the package
 
 
 class Pieces(io.BytesIO):
