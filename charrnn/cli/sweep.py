@@ -256,7 +256,7 @@ def show_ranking(
         lines.append(out.paint(shown, "bold") if row is best else shown)
     out.write_lines(lines)
     if best is not None:
-        command, files = shlex.join(["cp", best["model"], str(shared.MODEL)]), {*record.names}
+        command, files = shlex.join(["cp", "-i", best["model"], str(shared.MODEL)]), {*record.names}
         if "-" not in files and files.difference(CORPORA):  # which a copy finds once it is resumed
             again = [*options.sources, *(f"--valid={name}" for name in options.valid)]
             again = ["charrnn", "train", *again, "--resume", "-q"]

@@ -26,7 +26,7 @@ ENDLESS = (
 
 def test_the_table_names_a_winner_and_shows_samples(program: Program) -> None:
     ended = program.run(*TRY, "--seeds", "2", "--epochs", "2", "--cores", "1")
-    ended.says("corpus    names.txt", "runs      4", "seed=1", "keep the best: cp sweep/hidden=")
+    ended.says("corpus    names.txt", "runs      4", "seed=1", "keep the best: cp -i sweep/hidden=")
     head, *rows = ended.lines
     assert " ".join(head.split()) == "held-out difference std error time size settings samples"
     assert (len(rows), sum("counting" in row for row in rows)) == (3, 1)
@@ -35,7 +35,7 @@ def test_the_table_names_a_winner_and_shows_samples(program: Program) -> None:
     others = [row for row in rows if "(best)" not in row]
     assert all(re.match(r" +\d\.\d{3} +[-+]\d\.\d{3} +\d\.\d{3} ", row) for row in others)
     assert "".join(rows).count("(smallest)") == 1
-    _, model, copy, _, _, *again = shlex.split(ended.err.splitlines()[-1].partition("best: ")[2])
+    _, _, model, copy, _, _, *again = shlex.split(ended.err.splitlines()[-1].partition("best: ")[2])
     shutil.copy(model, copy)
     program.run(*again).says()
     assert program.run("eval").status == 0  # the copy finds its corpus
