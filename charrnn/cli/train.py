@@ -18,12 +18,12 @@ charrnn train mine.txt --from given-names -m mine.npz
 from __future__ import annotations
 
 import shlex
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from charrnn.cli.console import INDENT, Console, check_not_input, count, only_one
+from charrnn.cli.console import INDENT, Console, check_not_input, count, finish, only_one
 from charrnn.cli.shared_options import OUTPUT, CorpusOptions, flag, model_option, typed_models
 from charrnn.errors import SettingError
 from charrnn.export.write import misfit
@@ -82,10 +82,16 @@ def run(options: Options, console: Console) -> None:
             events_of_run(training)  # which starts its processes
         screen.show_plan(training, options, console)  # while the processes of the run start
         train_to_the_end(training, options, console, may_replace)
-    if options.as_json:
-        console.json("train", {"model": str(options.model), **training.results()})
-    elif not console.quiet:
-        screen.show_summary(training, console)
+    try:
+        if options.as_json:
+            console.json("train", {"model": str(options.model), **training.results()})
+        elif not console.quiet:
+            screen.show_summary(training, console)
+    except OSError:
+        if not training.status:
+            raise
+        with suppress(OSError):  # Ctrl-C has ended the reader, too, or the terminal was closed
+            finish()
     if not (training.characters or training.status or training.adds_counts):
         console.note("already finished: nothing was left to do")
     show_next(training, options, console)

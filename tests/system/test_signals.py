@@ -119,6 +119,17 @@ def test_with_quiet_a_signal_saves_a_run_of_processes_without_a_word(program: Pr
     assert model_file.load(program / "model.npz").config.shards == 3
 
 
+def test_fault_35_ctrl_c_may_end_the_reader_first(program: Program) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "wb") as pipe, program.going(*ENDLESS, by=BY, stdout=pipe) as child:
+        os.close(reader)
+        child.until_saved()
+        child.send(signal.SIGINT)
+        ended = child.end()
+    assert ended.status == 130
+    assert "saved at step" in ended.err
+
+
 def test_fault_62_a_second_sighup_loses_no_save(program: Program) -> None:
     """A terminal that closes sends two, also in a step or while the run is saved."""
     with program.going(*ENDLESS, by=children.program_with(WAITING)) as child:
