@@ -201,7 +201,7 @@ class Folder:
 def open_folder(
     path: Path, *, resume: bool, only_read: bool = False, note: Note = lambda _: None
 ) -> Iterator[Folder]:
-    """Make or open a folder, lock it, and read its rows; cut off a torn last line to go on."""
+    """Make or open a folder, and read its rows; to go on, lock it and cut off a torn last line."""
     check_name(path)
     rows_file = path / ROWS_FILE
     if resume and not rows_file.exists():

@@ -203,10 +203,10 @@ def show_records(records: list[Record], console: Console, *, as_json: bool) -> N
 
 def excerpt(text: str, nats: Any, room: int) -> Visible:
     """Return a text on one line; a long one is cut to its most surprising part."""
-    columns = cell_len(visible_line(text))  # a Chinese character takes two
-    if columns <= room:
+    if cell_len(visible_line(text)) <= room:
         return visible_line(text)
-    size = max(4, (room - len("......")) * len(text) // columns)
+    widest = max(map(cell_len, ["-", *map(visible_line, set(text))]))  # a Chinese letter takes two
+    size = max(4, (room - len("......")) // widest)
     sums = np.convolve(nats[:-1], np.ones(size), "valid")
     begin = min(int(sums.argmax()), max(0, len(text) - size))
     shown = ("..." if begin else "") + visible_line(text[begin:])

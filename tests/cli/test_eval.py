@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.cells import cell_len
 
 import charrnn
 from charrnn.cli.console import Output
-from charrnn.cli.eval_screen import Rows
+from charrnn.cli.eval_screen import Rows, excerpt
 from charrnn.prediction.losses import BITS
 from charrnn.prediction.predictor import EVEN
 from tests.program import NAMES, SIZE, Program
@@ -320,6 +321,9 @@ def test_a_row_fits_a_terminal(made: Program) -> None:
     for labels, columns in (("ab", len("label")), (["\x1b\x1b"], len(r"\x1b\x1b"))):
         wide = Rows(Output(sys.stdout), "examples", False, (), labels, None)
         assert wide.label_width == columns
+    nats = np.array([1.0] * 200 + [9.0] * 3 + [1.0] * 201)
+    assert "王李赵" in excerpt("anna " * 40 + "王李赵" + " anna" * 40, nats, 20)
+    assert excerpt("\u200b", nats[:2], -1) == "..."  # in a narrow window
 
 
 def test_a_model_named_twice_is_one_model(made: Program) -> None:
