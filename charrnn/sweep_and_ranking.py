@@ -197,17 +197,23 @@ class Folder:
             check_agreement(self.path, old, new, "Give the same settings, or name another folder.")
 
 
-@contextmanager
-def open_folder(
-    path: Path, *, resume: bool, only_read: bool = False, note: Note = lambda _: None
-) -> Iterator[Folder]:
-    """Make or open a folder, and read its rows; to go on, lock it and cut off a torn last line."""
+def check_folder(path: Path, *, resume: bool) -> None:
+    """Raise an error unless a sweep can begin in this folder, or go on."""
     check_name(path)
     rows_file = path / ROWS_FILE
     if resume and not rows_file.exists():
         raise ResumeError(f"{path} holds no sweep to resume", "Begin one first.")
     if not resume and os.path.lexists(rows_file):
         raise SaveError(f"{path} holds a sweep", "Resume it, or name another folder.")
+
+
+@contextmanager
+def open_folder(
+    path: Path, *, resume: bool, only_read: bool = False, note: Note = lambda _: None
+) -> Iterator[Folder]:
+    """Make or open a folder, and read its rows; to go on, lock it and cut off a torn last line."""
+    check_folder(path, resume=resume)
+    rows_file = path / ROWS_FILE
     path.mkdir(parents=True, exist_ok=True)
     lock = nullcontext() if only_read else locked(rows_file, note)
     with lock, closing(LineFile(rows_file)) as file:

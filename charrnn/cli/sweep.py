@@ -147,6 +147,7 @@ def run(options: Options, console: Console) -> None:
     tried, seeds = check(options), options.seeds or (0,)
     trials = sweep.trials_of(tried, seeds)
     path = options.output or (Path("sweep") if options.resume else sweep.free_folder())
+    sweep.check_folder(path, resume=options.resume)  # before the work, and in a dry run
     material = read_material(options, console)
     corpus, at_once = material.corpus, min(cores_for(options.cores), len(trials))
     held_out = f"{len(corpus.held_out):,} that {'is' if len(corpus.held_out) == 1 else 'are'}"
