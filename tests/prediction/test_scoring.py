@@ -12,7 +12,7 @@ from charrnn.prediction.losses import BITS, LONGEST_UNIT, Mean, Score, differenc
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import Group, groups_of, score_ids, score_texts
 from charrnn.text.vocabulary import END
-from tests.networks import MANY, babbler, model_of, peak_bytes, random_ids
+from tests.networks import COIN, MANY, babbler, independent, model_of, peak_bytes, random_ids
 
 
 def test_the_warm_up_of_a_stretch_is_long_enough() -> None:
@@ -40,6 +40,14 @@ def test_fault_40_many_characters_have_fewer_lanes(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("charrnn.prediction.predictor.LOGITS_AT_ONCE", 10 * len(MANY))
     assert peak_bytes(lambda: score_texts(predictor, group)) < 50 * 8 * len(MANY)
     np.testing.assert_allclose(score_texts(predictor, group).nats, nats, rtol=1e-12)
+
+
+@pytest.mark.parametrize("more", [79, 85, 95, 705, 715])
+def test_large_outputs_cost_what_small_ones_do(more: float) -> None:
+    model, texts = independent(COIN), Group(["ab", ""])
+    nats = score_texts(Predictor([model]), texts).nats
+    model.parameters["c"][...] += more
+    np.testing.assert_allclose(score_texts(Predictor([model]), texts).nats, nats, rtol=1e-4)
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["Ж"], ["\ud800"]])
