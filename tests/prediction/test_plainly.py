@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -156,14 +157,16 @@ WEIGHTS = st.lists(st.sampled_from([0.0, 0.2, 0.5, 1.0, -0.3]), min_size=6, max_
     st.lists(st.text("abcde", max_size=6), min_size=1, max_size=20),
     st.lists(st.text("abcdeЖ", max_size=9), min_size=1, max_size=9),
     WEIGHTS | st.just([*EVEN]),
+    st.sampled_from([1, 1 << 22]),  # rows made beforehand, or not
 )
 def test_mixtures_with_counts(
-    networks: list[LanguageModel], train: list[str], texts: list[str], mixture: list[float]
+    networks: list[LanguageModel], train: list[str], texts: list[str], mixture: Any, ready: int
 ) -> None:
     networks = [replace(one, vocabulary=networks[0].vocabulary) for one in networks]
     vocabulary, symbols = networks[0].vocabulary, networks[0].vocabulary.symbols
     learned = [tuple(vocabulary.encode(text).tolist()) for text in train]
-    counts = Ngrams(vocabulary.encode_codes(join_examples(train)), symbols)
+    with patch("charrnn.text.counts.READY", ready):
+        counts = Ngrams(vocabulary.encode_codes(join_examples(train)), symbols)
     plain = Dictionaries(learned, counts.highest, symbols)
     stream = [END, *(symbol for example in learned for symbol in (*example, END))]
     predictor = Predictor(networks, counts, "both", mixture)

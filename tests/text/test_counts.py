@@ -71,27 +71,6 @@ def test_every_order_is_the_formula(train: list[Example], text: list[Example], o
         np.testing.assert_allclose(nats[highest - 1], expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("ready", [1, 1 << 22])  # rows made beforehand, or not
-@given(train=texts, text=texts)
-def test_lanes_are_the_formula(ready: int, train: list[Example], text: list[Example]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("charrnn.text.counts.READY", ready)
-        ngrams, formula = Ngrams(encode(train), SYMBOLS, 4), Dictionaries(train, 4)
-        longest = max(map(len, text))
-        lines = np.array([(END, *one, *[END] * (longest - len(one))) for one in text])
-        state = ngrams.empty_contexts(len(lines))
-        for at in range(longest + 1):
-            ngrams.read(lines[:, at], state)
-            rows = ngrams.probabilities(state)
-            np.testing.assert_allclose(rows.sum(1), 1, rtol=0, atol=1e-12)
-            for line, row in zip(lines, rows, strict=True):
-                if END in line[1 : at + 1]:
-                    continue
-                context = tuple(line[max(0, at - 2) : at + 1].tolist())
-                expected = [formula.probability(context, k) for k in range(SYMBOLS)]
-                np.testing.assert_allclose(row, expected, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("name", ["given-names", "verses"])
 def test_rows_of_a_corpus_sum_to_one_and_score_as_the_whole(name: str) -> None:
     corpus = read_files([name])
