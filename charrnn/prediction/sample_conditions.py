@@ -44,7 +44,7 @@ class Conditions:
 
     def __post_init__(self) -> None:
         self.known = {*(self.texts if self.novel or self.best else ()), *map(folded, self.taken)}
-        self.pieces = [piece for piece in map(folded, self.without) if piece]
+        self.pieces = [folded(piece) or piece for piece in self.without if piece]  # or a space
         self.words = words_in(self.texts) if self.known_words else None
         self.others = Neighbours(self.texts) if self.distance else None  # earlier samples, too
         self.drawn, self.rejected = 0, Counter[str]()  # samples; rejected ones by reason
@@ -62,7 +62,7 @@ class Conditions:
             reason = "copies"
         elif text in self.accepted:
             reason = "repeats"
-        elif any(piece in folded(text) for piece in self.pieces):
+        elif any(piece in without_case(text) for piece in self.pieces):
             reason = "with unwanted words"
         elif self.words is not None and not words_in([folded(text)]) <= self.words:
             reason = "with unknown words"
@@ -80,7 +80,11 @@ class Conditions:
 
 def folded(text: str) -> str:
     """Return the text without case and outer spaces, in one Unicode form."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold()).strip()
+    return without_case(text).strip()
+
+
+def without_case(text: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
 
 
 def words_in(texts: Iterable[str]) -> set[str]:

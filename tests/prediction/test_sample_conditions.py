@@ -60,6 +60,8 @@ def passing(texts: list[str], **conditions: Any) -> tuple[list[str], dict[str, i
 def test_no_sample_contains_a_word_whatever_its_case() -> None:
     found = passing(["Red Lion", "Relion", "A lio n", "Swan"], without=["LION", " swan\n", ""])
     assert found == (["A lio n"], {"with unwanted words": 3})
+    found = passing(["Red Lion", "Relion", "Swan "], without=[" "])
+    assert found == (["Relion"], {"with unwanted words": 2})
 
 
 def test_each_word_of_a_sample_is_one_of_the_training_texts() -> None:
