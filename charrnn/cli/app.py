@@ -57,7 +57,7 @@ def main(args: Sequence[str]) -> None:
     """Run a command line: Typer reads the options, and the command runs after it has ended."""
     try:
         with delayed():  # signals: Typer would take each for Ctrl-C
-            run, options = program().main(list(args), "charrnn", standalone_mode=False)
+            read = program().main(list(args), "charrnn", standalone_mode=False)
     except HelpAsked as asked:
         context, status = asked.args
         show_help(context, is_whole="--help" in args)
@@ -66,6 +66,9 @@ def main(args: Sequence[str]) -> None:
         if getattr(error, "exit_code", 0) == USAGE and hasattr(error, "format_message"):
             raise SettingError(*usage_in_our_words(error, args)) from error
         raise
+    if isinstance(read, int):  # Typer has told why it has nothing for this shell
+        raise SystemExit(read)
+    run, options = read
     run(options, Console(options.quiet))
 
 
