@@ -19,7 +19,7 @@ from charrnn.files.model_contents import Trained
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.prediction.losses import BITS, in_bits
 from charrnn.prediction.unfold import Unfolding
-from charrnn.system.visible import CONTROLS, visible
+from charrnn.system.visible import CONTROLS, visible, visible_line
 
 SHOWN_AT_FIRST: Final = 10  # texts shown at first, if they are short
 LONG_NAME: Final = 25  # characters
@@ -71,11 +71,18 @@ def export(trained: Trained, title: str) -> bytes:
 
 def unfolded(unfolding: Unfolding) -> bytes:
     """Return a page with each value of an unfolded text, and a script that writes its equation."""
+
+    def shown(symbol: str | None) -> str | None:
+        return symbol and visible_line(symbol)
+
     facts = json.loads(
         json.dumps(unfolding.as_json()),
         parse_float=lambda number: float(f"{float(number):.4g}"),  # four digits
         parse_constant=str,
     )
+    for step in facts["time_steps"]:
+        step |= {name: shown(step[name]) for name in ("reads", "target")}
+    facts["symbol_names"] = [*map(shown, facts["symbol_names"])]
     text = escape(visible(unfolding.text))
     values = {"title": f"{text}: the unfolded network", "text": text, "facts": plain_json(facts)}
     template = asset("page.html").partition("<header>")[0] + asset("unfold.html")

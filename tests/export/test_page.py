@@ -171,8 +171,23 @@ def test_lengths_hold_and_what_cannot_be_found_is_said(opened: Open) -> None:
         assert len(settle(page, f"type('count', '{typed}')")) == count
 
 
-def test_a_link_has_the_seed_and_all_settings_and_others_are_other_texts(opened: Open) -> None:
-    page_text = page_of(model_of("abcdé", hidden=6, layers=1))
+def test_what_is_shown_is_copied_while_texts_are_drawn(opened: Open) -> None:
+    page = opened(page_of(model_of("abcdé", hidden=6, layers=1), "files"), "#seed=3&count=2")
+    settle(page)
+    page.ask("globalThis.clock = 0, performance.now = () => (clock += 99), 0")
+    keep = "writeText(text) { globalThis.copied = text; }"
+    page.ask(f"Object.defineProperty(navigator, 'clipboard', {{ value: {{ {keep} }} }}), 0")
+    shown, copied = page.ask(
+        "(get('others').click(), get('copy').click(), [rows('samples').join('\\n'), copied])"
+    )
+    assert copied == f"{shown}\n"
+
+
+def test_a_link_has_the_seed_and_all_settings_and_others_are_other_texts(
+    opened: Open, tmp_path: Path
+) -> None:
+    model = model_of("abcdé", hidden=6, layers=1)
+    small, page_text = slim(model, tmp_path), page_of(model)
     page = opened(page_text, ADDRESS)
     first = settle(page)
     again = settle(page, "type('prime', 'é')")
@@ -185,8 +200,16 @@ def test_a_link_has_the_seed_and_all_settings_and_others_are_other_texts(opened:
     copied = "navigator.clipboard.readText()" if isinstance(page, Page) else "navigator.copied"
     link = page.ask(copied)
     assert settle(opened(page_text, link[link.index("#") :])) == others
+    page.ask("Object.defineProperty(navigator, 'clipboard', { value: undefined }), 0")
+    page.ask("globalThis.getSelection = () => ({ selectAllChildren(one) { one.is = 1; } }), 0")
+    page.ask("get('link').click(), 0")
+    until(page, "get('said').is")
+    assert page.ask("get('said').textContent") == link
     assert settle(opened(page_text, ADDRESS)) == first
     assert settle(page, f"follow('{ADDRESS}')") == first
+    for seed in (2**53 + 1, 2**64 - 1):
+        drawn = small.sample(10, seed=seed, temperature=0.8)
+        assert settle(opened(page_text, f"#seed={seed}")) == drawn
     for odd in ("#seed=x&count=&temperature=1e9&prime=a", "#seed=-1&shortest=2;", "#", "#%20"):
         assert len(settle(opened(page_text, odd))) == 10
 
@@ -311,9 +334,12 @@ def test_keys_stop_at_both_ends_of_the_table(opened: Open) -> None:
 
 
 def test_the_table_shows_equations_of_the_square_that_is_pointed_at(opened: Open) -> None:
-    found = unfold(model_of("abcdé", hidden=3, layers=1).language_model, "ab</script>\u202e")
+    found = unfold(model_of("ab\ncdé", hidden=3, layers=1).language_model, "ab</script>\u202e\n")
     page = opened(unfolded(found).decode())
-    page.ask("press('ArrowRight'), press('ArrowRight', true), 0")
+    page.ask("Array(12).fill(0).forEach(() => press('ArrowRight')), 0")
+    assert page.ask("get('what').textContent").endswith(r"reads \u202e and predicts \n.")
+    assert "\u202e" not in page.ask("get('figure').textContent")
+    page.ask("Array(11).fill(0).forEach(() => press('ArrowLeft')), press('ArrowRight', true), 0")
     shown = "Array.from(get('equations').children[0].children, (one) => one.textContent)"
     h, d_h = (found.layers[0].values[name][1][1] for name in ("h", "dL/dh"))
     label, numbers = page.ask(shown)

@@ -78,7 +78,7 @@ const charrnn = (() => {
   const isSize = (value) => Number.isFinite(value) && value >= 0;
   const OPTIONS = { // and what a value has to be
     prime: isText, shortest: isSize, longest: isSize, temperature: isSize,
-    seed: (value) => /^\d+$/.test(value),
+    seed: (value) => /^\d+$/.test(value) && !(typeof value === "number" && value >= 2 ** 53),
     number: (value) => Number.isSafeInteger(value) && value >= 0,
     unique: (value) => typeof value === "boolean", label: isText,
   };

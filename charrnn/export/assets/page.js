@@ -64,7 +64,7 @@
     const place = model.labels.indexOf(settings.get("label"));
     if ($("label")) $("label").value = place < 0 ? "" : String(place);
     $("best").checked = settings.has("seed") ? settings.get("best") === "1" : facts.isShort;
-    if (/^\d{1,15}$/.test(settings.get("seed") ?? "")) seed = Number(settings.get("seed"));
+    if (/^\d{1,20}$/.test(settings.get("seed") ?? "")) seed = settings.get("seed");
   }
   async function write() {
     const mine = ++writing, list = $("samples");
@@ -94,13 +94,13 @@
       if (attempt === 0) [at, failures] = [at + 1, best || passes ? 0 : failures + 1];
     }
     if (best) drawn.sort((one, other) => one.cost - other.cost);
-    texts = drawn.slice(0, count).map(({ text }) => text);
-    show(list, texts);
+    show(list, drawn.slice(0, count).map(({ text }) => text));
     list.removeAttribute("aria-busy");
     $("said").textContent = texts.length < count ? `found only ${texts.length}` : "";
     if (texts.length && !$("typed").value) read(texts[0]);
   }
   function show(list, rows) {
+    texts = rows;
     list.replaceChildren(...rows.map((text) => row(() => {
       read(text);
       $("read").scrollIntoView({ block: "start" });
@@ -153,13 +153,13 @@
   }
 
   // Controls.
-  async function copy(text, words) {
+  async function copy(text, words, shown) {
     try {
       await navigator.clipboard.writeText(text);
       $("said").textContent = words;
     } catch { // not allowed everywhere
-      getSelection().selectAllChildren($("samples"));
-      $("said").textContent = "selected: press Ctrl+C to copy";
+      $("said").textContent = shown === "said" ? text : "selected: press Ctrl+C to copy";
+      getSelection().selectAllChildren($(shown));
     }
   }
   let soon = 0;
@@ -176,10 +176,10 @@
   });
   $("copy").addEventListener("click", () => {
     const gap = texts.some((text) => text.includes("\n")) ? "\n\n" : "\n";
-    copy(texts.join(gap) + "\n", "copied");
+    copy(texts.join(gap) + "\n", "copied", "samples");
   });
   $("link").addEventListener("click", () => {
-    copy(location.href.split("#")[0] + remember(), "link copied");
+    copy(location.href.split("#")[0] + remember(), "link copied", "said");
   });
   $("typed").addEventListener("input", readOn);
   $("typed").addEventListener("scroll", () => { $("mirror").scrollTop = $("typed").scrollTop; });
