@@ -266,9 +266,11 @@ class Model:
 
     def embed(self, texts: Iterable[str], *, label: str | None = None) -> Vectors:
         """Return a vector for each text, (N, H): the last state of the top layer."""
-        label = label if label is None else check_texts([label], "labels")[0]
         model, texts = self.language_model, each_of(texts)
-        return embed(model, texts, scoring.labels_to_read(self.predictor(), texts, label))
+        kinds = None if label is None else check_texts([label], "labels") * len(texts)
+        if kinds is None and self.labels:  # else no counts are needed, which take a moment
+            kinds = [kind for kind, _ in self.classify(texts)]
+        return embed(model, texts, scoring.labels_to_read(self.vocabulary, texts, kinds))
 
     def fill(
         self,

@@ -48,7 +48,8 @@ def run(options: Options, console: Console) -> None:
     model = charrnn.load(options.model)
     texts = texts_to_read(model, options.sources, console)
     ids = model.vocabulary.encode_codes(join_examples(texts))
-    labels = labels_to_read(model.predictor(), texts, None) if model.labels else None
+    kinds = [kind for kind, _ in model.classify(texts)] if model.labels else None
+    labels = labels_to_read(model.vocabulary, texts, kinds)
     reach, horizon = reach_of(model.language_model, ids, labels), options.bptt or model.config.bptt
     share = reach.cut_off_share(horizon)
     if options.as_json:

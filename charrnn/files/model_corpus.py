@@ -16,13 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from charrnn.errors import (
-    CharrnnError,
-    CorpusError,
-    EncodingError,
-    NoColumnError,
-    unbracketed,
-)
+from charrnn.errors import CharrnnError, CorpusError, EncodingError, NoColumnError, unbracketed
 from charrnn.files.model_contents import CorpusRecord, Trained, is_foreign
 from charrnn.files.model_file import is_model
 from charrnn.prediction.sample_conditions import Conditions, folded
@@ -39,7 +33,7 @@ from charrnn.text.tidy import clean
 WITHOUT_WAITING: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 NAME_A_TEXT: Final = "Without the corpus, name a text."
 NAME_THE_LIST: Final = "Name the list with [not_in]."
-NAME_IT_ONCE: Final = "Resume the run with the list named once, by [resume]."
+NAME_IT_ONCE: Final = "Resume a model that holds its run, with the list named once, by [resume]."
 
 Names = Sequence[str]  # of files
 
@@ -56,9 +50,9 @@ def examples_in(
     sources: Names,
     typed: Mapping[str, Any],
     kind: Any,  # of examples; None: as in training
-    warn: Warn | None = None,  # says that whole lines are read where the column is not there
+    warn: Warn,  # says that whole lines are read where the column is not there
     *,
-    needs_column: bool = False,  # else that is an error, as it is without ``warn``
+    needs_column: bool = False,  # else that is an error
     is_live: bool = False,  # whether lines of standard input are read as soon as they are there
 ) -> Iterator[list[Example]]:
     """Yield the examples of each file, read as the corpus of a model but for what is typed."""
@@ -81,9 +75,9 @@ def examples_in(
             if "column" in typed or reading.label_by not in (None, "file"):
                 raise
             what = f"{name} has no column {reading.column}, which the model was trained on"
-            if warn is None or needs_column:
+            if needs_column:
                 hint = "Name a column with [column], or leave out [above]."
-                raise CorpusError(what, hint if needs_column else "Name another file.") from None
+                raise CorpusError(what, hint) from None
             warn(f"{what}: whole lines are read")
             text = normalized(text, reading.normalize)
             rows = rows_in(text, replace(reading, column=None), "lines", name)
@@ -169,8 +163,6 @@ def conditions_on(
         except CorpusError as error:
             if needs_texts:
                 hint = NAME_IT_ONCE if needs_list else NAME_THE_LIST
-                if needs_list and isinstance(model, Trained) and model.slim:  # no run to resume
-                    hint = "Put it there, or draw from a model that holds its run."
                 raise CharrnnError(error.what, hint) from None
             note(f"{error.what}: samples may be copies of it")
             continue
@@ -203,7 +195,11 @@ def read_again(
 
     if not (sources or record.sources):
         raise CorpusError("the model was trained on texts from Python", hint)
-    return read_files(sources or record.sources, record.config, valid or record.valid, read, typed)
+    names = sources or record.sources, record.config, valid or record.valid
+    try:
+        return read_files(*names, read, typed)
+    except EncodingError as error:  # that of the run is kept
+        raise CorpusError(error.what, hint) from None
 
 
 def content_in(record: CorpusRecord, name: str, hint: str) -> bytes:

@@ -320,17 +320,12 @@ def accuracy_of(
     }
 
 
-def labels_to_read(predictor: Predictor, texts: Sequence[str], label: str | None) -> Ids | None:
-    """Return the label of each symbol of texts: this one, or the likeliest; None without labels."""
-    if label is not None:
-        kinds = [label] * len(texts)
-    elif predictor.vocabulary.labels:
-        groups = (score_texts(predictor, group) for group in groups_with(texts, None))
-        kinds = [kind for group in groups for kind, _ in group.likeliest]
-    else:
-        return None
+def labels_to_read(
+    vocabulary: Vocabulary, texts: Sequence[str], kinds: Sequence[str] | None
+) -> Ids | None:
+    """Return the label of each symbol of texts with these labels, if they have any."""
     sizes = np.array([len(text) + 1 for text in texts], np.int64)
-    return predictor.vocabulary.label_ids(kinds).repeat(sizes)
+    return None if kinds is None else vocabulary.label_ids(kinds).repeat(sizes)
 
 
 def likeliest(vocabulary: Vocabulary, chances: Array64) -> list[tuple[str, float]]:

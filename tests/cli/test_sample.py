@@ -82,10 +82,8 @@ def test_novel_samples_are_not_of_the_corpus(well_trained: Program) -> None:
     assert bits == pytest.approx([loss / 0.693147 for loss in nats], rel=1e-4)
     well_trained.run("export", "slim.npz").says()
     names.unlink()
-    slim = ("sample", "--known-words", "-m", "slim.npz")
-    well_trained.refuses(*slim, what="names.txt is gone", hint="a model that holds its run.")
-    for words in (["--known-words"], ["--distance", "2"]):
-        hint = "Resume the run with the list named once, by --resume."
+    for words in (["--known-words", "-m", "slim.npz"], ["--distance", "2"]):
+        hint = "Resume a model that holds its run, with the list named once, by --resume."
         well_trained.refuses("sample", *words, what="names.txt is gone", hint=hint)
 
 
