@@ -128,6 +128,9 @@ def run(options: Options, console: Console) -> None:
     hint = "Leave out [baselines], which count that corpus." if options.sources else NAME_A_TEXT
     corpus = rebuild_corpus(model.corpus, hint) if needs_corpus else None
     held_out = None if options.sources else corpus
+    for name, other in models.items() if held_out else ():
+        if other.corpus.may_know(model.corpus):
+            console.warn(f"{name} may have learned what {first} holds out: name a new text")
     groups = groups_to_score(model, held_out, options, console)
     rows.write_head()
     split = None if held_out is None else len(held_out.held_out.ids) // 2

@@ -177,7 +177,7 @@ def run(options: Options, console: Console) -> None:
     are_few = options.cores is None and options.count < WORTH_PROCESSES
     cores = 1 if are_few else cores_for(options.cores)
     has_newlines = "\n" in "".join([predictor.vocabulary.characters, *primes])
-    has_note = not (conditions.known or conditions.others or console.quiet)
+    has_note = not (options.novel or options.best or conditions.others or console.quiet)
     words = {*map(folded, taken)} if all(len(text.split()) == 1 for text in taken) else set()
     shown = Shown(texts_for_note(models) if has_note else None, words)
     for label, prime, temperature in combinations:

@@ -54,6 +54,12 @@ class CorpusRecord:
     def names(self) -> tuple[str, ...]:
         return (*self.sources, *self.valid)
 
+    def may_know(self, other: Self) -> bool:
+        """Return whether the model of this corpus may have learned what the other one holds out."""
+        learned = {self.files[name] for name in self.sources if name in self.files}
+        held_out = (other.files.get(name) for name in other.valid or other.sources)
+        return self.digest != other.digest and not learned.isdisjoint(held_out)
+
     def renamed(self, rename: Callable[[str], str]) -> Self:
         """Return the record with other names of its files; names of the package stay."""
 

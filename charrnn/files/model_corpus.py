@@ -20,7 +20,7 @@ from charrnn.errors import CharrnnError, CorpusError, EncodingError, NoColumnErr
 from charrnn.files.model_contents import CorpusRecord, Trained, is_foreign
 from charrnn.files.model_file import is_model
 from charrnn.prediction.sample_conditions import Conditions, folded
-from charrnn.settings.corpus import Kind, Reading
+from charrnn.settings.corpus import CorpusConfig, Kind, Reading
 from charrnn.system.packaged import corpus_at
 from charrnn.text.corpus import Corpus, read_files
 from charrnn.text.counts import predicted_in
@@ -56,9 +56,9 @@ def examples_in(
     is_live: bool = False,  # whether lines of standard input are read as soon as they are there
 ) -> Iterator[list[Example]]:
     """Yield the examples of each file, read as the corpus of a model but for what is typed."""
-    kind = kind or record.config.examples
     reading = replace(record.reading, **{"label_by": None, **typed})
-    reading.check_labels()
+    CorpusConfig(kind or "auto", reading=reading)  # which checks them
+    kind = kind or record.config.examples
     is_list = reading.column is None and reading.label_by is None and kind == "lines"
     for source in sources:
         if os.path.isfile(source) and is_model(source):

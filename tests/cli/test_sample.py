@@ -74,6 +74,9 @@ def test_novel_samples_are_not_of_the_corpus(well_trained: Program) -> None:
     known = set(names.read_text().split())
     ran = well_trained.run("sample", "-n", "30", "--seed", "1")
     assert "copies of training texts: " in ran.err
+    well_trained.write("other.txt", "Zoe\n")
+    other = well_trained.run("sample", "-n", "30", "--seed", "1", "--not-in", "other.txt")
+    assert other.err == ran.err
     ran = well_trained.run("sample", "-n", "20", "--novel", "--seed", "1", "-t", "0.2")
     assert (ran.status, known & set(ran.lines)) == (0, set())
     best = well_trained.run("sample", "-n", "5", "--best", "--seed", "1", "--json")
