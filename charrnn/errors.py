@@ -10,6 +10,7 @@ USAGE = 2  # wrong options, or a value out of range
 ABOVE = 3  # something is above --above
 INTERRUPTED = 130  # Ctrl-C
 READER_LEFT = 141  # the reader of stdout has left: 128 + SIGPIPE, as with cat and grep
+IN_PYTHON = {"model": "path", "label_by": "labels"}  # settings that have another name there
 
 
 class CharrnnError(Exception):
@@ -28,7 +29,7 @@ class CharrnnError(Exception):
     @property
     def hint(self) -> str:
         """What to do about it."""
-        return self.hint_with(str)
+        return self.hint_with(lambda name: IN_PYTHON.get(name, name))
 
     def hint_with(self, written: Callable[[str], str]) -> str:
         """Return the hint, each ``[name]`` in it written by this function."""

@@ -257,6 +257,8 @@ def resume(
     def read(checkpoint: Checkpoint) -> Corpus:
         record, files = checkpoint.corpus, () if texts is None else files_in(texts)
         if labels is not None or (texts is not None and not files):
+            if labels is None and checkpoint.vocabulary.labels:
+                raise ResumeError(f"{path} was trained on texts with labels", "Give [labels], too.")
             return corpus_of(() if texts is None else texts, record.config, labels)
         try:
             return read_again(record, files, hint="Give the same texts again.")

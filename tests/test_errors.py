@@ -93,7 +93,7 @@ def test_errors_of_the_library_in_both_words(tmp_path: Path) -> None:
     with pytest.raises(CharrnnError) as missing:
         model_file.load_trained(tmp_path / "none.npz")
     shipped = "a file, or dinosaurs, given-names, latin, reber or verses."
-    assert missing.value.hint == f"Train one, or name another with model: {shipped}"
+    assert missing.value.hint == f"Train one, or name another with path: {shipped}"
     typed = in_words_of_the_command_line(missing.value)[1]
     assert typed == f"Train one, or name another with -m: {shipped}"
     with pytest.raises(CharrnnError) as missing:

@@ -217,8 +217,9 @@ def test_a_run_with_labels_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     assert list(again)
     again.save(part)
     assert part.read_bytes() == whole.read_bytes()
-    with pytest.raises(CharrnnError, match="was trained on"):
-        charrnn.resume(part, TEXTS, labels=LABELS[::-1])
+    for labels, said in ((LABELS[::-1], "was trained on texts from"), (None, "texts with labels$")):
+        with pytest.raises(CharrnnError, match=said):
+            charrnn.resume(part, TEXTS, labels=labels)
     assert charrnn.load(whole).sample(4, seed=1) == run.model.sample(4, seed=1)
 
 
@@ -233,8 +234,9 @@ def test_known_labels_keep_their_column() -> None:
     labelled = small()
     kept = charrnn.train(TEXTS, labels=LABELS, start_from=labelled, epochs=1).checkpoint.state
     np.testing.assert_array_equal(kept.parameters["U1"][-2:], labelled.parameters["U1"][-2:])
-    with pytest.raises(SettingError, match="has labels, and the corpus has none"):
+    with pytest.raises(SettingError, match="has labels, and the corpus has none") as error:
         charrnn.train(TEXTS, start_from=labelled)
+    assert error.value.hint == "Add labels."
 
 
 def test_the_command_line_trains_draws_scores_and_tells(program: Program) -> None:
