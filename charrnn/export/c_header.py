@@ -43,7 +43,7 @@ def export(trained: Trained, name: str, prefix: str | None) -> bytes:
         "LABEL": ", int label" if labels else "",
         "LABELS": "\n".join(f'    "{escaped(label)}",' for label in labels),
         "SUMS": ", ".join(map(str, accumulate(labels.values()))),
-        "USE": " --use network" if trained.counted is not None else "",
+        "USE": "--use network " if trained.counted is not None else "",
         "FILE": visible_line(name),
         "P": prefix.upper(),
         "p": prefix,

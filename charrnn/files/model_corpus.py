@@ -62,7 +62,7 @@ def examples_in(
     is_list = reading.column is None and reading.label_by is None and kind == "lines"
     for source in sources:
         if os.path.isfile(source) and is_model(source):
-            hint = unbracketed(f"Did you mean -m {shlex.quote(source)}?")
+            hint = f"Did you mean [model] {unbracketed(shlex.quote(source))}?"
             raise CorpusError(f"{source} is a model, and no text", hint)
         if source == "-" and is_live and is_list:
             for lines in lines_of_input(reading, warn):

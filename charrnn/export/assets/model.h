@@ -26,7 +26,7 @@
        }
 
    @NETWORK@, @K@ symbols. It draws the texts of charrnn
-   sample@USE@ --seed from the .npz file that charrnn export makes of the same model: the first attempts
+   sample @USE@--seed from the .npz file that charrnn export makes of the same model: the first attempts
    without --unique, and those of this loop with it. */
 #ifndef @P@_H
 #define @P@_H
