@@ -25,13 +25,8 @@ LEVEL = {name: level for level, name in enumerate(ROOMS.split())}
 @cache
 def modules() -> dict[str, Path]:
     """Return the dotted name of each module of charrnn, and its file."""
-    return {dotted(file): file for file in HOUSE.rglob("*.py")}
-
-
-def dotted(file: Path) -> str:
-    """Return the name under which Python imports a file."""
-    parts = file.relative_to(HOUSE.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    files = {file.relative_to(HOUSE.parent).with_suffix(""): file for file in HOUSE.rglob("*.py")}
+    return {".".join(name.parts).removesuffix(".__init__"): files[name] for name in files}
 
 
 @cache

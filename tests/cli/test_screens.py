@@ -29,6 +29,7 @@ def filled(folder: Path) -> Program:
     program.write("table.csv", "id;first name\n" + "".join(f"{n};x{n}\n" for n in range(20)))
     saved(independent(COIN), folder / "coin.npz")
     saved(speller("word"), folder / "word.npz")
+    saved(speller("a\nb"), folder / "verse.npz", "paragraphs")
     saved(independent({END: 0.1, "a": 0.85, "b": 0.02, "c": 0.02, "d": 0.01}), folder / "odd.npz")
     saved(independent({"a": 0.2, **dict.fromkeys((END, *"bcdefgh"), 0.1)}), folder / "even.npz")
     after = {END: {"a": 1.0}, "a": {" ": 0.5, "b": 0.5}, " ": {"a": 1.0}, "b": {END: 1.0}}

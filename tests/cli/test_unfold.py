@@ -3,8 +3,6 @@
 import io
 import json
 import re
-from base64 import b64encode
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -155,9 +153,6 @@ def test_a_page_holds_the_text_as_text_and_loads_nothing(well_trained: Program) 
     scripts = [attributes for tag, attributes in page.elements if tag == "script"]
     assert [one.get("type") for one in scripts] == ["application/json", None]
     assert not [one for _, some in page.elements for one in some if one in ("src", "href", "style")]
-    (rules,) = (str(some["content"]) for _, some in page.elements if "http-equiv" in some)
-    for allowed in (page.texts["style"][0], page.texts["script"][1]):
-        assert b64encode(sha256(allowed.encode()).digest()).decode() in rules
     assert not set(page.texts["script"][0]) & set("<>&")
     facts = json.loads(page.texts["script"][0])
     assert facts["text"] == HOSTILE
