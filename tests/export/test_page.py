@@ -169,6 +169,7 @@ def test_lengths_hold_and_what_cannot_be_found_is_said(opened: Open) -> None:
     assert settle(page, "type('shortest', '-4')") == first  # as without it
     for typed, count in (("0", 1), ("-3", 1), ("2.9", 2), ("", 1)):
         assert len(settle(page, f"type('count', '{typed}')")) == count
+        assert f"count={count}" in page.ask("location.hash").split("&")
 
 
 def test_what_is_shown_is_copied_while_texts_are_drawn(opened: Open) -> None:

@@ -48,7 +48,7 @@
   }
   function remember() {
     const best = $("best").checked ? { best: 1 } : {};
-    const settings = new URLSearchParams({ ...requested(), count: $("count").value, ...best });
+    const settings = new URLSearchParams({ ...requested(), count: number("count") ?? 1, ...best });
     try {
       history.replaceState(null, "", `#${settings}`);
     } catch { /* not allowed in a frame */ }
