@@ -322,9 +322,9 @@ def test_a_row_fits_a_terminal(made: Program) -> None:
     shown = made.run("eval", "王.txt", "-m", "王王王王王王王.npz").lines[2:]
     assert len({*map(cell_len, shown)}) == 1
     assert "王王王王王王王.npz" in shown[1]
-    for labels, columns in (("ab", len("label")), (["\x1b\x1b"], len(r"\x1b\x1b"))):
-        wide = Rows(Output(sys.stdout), "examples", False, (), labels, None)
-        assert wide.label_width == columns
+    for names, columns in (("ab", (len("label"), 9)), (["\x1b\x1b"] * 2, (8, 16))):
+        wide = Rows(Output(sys.stdout), "examples", False, names, names, None)
+        assert (wide.label_width, wide.place_width) == columns
     nats = np.array([1.0] * 200 + [9.0] * 3 + [1.0] * 201)
     assert "王李赵" in excerpt("anna " * 40 + "王李赵" + " anna" * 40, nats, 20)
     assert excerpt("\u200b", nats[:2], -1) == "..."  # in a narrow window

@@ -51,6 +51,17 @@ def test_the_table_names_a_winner_and_shows_samples(program: Program) -> None:
     assert found["best"]["name"] in best
 
 
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [("-", ""), ("reber", ""), ("names.txt --valid valid.txt", "names.txt --valid=valid.txt")],
+)
+def test_a_copy_is_resumed_if_it_has_a_file_to_find(program: Program, text: str, more: str) -> None:
+    program.write("valid.txt", "anna\ncleo\n")
+    line = ("sweep", *text.split(), *SMALL, "--seeds", "1")
+    noted = program.run(*line, stdin=b"anna\nbob\n" * 9).err.splitlines()[-1]
+    assert noted.partition(" model.npz")[2] == (more and f" && charrnn train {more} --resume -q")
+
+
 def test_folders_are_numbered_and_seeds_are_counted(program: Program) -> None:
     for folder, seeds in (("sweep", "3"), ("sweep-2", "1-2"), ("sweep-3", "0,5")):
         program.run("sweep", "names.txt", *SMALL, "--seeds", seeds, "-q").says()
@@ -200,6 +211,7 @@ def test_fault_26_a_killed_worker_or_scheduler_is_one_line(program: Program, vic
         ended = child.end()
     assert (ended.status, len(rows_of(program))) == (1, 2)
     assert "Traceback" not in ended.err
+    assert (", by a scheduler," in ended.err) == ("--scheduler" in how)
     note, error, hint = ended.err.splitlines()[-3:]
     assert note.endswith("to resume, add -o sweep --resume")
     assert error.startswith("charrnn: error: ")
