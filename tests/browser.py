@@ -102,7 +102,6 @@ class Page:
         self.browser, self._session = browser, session
 
     def call(self, method: str, **params: object) -> dict[str, Any]:
-        """Call a method of the protocol and return its result."""
         return self.browser.call(method, self._session, **params)
 
     def ask(self, expression: str) -> Any:

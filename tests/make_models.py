@@ -59,7 +59,6 @@ def latin_lines(names: list[str], genera: list[str], verses: list[str]) -> list[
 
 
 def fitted(name: str, texts: Path | list[str]) -> charrnn.Model:
-    """Train on these texts with the settings of this model."""
     settings: dict[str, Any] = dict(zip(OPEN, SETTINGS[name], strict=True))
     return charrnn.fit(texts, **settings)
 

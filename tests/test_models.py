@@ -3,6 +3,7 @@
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,9 +94,7 @@ def test_training_and_a_sweep_start_from_a_model_by_its_name(program: Program) -
 
 
 @pytest.mark.parametrize("name", ["out.npz", "out.html"])
-def test_no_model_of_the_package_is_written_over(
-    program: Program, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_model_of_the_package_is_replaced(program: Program, name: str, monkeypatch: Any) -> None:
     """Tried on a copy, lest a fault costs us the model."""
     copy = program / "home/models/reber.npz"
     copy.parent.mkdir(parents=True)

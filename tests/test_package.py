@@ -1,7 +1,6 @@
 """Rules for imports: they go down the list, have no cycles, and keep packages apart."""
 
 import ast
-from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -107,13 +106,3 @@ def test_what_is_not_needed_is_not_there(trained: Program, line: str, unwanted: 
     imported = {row.rpartition("|")[2].strip() for row in timed.splitlines()}
     assert "charrnn.cli.console" in imported
     assert not (unwanted | SELDOM) & imported
-
-
-def test_a_name_in_capitals_is_declared_once() -> None:
-    declared: Counter[str] = Counter()
-    for file in modules().values():
-        for statement in ast.parse(file.read_text(encoding="utf-8")).body:
-            if isinstance(statement, ast.Assign | ast.AnnAssign):
-                names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
-                declared.update(name.id for name in names if isinstance(name.ctx, ast.Store))
-    assert [name for name, times in declared.items() if name.isupper() and times > 1] == []

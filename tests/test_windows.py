@@ -22,9 +22,6 @@ reach
 unfold anna
 info
 export names.html
-export names.mjs
-export names.h
-export names.safetensors
 export names.npz
 sweep names.txt --try hidden=3,4 --epochs 1 --cores 2
 sweep names.txt --try hidden=3,4,5 --epochs 1 -o sweep --resume

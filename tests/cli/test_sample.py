@@ -51,9 +51,7 @@ def test_fault_15_a_prime_from_an_ascii_command_line_is_no_crash(trained: Progra
     assert drawn.says().out.startswith("née")
 
 
-def test_a_blank_line_stands_between_samples_if_only_their_prime_has_a_newline(
-    program: Program,
-) -> None:
+def test_a_blank_line_parts_samples_if_only_the_prime_has_a_newline(program: Program) -> None:
     saved(speller("ab"), program / "model.npz")
     assert written(program, "-n", "2", "-p", "\na")[0] == "\nab\n\n\nab\n"
 

@@ -29,7 +29,6 @@ SHAPES = {
 
 
 def corpus(shape: str) -> str:
-    """Return a text of this shape."""
     rng, names = random.Random(1), NAMES.split()
     if shape == "many symbols, counts":
         signs = [chr(0x4E00 + number) for number in range(6000)]
