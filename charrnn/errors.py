@@ -77,7 +77,7 @@ class DivergedError(CharrnnError):
 
 
 class ClusterError(CharrnnError):
-    """A cluster that cannot be used, or is lost."""
+    """A cluster that cannot be used, or a worker that is lost."""
 
 
 def in_words(name: str, value: object) -> str:

@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from charrnn.errors import CharrnnError, DivergedError, SaveError, remedy
+from charrnn.errors import CharrnnError, ClusterError, DivergedError, SaveError, remedy
 from charrnn.files.model_contents import Checkpoint
 from charrnn.files.model_file import save as save_run
 from charrnn.files.safe_writing import LineFile, Note, PathName, is_torn, target_of, written
@@ -95,11 +95,12 @@ class Saver:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Add to an error which step is in the file. Save a new run that has diverged."""
+        """Add to an error which step is in the file. Save a run that can go on, or a new one."""
         try:
             yield
         except CharrnnError as error:
-            if isinstance(error, DivergedError) and not os.path.exists(self.path):
+            is_new = isinstance(error, DivergedError) and not os.path.exists(self.path)
+            if is_new or isinstance(error, ClusterError):  # no step is half done
                 with suppress(SaveError):  # if a file cannot hold its numbers
                     self.save()
             step = self.saved_step

@@ -115,17 +115,19 @@ class Learner:
         done = share_done(state, self.config, len(self.corpus.train.ids))
         noise.begin_step(state.step, done)
         batch.p.flat[...] = state.parameters.flat
+        carried = [h.copy() for h in state.carried]  # which an error leaves as they are
         if batch.shards[0].own_inputs.is_on:
             window = batch.ask(sample_inputs, window, state.carried, state.step, done)
         # The order of the draws: weights, characters, units.
         noise.hide_weights(batch.p)
         inputs, masks = noise.hide_characters(window), noise.dropout_masks()
-        nats = batch.nats_and_gradient(inputs, state.carried, masks)
+        nats = batch.nats_and_gradient(inputs, carried, masks)
         noise.mask_gradient(batch.gradient)
         length = batch.ask(norm)
         clip(batch.gradient.flat, length, self.config.clip)
         self.check_divergence(nats / window.count, length)
         lr = self.learn(batch.gradient.flat, done)
+        state.carried = carried
         self.finish_window(window, nats)
         return Step(state.step, window.count, nats / window.count, length, lr)
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from charrnn.errors import CharrnnError
+from charrnn.errors import ClusterError
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.network.through_time import LaneStates, Masks, Unfolded, Window
 from charrnn.prediction.losses import Score
@@ -149,7 +149,7 @@ class SharedBatch:
     def distribute(self, function: Callable[..., Any], *given: Any) -> list[Any]:
         """Return what each process answers for its shards: process i has i, i + processes, ...
 
-        Raise CharrnnError if one has ended.
+        Raise ClusterError if one has ended.
         """
         pipes = self.children.ready_pipes()
         try:
@@ -163,7 +163,7 @@ class SharedBatch:
             self.close()
             what = "a process of this training has ended, perhaps for lack of memory"
             hint = "Resume the run, with [cores] 1 if that happens again."
-            raise CharrnnError(what, hint) from None
+            raise ClusterError(what, hint) from None
 
 
 def copy(arrays: Iterable[Any], targets: Iterable[Any]) -> None:

@@ -138,6 +138,28 @@ def test_fault_26_a_killed_process_ends_the_training(tmp_path: Path, batches: Ba
     assert charrnn.resume(tmp_path / "model.npz", NAMES).checkpoint.state.step > 0
 
 
+def test_fault_26_a_killed_process_costs_no_step(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ("--hidden", "6", "--batch", "16", "--bptt", "2", "--epochs", "3", "--cores", "3")
+    program.run("train", "names.txt", *line, "-m", "whole.npz").says()
+    several_threads(monkeypatch)  # so that a child computes the norm of the gradient
+    ask, steps = SharedBatch.ask, iter(range(99))
+
+    def ask_after_kill(batch: SharedBatch, *given: Any) -> Any:
+        if next(steps) == 9:
+            batch.children.processes[0].kill()
+            batch.children.processes[0].wait()
+        return ask(batch, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SharedBatch, "ask", ask_after_kill)
+        ended = program.run("train", "names.txt", *line)
+    assert (ended.status, "model.npz holds the run at step 9." in ended.err) == (1, True)
+    program.run("train", "--resume").says()
+    assert (program / "model.npz").read_bytes() == (program / "whole.npz").read_bytes()
+
+
 RESUME = """
 {}import sys, charrnn
 run = charrnn.resume("names.npz", epochs=3)
