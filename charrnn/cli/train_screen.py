@@ -377,8 +377,10 @@ def summary(training: Training) -> list[str]:
     lines = [f"held-out loss {loss:.3f} nats ({losses.in_bits(loss)} bits) per character, {where}"]
     if training.baselines:
         counting = min(baseline.nats_per_character for baseline in training.baselines)
-        words = f"{abs(loss - counting):.3f} {'worse' if loss > counting else 'better'}"
-        if (apart := training.differences.get(use)) is not None:
+        apart = training.differences.get(use)  # on the same symbols, if text is long
+        gap = loss - counting if apart is None else apart.nats_per_character
+        words = f"{abs(gap):.3f} {'worse' if gap > 0 else 'better'}"
+        if apart is not None:
             words = "no clear difference" if apart.may_be_chance else words
             error = apart.standard_error
             words += f" (standard error {error:.3f})" if math.isfinite(error) else ""

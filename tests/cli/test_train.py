@@ -131,6 +131,16 @@ def test_on_a_terminal_lines_fit_and_there_is_a_bar(program: Program, columns: i
     assert max(map(len, lines)) <= columns
 
 
+def test_counting_is_compared_on_the_symbols_that_both_scored(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("charrnn.text.counts.baselines.__defaults__", (10**6, 200))
+    monkeypatch.setattr("charrnn.prediction.losses.SCORED", 200)
+    program.write("names.txt", "ab\n" * 300 + NAMES * 5)
+    apart = summary_of(program, "--holdout", "0.5")["by_use"]["network"]["difference"]
+    assert f": {apart:.3f} worse (" in program.run("train", "--resume").out
+
+
 def test_samples_stand_beside_a_check_up_and_below_it(program: Program) -> None:
     err = program.run(*RUN[:-2], "--preview", "3").err
     rows = err[err.index("done") : err.index("next")].splitlines()
