@@ -111,9 +111,7 @@ def signals_are_not_ignored() -> None:
 
 
 @pytest.fixture
-def program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> Program:
+def program(tmp_path: Path, monkeypatch: Any, request: pytest.FixtureRequest) -> Program:
     """The program in a folder with names.txt, which is the current folder of the test."""
     monkeypatch.chdir(tmp_path)
     marker = request.node.get_closest_marker("child")

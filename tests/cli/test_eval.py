@@ -140,13 +140,6 @@ def test_rows_come_in_the_order_of_the_lines(made: Program) -> None:
     scores = charrnn.load(made / "model.npz").scores(row["text"] for row in found)
     assert [row["nats"] for row in found] == pytest.approx([score.nats for score in scores])
     assert [row["unknown"] for row in found] == [score.unknown for score in scores]
-    piped = made.run("eval", "gaps.txt", "--per-example", "--examples", "lines").out.splitlines()
-    assert [line.split()[0] for line in piped] == [str(row["number"]) for row in found]
-    assert piped[-1].endswith(ODD)
-    for name in ("a", "b"):
-        made.write(name, "anna\n")
-    lines = made.run("eval", "a", "b", "--per-example").lines
-    assert [line.split()[0] for line in lines] == ["a:1", "b:1"]
     top = rows(made, "gaps.txt", "--top", "3", "--examples", "lines")
     assert top == sorted(found, key=lambda row: -row["bits_per_character"])[:3]
     assert top[0]["text"] == ODD

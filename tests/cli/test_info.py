@@ -37,9 +37,6 @@ def test_json_tells_all(program: Program) -> None:
     assert found["best"]["step"] in steps
     assert found["best"]["nats_per_character"] == min(row["held_out"] for row in found["history"])
     assert "markov-2" in found["baselines"]
-    program.write("two.txt", "ab\ncd\n")
-    program.run("train", "two.txt", *SIZE, "--epochs", "1", "-m", "two.npz").says()
-    assert "1 line, 2 characters; 1 more is held out" in program.run("info", "-m", "two.npz").out
 
 
 def test_the_curve_is_drawn_with_what_there_is(program: Program) -> None:
