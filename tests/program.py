@@ -192,7 +192,6 @@ def saved_by(program: Program, *options: str | Path) -> Checkpoint:
 
 
 def assert_no_temporary_files(program: Program) -> None:
-    """Assert that killed runs have left no temporary files."""
     assert not [path.name for path in program.folder.iterdir() if path.name.startswith(".")]
 
 

@@ -216,7 +216,6 @@ def next_line(program: Program) -> tuple[str, ...]:
 
 
 def assert_same_end(program: Program, undisturbed: tuple[bytes, bytes]) -> None:
-    """Assert that the run comes to the end of one that was not disturbed."""
     program.run(*next_line(program)).says("next ")
     assert files_of(program.folder) == undisturbed
     assert_no_temporary_files(program)

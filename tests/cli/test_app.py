@@ -247,7 +247,6 @@ def test_any_text_is_learned_scored_and_gone_on_from_or_refused(faults: int) -> 
 
 
 def assert_every_command_answers(program: Program, drawn: list[str]) -> None:
-    """Assert that each command takes or refuses the model, and writes finite numbers."""
     assert_answered(program.run("info"))
     assert assert_answered(program.run("sample", "--max-chars", "9", "-n", "3"))
     assert_answered(program.run("sample", "--max-chars", "9", *drawn), "--json" in drawn)

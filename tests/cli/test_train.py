@@ -444,9 +444,7 @@ def test_what_is_valid_is_no_novel_text(program: Program) -> None:
     assert (len(novel), {*novel} & {*copies}) == (60, set())
 
 
-def test_the_loss_with_counts_is_told_and_a_command_adds_them(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_loss_with_counts_is_told_and_its_command(program: Program, monkeypatch: Any) -> None:
     line = ("dinosaurs", "--epochs", "2", "--hidden", "8")
     told = re.search(r"with counting ([\d.]+): charrnn (.*)$", program.train(*line).err, re.M)
     assert told

@@ -47,26 +47,18 @@ LISTS = st.lists(TEXTS, min_size=1, max_size=20)
 
 
 @settings(max_examples=settings().max_examples * 4)
-@given(models(), LISTS)
-def test_scores_and_ranks(model: LanguageModel, texts: list[str]) -> None:
-    scored = score_texts(Predictor([model]), Group(texts), ranking=True)
+@given(models(), LISTS, st.integers(1, 60))
+def test_scores_and_ranks(model: LanguageModel, texts: list[str], stretch: int) -> None:
+    predictor = Predictor([model])
+    scored = score_texts(predictor, Group(texts), ranking=True)
     costs, ranks = zip(*[plain_costs(model, text) for text in texts], strict=True)
     np.testing.assert_allclose(scored.nats, np.concatenate(costs), rtol=1e-9, atol=1e-9)
     assert scored.ranks is not None
     counts = scored.ids != END if model.architecture.head_name == "length" else slice(None)
     np.testing.assert_array_equal(scored.ranks[counts], np.concatenate(ranks)[counts])
-
-
-@settings(max_examples=settings().max_examples * 2)
-@given(models(), LISTS, st.integers(1, 60))
-def test_scores_in_stretches(model: LanguageModel, texts: list[str], stretch: int) -> None:
-    ids = model.vocabulary.encode_codes(join_examples(texts))
-    predictor = Predictor([model])
-    costs = [cost for text in texts for cost in plain_costs(model, text)[0]]
-    nats, ranks = score_ids(predictor, ids, ranking=True, stretch=stretch, warm_up=1000)
-    np.testing.assert_allclose(nats["network"], costs, rtol=1e-9, atol=1e-9)
-    whole = score_texts(predictor, Group(texts), ranking=True)
-    np.testing.assert_array_equal(ranks, whole.ranks)
+    nats, cut = score_ids(predictor, scored.ids, ranking=True, stretch=stretch, warm_up=1000)
+    np.testing.assert_allclose(nats["network"], scored.nats, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(cut, scored.ranks)
 
 
 WAYS = st.builds(

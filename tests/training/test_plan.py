@@ -91,9 +91,7 @@ def parameters(symbols: int, hidden: int) -> int:
         ((N, N), WIDE, {**WIDE, "shards": 2}, 4 * (parameters(9, 300) + 2 * 64 * 128 * 9)),
     ],
 )
-def test_each_part_of_a_plan_counts(
-    sizes: tuple[int, int], first: Any, second: Any, more: int
-) -> None:
+def test_each_part_of_a_plan_counts(sizes: Any, first: Any, second: Any, more: int) -> None:
     base = fitted(N, **SMALL, counts=False)
     least, most = (
         memory_bytes(replace(base, **given), corpus_with(size))
