@@ -200,6 +200,7 @@ def test_fault_69_the_example_in_a_header_draws_what_python_draws_without_repeat
         r' {7}#define NAMES_IMPL\w+\n +#include "the-names.h".*?\n {7}}\n', header, re.DOTALL
     )
     assert example is not None
+    assert "\n   sample --seed" in header
     (tmp_path / "the-names.h").symlink_to("names.h")
     program = example[0].replace("< 10;", "< 60;")
     compiler = ("c++", "-x", "c++", f"-std={standard}", *STRICT)

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Set
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -243,9 +244,10 @@ def test_the_column_of_the_corpus_is_read_whatever_its_path(
     program.run("train", source, "--column", column, *BRIEF, stdin=table.encode()).says()
     record = charrnn.load("model.npz").corpus
     Path("a.csv").rename("b.csv")
-    program.write("list", 'bo\n"anna, 2\nx\n')
-    assert {"anna 0", "anna 1"} <= {*texts_like(record, ["b.csv"])}
-    assert {"bo", '"anna, 2'} <= {*texts_like(record, ["list"])}
+    program.write("list", 'b,o\n"anna, 2\nx\n')
+    record = replace(record, reading=replace(record.reading, label_by="kind"))  # not of a list
+    assert {"1,anna 1", "anna 0", "anna 1"} <= {*texts_like(record, ["b.csv"])}
+    assert {"b,o", '"anna, 2'} <= {*texts_like(record, ["list"])}
     with pytest.raises(errors.CorpusError, match="cannot be read"):
         texts_like(record, ["a\0"])
 
