@@ -1,1 +1,1 @@
-"""The tests: a file for each room, and shout.py, a command to try the terminal with."""
+"""The tests, as a package: ``python -m tests.make_pages``."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING
 from functools import cached_property
 from importlib import import_module
-from inspect import Parameter, Signature, cleandoc, getsource, signature
+from inspect import Parameter, Signature, cleandoc, getsource, isfunction, signature
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -108,7 +108,7 @@ def public(found: Any) -> Iterator[tuple[str, Any]]:
     inherited = {k: what for of in above for k, what in of.items() if isinstance(what, property)}
     for name, what in {**inherited, **itself}.items():
         is_attribute = isinstance(what, property | cached_property)
-        if not name.startswith("_") and (is_attribute or is_function(what)):
+        if not name.startswith("_") and (is_attribute or isfunction(what)):
             yield name, what
 
 
@@ -116,10 +116,6 @@ def ours(found: Any) -> list[type]:
     """Return a class and those of charrnn that it comes from, the first of them first."""
     classes = found.__mro__[::-1] if isinstance(found, type) else ()
     return [cls for cls in classes if cls.__module__.startswith("charrnn")]
-
-
-def is_function(what: Any) -> bool:
-    return type(what).__name__ == "function"
 
 
 def described(what: Any) -> list[str]:
@@ -136,7 +132,7 @@ def described(what: Any) -> list[str]:
 
 def shown(function: Any) -> str:
     """Return the parameters of a function without self and without types; nothing for others."""
-    if not is_function(function):
+    if not isfunction(function):
         return ""
     parameters = [one for one in signature(function).parameters.values() if one.name != "self"]
     untyped = [one.replace(annotation=Parameter.empty) for one in parameters]

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from charrnn.model import Model
 from charrnn.network.arrays import Array, Integers
@@ -67,15 +66,11 @@ def speller(word: str) -> LanguageModel:
 
 
 def babbler(
-    characters: str = "abcdefgh",
-    hidden: int = 12,
-    layers: int = 2,
-    seed: int = 0,
-    dtype: DTypeLike = np.float32,
+    characters: str = "abcdefgh", hidden: int = 12, layers: int = 2, seed: int = 0
 ) -> LanguageModel:
     """Return a model with random weights, whose output depends on all characters before."""
     vocabulary = vocabulary_of(characters)
-    p = Parameters.zeros(Architecture(vocabulary.symbols, hidden, layers), dtype)
+    p = Parameters.zeros(Architecture(vocabulary.symbols, hidden, layers))
     p.flat[...] = np.random.default_rng(seed).standard_normal(p.flat.shape)
     for name in p:
         if p[name].shape == (hidden, hidden):
