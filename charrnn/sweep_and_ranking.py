@@ -175,6 +175,18 @@ class Folder:
     def model(self, name: str) -> Path:
         return self.path / f"{name}.npz"
 
+    def named(self, trials: Iterable[Trial]) -> list[Trial]:
+        """Return the runs with settings in the order that rows have, in whichever it was typed."""
+        rows = [[pair.partition("=")[0] for pair in name.split(",")] for name in self.rows]
+        orders = {frozenset(words): words for words in reversed(rows)}
+        named = []
+        for trial in trials:
+            values = {word_of(name): (name, value) for name, value in trial.tried.items()}
+            words = orders.get(frozenset([*values, "seed"]), [*values])
+            tried = dict(values[word] for word in words if word in values)
+            named.append(trial._replace(tried=tried))
+        return named
+
     def missing(self, trials: Iterable[Trial]) -> list[Trial]:
         """Return the runs without a row or a model, but for those that would diverge again."""
         diverged = {name for name, row in self.rows.items() if row["stopped"] == "diverged"}

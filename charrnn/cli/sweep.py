@@ -156,15 +156,14 @@ def run(options: Options, console: Console) -> None:
     if options.same_size:
         trials = sweep.with_same_size(trials, material)
         tried["hidden"] = ()
-    names = [trial.name for trial in trials]
     how = "by a scheduler" if options.scheduler else f"{at_once:,} at once"
     console.note(f"runs      {len(trials):,}, {how}, each on one core")
     if options.dry_run:
         if options.resume:
             with sweep.open_folder(path, resume=True, only_read=True) as folder:
                 folder.check(material, tried)
-                trials = folder.missing(trials)
-            names = [trial.name for trial in trials]
+                trials = folder.missing(folder.named(trials))
+        names = [trial.name for trial in trials]
         if options.as_json:
             console.json("sweep.plan", {"folder": str(path), "runs": names, "at_once": at_once})
         else:
@@ -178,7 +177,9 @@ def run(options: Options, console: Console) -> None:
         sweep.open_folder(path, resume=options.resume, note=console.note) as folder,
     ):
         folder.check(material, tried)
+        trials = folder.named(trials)
         make_runs(folder, executor, folder.missing(trials), console)
+    names = [trial.name for trial in trials]
     rows = [folder.rows[name] for name in dict.fromkeys([*names, *folder.rows])]
     all_seeds = dict.fromkeys(row["seed"] for row in rows)
     ranking = sweep.rank([*rows, *sweep.counting_rows(counting, all_seeds)])

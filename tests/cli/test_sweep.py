@@ -90,6 +90,9 @@ def test_fault_58_a_resumed_sweep_ranks_all_runs(program: Program) -> None:
     for tried in ("hidden=2,3", "hidden=3"):  # which are there
         assert program.run(*line, "--try", tried, "--resume").json["ranking"] == ranking
         assert program.files() == before
+    swapped = ("--try", "batch=2", "--try", "hidden=3"), ("--try", "hidden=3", "--try", "batch=2")
+    tables = [program.run(*line, *t, "--resume").json["ranking"] for t in swapped]
+    assert (tables[1], len(tables[0])) == (tables[0], 5)
     with open(program / "sweep/sweep.jsonl", "ab") as file:
         file.write(b'{"schema": ')
     before = program.files()
