@@ -32,8 +32,8 @@ Odds = Mapping[str, float]  # the probability of each character, of END and of U
 COIN = {"a": 0.3, "b": 0.3, END: 0.4}
 
 
-def vocabulary_of(characters: str, novelty: float = 0.01) -> Vocabulary:
-    return Vocabulary("".join(sorted(set(characters))), novelty)
+def vocabulary_of(characters: str) -> Vocabulary:
+    return Vocabulary("".join(sorted(set(characters))), novelty=0.01)
 
 
 def log_odds(odds: Odds, characters: str) -> list[float]:
@@ -158,9 +158,9 @@ def model_of(
     return run.model
 
 
-def random_ids(model: Model, length: int, seed: int = 0) -> Integers:
+def random_ids(model: Model, length: int) -> Integers:
     """Return END and then random symbols other than END."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     ids = rng.integers(1, model.vocabulary.symbols, length + 1)
     ids[0] = 0
     return ids

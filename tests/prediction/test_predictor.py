@@ -38,10 +38,9 @@ def text(seed: int, size: int) -> Ids:
 
 
 def predictor(
-    networks: int = 1, head: str = "symbol", use: Use = "both", mixture: tuple[float, ...] = EVEN
+    head: str = "symbol", use: Use = "both", mixture: tuple[float, ...] = EVEN
 ) -> Predictor:
-    models = [network(seed, head) for seed in range(networks)]
-    return Predictor(models, Ngrams(text(1, 80), K), use, mixture)
+    return Predictor([network(0, head)], Ngrams(text(1, 80), K), use, mixture)
 
 
 def powers(a: float, b: float) -> tuple[float, ...]:
