@@ -12,7 +12,6 @@ train names.txt --hidden 256 --epochs 1 --batch 64 --bptt 8 -m usual.npz
 train names.txt {SMALLEST} --cores 3 --metrics run.jsonl
 train --resume --epochs 3 --cores 2 --metrics run.jsonl
 train names.txt {SMALLEST} --counts
-sample -n 3 --cores 2
 sample -n 3 --best --cores 2
 eval names.txt --per-example --cores 2
 eval --held-out --baselines

@@ -9,10 +9,10 @@ import pytest
 
 from charrnn.network import readout
 from charrnn.network.arrays import Array, Product, sum_by_symbol
-from charrnn.network.cells import CELLS, Tanh
+from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.network.parameters import Architecture, Parameters, initial
-from charrnn.network.through_time import Layer, Unfolded
+from charrnn.network.through_time import Unfolded
 from charrnn.text.vocabulary import END
 from tests.networks import (
     LANES,
@@ -30,17 +30,6 @@ from tests.networks import (
     steps_of,
     window,
 )
-
-
-def test_two_tanh_units_worked_by_hand() -> None:
-    W = np.array([[0.0, 1.0], [1.0, 0.0]])
-    layer = Layer(Tanh, 2, 1, 2, np.float64)
-    layer.ux[...] = [[[1, 0]], [[0, 0]]]
-    layer.forward([(), ()], W)
-    np.testing.assert_allclose(layer.h[1:, 0], [[0.7616, 0], [0, 0.6420]], atol=5e-5)
-    layer.d_h[...] = [[[0, 0]], [[0, 1]]]
-    layer.backward([(), ()], W)
-    np.testing.assert_allclose(layer.d_h[:, 0], [[0.2469, 0], [0, 0.5878]], atol=5e-5)
 
 
 def test_an_lstm_forgets_little_before_it_has_learned_anything() -> None:
