@@ -336,10 +336,15 @@ def test_a_label_of_a_table_is_read_alike_in_training_and_in_scoring(program: Pr
         assert program.run("train", "t.csv", *how, *small, "-m", name).status == 0
     found = program.run("eval", "t.csv", "--label-by", "kind", "-m", "a.npz", "--json")
     assert set(json.loads(found.out)["labels"]["confusions"]) == {"caf\u00e9", "[y]"}
-    several = program.run("eval", "t.csv", "--label-by", "kind", "-m", "a.npz", "-m", "b.npz").out
-    told = [line.split(":")[0] for line in several.splitlines() if "right label" in line]
-    assert told == ["mixture", "a.npz", "b.npz"]
-    assert several.count("always [y]") == 3  # of both together
+    line = ("eval", "t.csv", "--label-by", "kind", "-m", "a.npz", "-m", "b.npz")
+    several, told = program.run(*line).out, list[str]()
+    for row in program.run(*line, "--json").rows:
+        names = ("accuracy", "standard_error", "accuracy_of_commonest")
+        right, error, always = (100 * row["labels"][name] for name in names)
+        shares = f"{right:.1f}% ± {error:.1f} (always [y]: {always:.1f}%)"  # of both together
+        told.append(f"{row['model']}: right label {shares}")
+    assert told == [line for line in several.splitlines() if "right label" in line]
+    assert [line.split(":")[0] for line in told] == ["mixture", "a.npz", "b.npz"]
     for label, near in (("", ""), ("[x]", "Did you mean [y]? ")):  # which names no setting
         what, hint = f"there is no label '{label}'", f"{near}There are [y], caf\u00e9."
         refused = ("eval", "t.csv", "--label", label, "-m", "a.npz")
