@@ -27,6 +27,7 @@ except ImportError:  # Windows: two runs into one file are not noticed
 PathName = str | os.PathLike[str]
 Note = Callable[[str], object]
 BEGINNING: Final = b'{"schema": "charrnn.'  # of each line in a LineFile
+OPEN_FILES: Final = ("/dev/std", "/dev/fd/", "/proc/")  # names of open files
 NO_LINK_NO_WAIT: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -39,8 +40,9 @@ def target_of(path: PathName) -> Iterator[Path]:
             target = Path(os.path.realpath(path))
         except ValueError as error:  # a NUL, or half of a surrogate pair
             raise OSError(errno.EINVAL, str(error)) from error
-        if target.exists():
-            if not target.is_file():
+        is_open = os.path.abspath(path).startswith(OPEN_FILES)
+        if is_open or target.exists():
+            if is_open or not target.is_file():
                 raise OSError(errno.EINVAL, "it is not a regular file")
             has_right = target.stat().st_mode & 0o222  # which root does not need
             if not (has_right and os.access(target, os.W_OK)):
