@@ -212,9 +212,8 @@ def oddest_of(models: Mapping[str, Model], use: Use, options: Options) -> float 
     trained, labels = model.trained, len(model.labels)
     is_given = not labels or options.label is not None or "label_by" in options.reading
     known = trained.oddest if is_given or not options.sources else trained.oddest_sums
-    held_out, cut = model.corpus.held_out_examples, options.examples
-    if not {"column", "tidy"}.isdisjoint(options.reading):
-        cut = "lines"
+    held_out = model.corpus.held_out_examples
+    cut = "lines" if options.reading.keys() & {"column", "tidy"} else options.examples
     if others:
         why = "several models have no common unit"
     elif cut not in (None, model.corpus.config.examples):

@@ -67,7 +67,7 @@ class Children:
                 pass_fds=(end.fileno(), file),
                 start_new_session=True,  # which Ctrl-C does not reach
             )
-        self.processes.append(process)
+            self.processes.append(process)
         pipe.send(message)
 
     def ready_pipes(self, *, wait: bool = False) -> list[Connection]:

@@ -41,6 +41,7 @@ def file_of(folder: Path, data: bytes, name: str = "a.txt") -> str:
         (b"\xfe\xff\0a", {}, "is not UTF-8: byte 0, in line 1, is 0xfe"),
         (b"a", {"encoding": "utf-16-le"}, "is not UTF-16-LE: byte 0, in line 1, is 0x61"),
         (b"ab", {"encoding": "utf-16"}, "is not UTF-16: UTF-16 stream does not start with BOM"),
+        (b"\xff\xfea\xdc", {"encoding": "utf-16"}, "is not UTF-16: byte 2, in line 1, is 0x61"),
         (b'a,b\n"c', {"column": "a"}, "is not a table: line 2"),
         (b"a,b\nc,d", {"column": "d"}, "has no column d; its first row is: a, b"),
         (b"a,b\nc,d", {"column": "3"}, "has no column 3; its first row is: a, b"),

@@ -3,6 +3,7 @@
 import os
 import select
 import signal
+import subprocess
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,6 +16,7 @@ import charrnn
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Architecture
 from charrnn.settings.training import TrainConfig
+from charrnn.system.children import Children
 from charrnn.training.processes import Shard, SharedBatch, memory_of
 from tests.child import NOTHING, UNLIMITED, Child, going, is_running, wait_until
 from tests.program import Program
@@ -118,6 +120,23 @@ def test_processes_start_with_the_first_step(batches: Batches) -> None:
     assert not batches
     next(run)
     assert len(batches[-1].children.processes) == 1
+
+
+def test_ctrl_c_while_a_process_starts_leaves_it_to_be_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    popen, children = subprocess.Popen, Children()
+
+    def start(*given: Any, **how: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return popen(*given, **how)
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    with pytest.raises(KeyboardInterrupt):
+        children.start("charrnn.system.children:answer", [None], 1)
+    (child,) = children.processes
+    children.end()
+    assert child.poll() is not None
 
 
 def test_fault_26_a_killed_process_ends_the_training(tmp_path: Path, batches: Batches) -> None:
