@@ -204,6 +204,5 @@ def test_a_sweep_makes_the_runs_that_are_missing(old: Program) -> None:
     tried = ("--try", "hidden=2,3", "--layers", "1", "--epochs", "1", "-o", "sweep")
     done = old.run("sweep", "names.txt", *tried, "--resume", "--json")
     assert done.status == 0, done.err
-    assert "1 of 1 runs" in done.err or "hidden=3" in done.err
     assert "hidden=2" not in done.err
     assert {row["name"] for row in done.json["ranking"]} == {"hidden=2", "hidden=3", "counting"}

@@ -14,7 +14,6 @@ LISTS = {
     "bullets": ("- Anna\n* Bob\n• Carl\n– Dora\n+ Eva\n", "Anna\nBob\nCarl\nDora\nEva\n"),
     "tasks": ("- [ ] milk\n- [x] eggs\n", "milk\neggs\n"),
     "quotes": ("\"Anna\",\n'Bob';\n“Carl”\n„Dora“,\n'Eva's'\n", "Anna\nBob\nCarl\nDora\nEva's\n"),
-    "commas": ("Anna,\nBob ;\nCarl,,\n", "Anna\nBob\nCarl\n"),
     "comments": ("# towns\nBonn\n// more\n#\nKöln\n", "Bonn\nKöln\n"),
     "headings": ("\nMy towns:\nBonn\nNote:\n", "Bonn\n"),
     "headings in capitals": (
