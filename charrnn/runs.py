@@ -138,8 +138,8 @@ def configure(typed: Mapping[str, Any], model: LanguageModel | None) -> TrainCon
     """Return the settings of a new run, which has the sizes of a model to start from."""
     if model is None:
         return TrainConfig(**typed)
-    config = TrainConfig(**{**auto.sizes_of(model), **typed})  # what is typed has to fit the sizes
-    return auto.take_sizes(config, model, typed)
+    auto.check_sizes(typed, model)
+    return auto.take_sizes(TrainConfig(**{**auto.sizes_of(model), **typed}), model)
 
 
 @in_one_thread
@@ -300,10 +300,12 @@ def with_limits(path: PathName, config: Fitted, corpus: Corpus, typed: Mapping[s
     retyped.pop("cores", None)  # may change: shards decide the numbers
     check_patience(raised.get("patience"), len(corpus.held_out))
     auto.check_agreement(path, auto.settings_to_show(config), raised, LEAVE_OUT, may_rise=LIMITS)
-    # They are fitted to the corpus as at the start: bptt 0 becomes the longest example. No window
+    sizes = {name: retyped.pop(name) for name in ("bptt", "batch") if name in retyped}
+    auto.check_agreement(path, old, retyped, LEAVE_OUT)
+    # Sizes are fitted to the corpus as at the start: bptt 0 becomes the longest example. No window
     # is longer than the corpus, or a file could claim any memory.
-    fitted = asdict(auto.fit_settings(TrainConfig(**{**old, **retyped}), corpus))
-    auto.check_agreement(path, old, {name: fitted[name] for name in ["bptt", *retyped]}, LEAVE_OUT)
+    fitted = asdict(auto.fit_settings(TrainConfig(**old | {"free_running": 0} | sizes), corpus))
+    auto.check_agreement(path, old, {name: fitted[name] for name in ["bptt", *sizes]}, LEAVE_OUT)
     is_raised = any(value != old[name] for name, value in raised.items())
     if config.patience == AUTOMATIC and is_raised and "patience" not in raised:
         raised["patience"] = None  # who raises a limit wants to reach it

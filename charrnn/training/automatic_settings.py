@@ -274,21 +274,23 @@ def sizes_of(model: LanguageModel) -> dict[str, Any]:
     return sizes | {"clock": a.clock, "teacher_forcing": a.forced}
 
 
-def take_sizes(
-    config: TrainConfig, model: LanguageModel, typed: Collection[str] | None = None
-) -> TrainConfig:
-    """Return the settings with the sizes of the model; SettingError if other sizes were typed."""
+def take_sizes(config: TrainConfig, model: LanguageModel) -> TrainConfig:
+    """Return the settings with the sizes of the model; SettingError if they have others."""
     if config.init_radius != TrainConfig.init_radius:
         what = f"init_radius {config.init_radius:g} is for new weights, and the model has its own"
         raise SettingError(what, "Leave it out, or train without that model.", "init_radius")
-    if typed is None:  # by its default
-        typed = {f.name for f in fields(config) if getattr(config, f.name) != f.default}
+    settings = ((f.name, getattr(config, f.name), f.default) for f in fields(config))
+    check_sizes({name: value for name, value, usual in settings if value != usual}, model)
+    return replace(config, **sizes_of(model))
+
+
+def check_sizes(typed: Mapping[str, Any], model: LanguageModel) -> None:
+    """Raise SettingError if a size is typed that the model does not have."""
     sizes = sizes_of(model)
-    wanted = {name: getattr(config, name) for name in sizes if name in typed}
     hint = "Leave it out; or train a start with it, on the list given-names-latin, say, and name"
     hint += " that model with [start_from]."
+    wanted = {name: typed[name] for name in sizes if name in typed}
     check_agreement("the model to start from", sizes, wanted, hint, error=SettingError)
-    return replace(config, **sizes)
 
 
 def check_agreement(
