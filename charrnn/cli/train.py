@@ -65,17 +65,20 @@ class Options(CorpusOptions):
 def run(options: Options, console: Console) -> None:
     """Train and show the result. Raise SystemExit if a signal ended the run."""
     from charrnn.cli import train_screen as screen
-    from charrnn.files.model_file import locked_model
+    from charrnn.files.model_file import check_replaceable, locked_model
     from charrnn.files.safe_writing import check_writable
     from charrnn.runs import events_of_run
 
     check(options)
     open_run = screen.resume_run if options.resume else screen.new_training
     check_writable(options.model)
+    may_replace = options.resume or options.force
     if options.dry_run:
+        check_replaceable(options.model, force=may_replace)
+        if options.metrics is not None and not options.metrics.exists():
+            check_writable(options.metrics)
         screen.show_dry_run(open_run(options, options.model, console), options, console)
         return
-    may_replace = options.resume or options.force
     with locked_model(options.model, force=may_replace, note=console.note):
         training = open_run(options, options.model, console)
         if not training.adds_counts:

@@ -28,7 +28,7 @@ from charrnn.files.model_file import load_trained
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction import losses
 from charrnn.prediction.sampling import SampleConfig, Sampler
-from charrnn.settings.training import Ending, Fitted
+from charrnn.settings.training import LIMITS, Ending, Fitted
 from charrnn.system.cores import available
 from charrnn.system.visible import Visible, visible_line
 from charrnn.text.corpus import Corpus, Warned, find_warnings
@@ -177,7 +177,8 @@ def resume_run(options: CorpusOptions, path: Path, console: Console) -> Training
     typed = {**options.learning, **options.cutting, **options.reading}
     wants_counts = typed.pop("counts", False)
     corpus, checkpoint = runs.reopen(path, read, typed)
-    adds_counts = wants_counts and runs.add_counts(checkpoint, corpus)
+    goes_on = checkpoint.ended is None and not typed.keys().isdisjoint(LIMITS)
+    adds_counts = wants_counts and runs.add_counts(checkpoint, corpus) and not goes_on
     warnings, speed = show_corpus(corpus, checkpoint.config, None, options, console)
     stopped = checkpoint.ended or "interrupted"
     return Training(path, corpus, checkpoint, warnings, speed, adds_counts, stopped)

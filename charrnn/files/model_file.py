@@ -331,7 +331,11 @@ def write(path: PathName, trained: Trained, arrays: Arrays) -> None:
 def locked_model(path: PathName, *, force: bool, note: Note = lambda _: None) -> Iterator[None]:
     """Lock a model file. Raise SaveError for another file in its place, unless forced."""
     with locked(path, note):
-        if not force and os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
-            what = f"{os.fspath(path)} already exists, and charrnn has not written it"
-            raise SaveError(what, "Name another file, or add [force] to replace it.")
+        check_replaceable(path, force=force)
         yield
+
+
+def check_replaceable(path: PathName, *, force: bool) -> None:
+    if not force and os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
+        what = f"{os.fspath(path)} already exists, and charrnn has not written it"
+        raise SaveError(what, "Name another file, or add [force] to replace it.")

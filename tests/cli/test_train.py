@@ -469,11 +469,16 @@ def test_the_loss_with_counts_is_told_and_its_command(program: Program, monkeypa
 
 
 def test_counts_are_added_to_an_interrupted_run_which_can_go_on(program: Program) -> None:
-    steps = [program.train("names.txt", "--epochs", "2", "--json").json["steps"]]
-    line = ("train", "names.txt", "--resume", "--epochs", "4", "--json")
-    ran = program.run(*line, "--counts")  # with more to do, as if it were interrupted
+    steps = program.train("names.txt", "--epochs", "2", "--json").json["steps"]
+    line = ("train", "--resume", "--json")
+    ran = program.run(*line, "--counts", "--epochs", "4")  # which asks for both
+    assert (ran.json["stopped"], ran.json["steps"]) == ("epochs", 2 * steps)
+    assert "both" in ran.json["by_use"]
+    run = charrnn.train(program / "names.txt", epochs=4, hidden=2)
+    next(run)
+    run.save(program / "model.npz")
+    ran = program.run(*line, "--counts")
     assert "to resume: charrnn train --resume" in ran.err
     assert ran.json["stopped"] == "interrupted"
-    steps += [ran.json["steps"], program.run("train", "--resume", "--json").json["steps"]]
-    assert steps[2] > steps[1] == steps[0]
+    assert program.run(*line).json["steps"] > ran.json["steps"] == 1
     program.run("sample", "--use", "counts").says()
