@@ -87,9 +87,9 @@ def contents(path: Path, model: charrnn.Model) -> Iterator[Row]:
         del facts[elsewhere]
     yield "corpus", ", ".join(corpus.sources) or "texts passed from Python", {"corpus": facts}
     examples = count(corpus.examples, corpus.examples_are.removesuffix("s"))
-    words = f"{examples}, {corpus.characters:,} characters; {corpus.held_out_examples:,} more"
-    verb = "is" if corpus.held_out_examples == 1 else "are"
-    yield "", f"{words} {verb} held out", {"baselines": losses_of_baselines(corpus.baselines)}
+    texts = f"{examples}, {count(corpus.characters, 'character')}"
+    more = f"{corpus.held_out_examples:,} more {'is' if corpus.held_out_examples == 1 else 'are'}"
+    yield "", f"{texts}; {more} held out", {"baselines": losses_of_baselines(corpus.baselines)}
 
 
 def training(model: charrnn.Model) -> Iterator[Row]:

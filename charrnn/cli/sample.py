@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 
 import charrnn
 from charrnn.cli import shared_options as shared
-from charrnn.cli.console import Console, only_one
+from charrnn.cli.console import Console, count, only_one
 from charrnn.cli.shared_options import MODEL, flag, nested, repeatable
 from charrnn.errors import CharrnnError, CorpusError, unbracketed
 from charrnn.settings.corpus import Reading
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
 WORTH_PROCESSES = 20_000  # samples for which processes are worth their start
 CONDITIONS = ["novel", "best", "unique", "known_words", "distance", "shortest", "longest"]
+ONE = {"copies": "copy", "repeats": "repeat"}
 NAMED = 12  # unknown characters of a prime that a note names
 SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
 
@@ -203,7 +204,7 @@ def run(options: Options, console: Console) -> None:
     wanted = options.count * len(combinations)
     if shown.samples < wanted:
         hint = "Lower -n, raise -t, or ask for less."
-        raise CharrnnError(f"found only {shown.samples:,} of {wanted:,} samples", hint)
+        raise CharrnnError(f"found only {shown.samples:,} of {count(wanted, 'sample')}", hint)
 
 
 def lines_of_files(typed: Sequence[str]) -> Iterator[str]:
@@ -256,8 +257,9 @@ def note_figures(shown: Shown, conditions: Conditions, options: Options, console
         limit = SampleConfig(**options.sampling).max_characters
         console.note(f"{which} reached --max-chars {limit} before the end")
     if conditions.rejected:
-        reasons = [f"{count:,} {reason}" for reason, count in conditions.rejected.items()]
-        console.note(f"drew {conditions.drawn:,} samples, of which left out: {', '.join(reasons)}")
+        left_out = conditions.rejected.items()
+        reasons = ", ".join(f"{n:,} {ONE.get(why, why) if n == 1 else why}" for why, n in left_out)
+        console.note(f"drew {count(conditions.drawn, 'sample')}, of which left out: {reasons}")
     if shown.texts is not None and shown.samples > 1:
         console.note(f"copies of training texts: {shown.copies:,} {of_all}")
     elif shown.copies:

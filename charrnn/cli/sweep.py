@@ -187,7 +187,7 @@ def run(options: Options, console: Console) -> None:
     errors = [(name, folder.rows[name]["error"]) for name in names]
     failed = [f"{name}: {error}" for name, error in errors if error is not None]
     if failed:
-        what = f"{len(failed):,} of {len(names):,} runs failed; {failed[0]}"
+        what = f"{len(failed):,} of {count(len(names), 'run')} failed; {failed[0]}"
         raise CharrnnError(what, "--resume repeats failed runs, except those that diverged.")
 
 

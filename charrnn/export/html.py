@@ -137,10 +137,11 @@ def about(trained: Trained) -> str:
     config, text = trained.config, trained.corpus
     cell = config.cell if config.cell == "tanh" else config.cell.upper()
     network = f"{config.hidden} {cell} units"
+    examples = text.examples_are.removesuffix("s") if text.examples == 1 else text.examples_are
     rows = {
         "Network": network if config.layers == 1 else f"{config.layers} layers of {network}",
         "Characters": f"{trained.model.vocabulary.symbols - 2:,}",
-        "Trained on": f"{text.examples:,} {text.examples_are}, {text.characters:,} characters",
+        "Trained on": f"{text.examples:,} {examples}, {text.characters:,} characters",
     }
     if trained.best is not None and text.held_out_characters:
         rows["Held-out loss"] = f"{in_bits(trained.best[1])} bits per character"

@@ -90,6 +90,8 @@ def test_a_page_of_short_lines_speaks_of_names(are: Any, characters: int, kind: 
     trained = model_of(layers=1, hidden=4).trained
     record = replace(trained.corpus, examples_are=are, characters=characters, examples=4)
     assert f"has learned to spell {kind} and" in page_of(replace(trained, corpus=record))
+    one = replace(trained, corpus=replace(record, examples=1))
+    assert f"<dd>1 {are.removesuffix('s')}, " in page_of(one)
 
 
 def test_a_page_tells_the_size_of_its_network() -> None:
