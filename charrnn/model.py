@@ -118,7 +118,9 @@ class Model:
         use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
         """
         if self.mixed:
-            return combine([model.predictor(use) for model in self.mixed])
+            counted = [model.trained.counted is not None for model in self.mixed]
+            uses = [use if has or not any(counted) else None for has in counted]
+            return combine([m.predictor(part) for m, part in zip(self.mixed, uses, strict=True)])
         chosen: Use = "both" if use is None else check("use", use, USE)
         if use is not None and chosen != "network" and self.counts is None:
             what = f"use {chosen} needs counts, and the model has none"

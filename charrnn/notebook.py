@@ -36,7 +36,7 @@ class HasTrained(Protocol):
     def trained(self) -> Trained: ...
 
 
-def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None) -> Axes:
+def plot(*models: HasTrained, names: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
     """Draw the learning curves of models, and return the Axes; needs matplotlib.
 
     models: The models to compare.
@@ -48,7 +48,9 @@ def plot(*models: HasTrained, names: Sequence[str] = (), ax: Axes | None = None)
     if not all(model.trained.history for model in models):
         hint = "Train it until its first check-up; a slim model has none."
         raise CharrnnError("a model has no learning curve", hint)
-    names = [names] if isinstance(names, str) else list(names) or names_of(models)
+    if names is None or not len(names):
+        names = names_of(models)
+    names = [names] if isinstance(names, str) else list(names)
     if len(names) != len(models):
         what = f"there are {len(names)} names for {len(models)} models"
         raise SettingError(what, "Give a name for each model.", "names")
@@ -129,8 +131,12 @@ class Surprisal:
     nats: list[float]
     ranks: list[int]  # 1: the likeliest symbol
 
+    @property
+    def _size(self) -> str:
+        return f"{len(self.text):,} character{'' if len(self.text) == 1 else 's'}"
+
     def __repr__(self) -> str:
-        return f"<charrnn.Surprisal: {len(self.text):,} characters, {sum(self.nats):.1f} nats>"
+        return f"<charrnn.Surprisal: {self._size}, {sum(self.nats):.1f} nats>"
 
     def _repr_html_(self) -> str:
         """Return the coloured text and its sums for a notebook."""
@@ -153,7 +159,7 @@ class Surprisal:
             parts.append(words)
         total = math.fsum(self.nats)
         bits, rate = f"{total * BITS:,.1f}", in_bits(total / len(self.nats))
-        sums = f"{len(self.text):,} characters and the end: {bits} bits, {rate} for each.{cut}"
+        sums = f"{self._size} and the end: {bits} bits, {rate} for each.{cut}"
         style = "white-space:pre-wrap;overflow-wrap:anywhere"
         return f'<pre style="{style}">{"".join(parts)}</pre><p>{sums}</p>'
 

@@ -42,7 +42,7 @@ def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
 
 def test_models_are_compared_by_their_names_or_sizes(model: Model) -> None:
     array: Any = np.array(["a", "b"])
-    for names, shown in [(array, ["a", "b"]), ((), ["1: 1 x 4 tanh", "2: 1 x 4 tanh"])]:
+    for names, shown in [(array, ["a", "b"]), (None, ["1: 1 x 4 tanh", "2: 1 x 4 tanh"])]:
         legend = charrnn.plot(model, model, names=names, ax=axes()).get_legend()
         assert legend is not None
         labels = [text.get_text() for text in legend.get_texts()]
@@ -115,6 +115,7 @@ def test_a_text_is_a_heat_map_with_its_sums() -> None:
     assert page.text == "an↵\nz■\n4 characters and the end: 20.3 bits, 4.068 for each."
     assert titles == ["1.4", "2.9 2.9", "13.0"]
     assert repr(surprisal) == "<charrnn.Surprisal: 4 characters, 14.1 nats>"
+    assert repr(Surprisal("a", [0.1, 1.0], [])) == "<charrnn.Surprisal: 1 character, 1.1 nats>"
 
 
 @given(st.one_of(st.text(max_size=30), st.just(HOSTILE)))

@@ -17,6 +17,7 @@ from charrnn.files.model_contents import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.system.visible import encodable, visible_line
 
+PREFIX: Final = r"(?!charrnn_any\Z)[A-Za-z_][A-Za-z0-9_]*"  # charrnn_any_model is a type
 LINE_WIDTH: Final = 100  # columns of a line of numbers
 
 
@@ -62,9 +63,9 @@ def prefix_for(name: str, prefix: str | None = None) -> str:
     """Return the prefix of all names in C: the requested one, or one made from the file name."""
     if prefix is None:
         prefix = re.sub("[^a-z0-9]+", "_", name.lower()).strip("_")
-        return prefix if prefix[:1].isalpha() else f"model_{prefix}".strip("_")
-    if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", prefix):
-        hint = "It may have letters, digits and _, and does not begin with a digit."
+        return prefix if re.fullmatch(PREFIX, prefix) else f"model_{prefix}".strip("_")
+    if not re.fullmatch(PREFIX, prefix):
+        hint = "It has letters, digits and _, begins with no digit, and is not charrnn_any."
         raise SettingError(f"prefix cannot be {prefix!r}", hint, "prefix")
     return prefix
 

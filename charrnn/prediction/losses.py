@@ -80,6 +80,9 @@ class Score(Mean):
     def __add__(self, other: "Score") -> "Score":
         return Score(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
+    def __radd__(self, start: int) -> "Score":
+        return self if start == 0 else NotImplemented  # which ``sum`` begins with
+
     def __repr__(self) -> str:
         ends = f"{self.ends:,} end{'' if self.ends == 1 else 's'}"
         size = f"{self.characters:,} character{'' if self.characters == 1 else 's'} and {ends}"

@@ -85,7 +85,7 @@ def fields_of(text: str, name: str) -> tuple[list[tuple[int, list[str]]], Corpus
     rows, at, broken = list[tuple[int, list[str]]](), 0, None
     try:
         for fields in table:
-            if rows or "".join(fields).strip():
+            if rows or "".join(fields).strip().lower() not in ("", "sep="):  # which Excel writes
                 rows.append((numbers[at], fields))
             at = table.line_num
     except csv.Error as error:

@@ -225,9 +225,10 @@ def test_a_slim_file_keeps_labels_and_what_they_change(ends: str, tmp_path: Path
 
 def test_names_in_c_begin_as_the_file_does_unless_something_else_is_asked_for() -> None:
     names = {"names": "names", "Old Norse-2": "old_norse_2", "2": "model_2"}
+    names["charrnn-any"] = "model_charrnn_any"
     assert [prefix_for(name) for name in names] == list(names.values())
     assert prefix_for("names", "Mine") == "Mine"
-    for prefix in ("a-b", "2a", "", "é"):
+    for prefix in ("a-b", "2a", "", "é", "charrnn_any"):
         with pytest.raises(SettingError, match="prefix cannot be"):
             prefix_for("names", prefix)
     assert escaped("rock'7 é") == r"rock\0477 \303\251"  # three digits, or the 7 would be one

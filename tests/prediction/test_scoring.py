@@ -62,7 +62,8 @@ def test_each_figure_that_exists_is_a_number(texts: list[str]) -> None:
 
 def test_scores_add_up() -> None:
     texts, predictor = ["abc", "d", "", "caЖ"], Predictor([babbler("abc")])
-    apart = sum((score_texts(predictor, Group([text])).total for text in texts), Score())
+    apart = sum(score_texts(predictor, Group([text])).total for text in texts)
+    assert isinstance(apart, Score)
     together = score_texts(predictor, Group(texts)).total
     assert together.nats == pytest.approx(apart.nats, rel=1e-9)
     assert (together.characters, together.ends, together.unknown, together.bytes) == (7, 4, 2, 8)

@@ -6,6 +6,7 @@ import io
 import lzma
 import os
 import sys
+import tarfile
 import unicodedata
 from collections.abc import Callable
 from itertools import chain
@@ -166,6 +167,9 @@ def test_faults_7_and_66_packed_data_is_known_by_its_first_bytes_and_read_whole(
         for data in (packed, halves, halves + b"\0" * 8):
             assert text_of(file_of(tmp_path, data, name), Reading()) == TEXT
     assert text_of(file_of(tmp_path, pack(b"")), Reading()) == ""
+    for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT):
+        with pytest.raises(CorpusError, match="is a tar archive"):
+            text_of(file_of(tmp_path, pack(tarfile.TarInfo("a").tobuf(form))), Reading())
     assert text_of(file_of(tmp_path, b"B\nBZh\n"), Reading()) == "B\nBZh\n"  # is not packed
     for size in (1, 1 << 16):
         pipe(packed, size)
