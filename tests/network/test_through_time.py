@@ -9,10 +9,10 @@ import pytest
 
 from charrnn.network import readout
 from charrnn.network.arrays import Array, Product, sum_by_symbol
-from charrnn.network.cells import CELLS
+from charrnn.network.cells import CELLS, Tanh
 from charrnn.network.heads import HEADS
 from charrnn.network.parameters import Architecture, Parameters, initial
-from charrnn.network.through_time import Unfolded
+from charrnn.network.through_time import Layer, Unfolded
 from charrnn.text.vocabulary import END
 from tests.networks import (
     LANES,
@@ -30,6 +30,40 @@ from tests.networks import (
     steps_of,
     window,
 )
+
+
+def test_two_tanh_units_worked_by_hand() -> None:
+    W = np.array([[0.0, 1.0], [1.0, 0.0]])
+    layer = Layer(Tanh, 2, 1, 2, np.float64)
+    layer.ux[...] = [[[1, 0]], [[0, 0]]]
+    layer.forward([(), ()], W)
+    np.testing.assert_allclose(layer.h[1:, 0], [[0.7616, 0], [0, 0.6420]], atol=5e-5)
+    layer.d_h[...] = [[[0, 0]], [[0, 1]]]
+    layer.backward([(), ()], W)
+    np.testing.assert_allclose(layer.d_h[:, 0], [[0.2469, 0], [0, 0.5878]], atol=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("cell", "inputs", "states", "slopes", "before"),
+    [
+        ("gru", [0, 0, 1], [0.8808], [0, 0.0596, 0.2100], [0.5]),
+        ("lstm", [0, 0, 1, 0], [0.3534, 0.8808], [0.0476, 0.0626, 0.0525, 0.1767], [0, 0.1251]),
+    ],
+)
+def test_a_gated_unit_worked_by_hand(
+    cell: str, inputs: list[float], states: list[float], slopes: list[float], before: list[float]
+) -> None:
+    """The step of its docstring, and the way back."""
+    layer = Layer(CELLS[cell], 1, 1, 1, np.float64)
+    layer.states[-1][0] = 1
+    layer.ux[:, 0, 0, 0] = inputs
+    W: Array = np.zeros((len(inputs), 1))
+    layer.forward([()], W, np.zeros(1) if cell == "gru" else None)
+    layer.d_h[...] = 1
+    layer.backward([()], W)
+    np.testing.assert_allclose([s[1].item() for s in layer.states], states, atol=5e-5)
+    np.testing.assert_allclose(np.ravel(layer.d_ux(1)), slopes, atol=6e-5)
+    assert layer._d_before[-1].item() == pytest.approx(before[-1], abs=5e-5)
 
 
 def test_an_lstm_forgets_little_before_it_has_learned_anything() -> None:
