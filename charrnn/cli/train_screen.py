@@ -204,9 +204,11 @@ def show_corpus(
     for warning in warned:
         words = WARNING_TEXTS.get(warning.kind, TABLE)
         lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))
-    old_files = [] if start is None else start.corpus.files.values()
-    if not corpus.valid and set(corpus.files.values()).intersection(old_files):
-        lines.append(f"{options.start_from} may know what is held out: add --valid FILE")
+    old_files = [] if start is None else map(start.corpus.files.get, start.corpus.sources)
+    marks = {corpus.files[name] for name in corpus.valid or corpus.sources if name in corpus.files}
+    if len(corpus.held_out) and marks.intersection(old_files):
+        how = "name another" if corpus.valid else "add"
+        lines.append(f"{options.start_from} may know what is held out: {how} --valid FILE")
     shown = lines if options.dry_run else lines[:MOST_WARNINGS]
     say([*corpus_entries(corpus), *(("  !", line) for line in shown)], options, console)
     check_memory(memory_bytes(config, corpus), available())

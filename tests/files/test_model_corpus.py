@@ -213,9 +213,12 @@ def test_fault_29_a_model_that_learned_from_files_of_another_is_told_so(program:
     program.run("train", "texts/names.txt", *BRIEF).says()
     shutil.copy("texts/names.txt", "copy.txt")
     line = ("train", "copy.txt", "--from", "model.npz", "-m", "b.npz", "--dry-run")
-    told = [program.run(*line, *more).out for more in ((), ("--valid", "copy.txt"))]
-    known = "model.npz may know what is held out: add --valid FILE"
-    assert [known in out for out in told] == [True, False]
+    program.write("valid.txt", "anna\n")
+    known, how = "model.npz may know what is held out: ", ("--valid", "copy.txt")
+    told = {"add --valid FILE": (), "name another --valid FILE": how}
+    assert all(known + hint in program.run(*line, *more).out for hint, more in told.items())
+    for more in (("--valid", "valid.txt"), ("--holdout", "0")):
+        assert known not in program.run(*line, *more).out
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
