@@ -100,17 +100,14 @@ def test_fault_18_resumed_with_any_settings_it_ends_in_the_same_bytes(faults: in
                 run = charrnn.train(WORDS, config, holdout=holdout)
             except SettingError:  # they do not go together
                 reject()
-            for _ in run:
-                pass
+            list(run)
             run.save(straight)
             run = charrnn.train(WORDS, config, holdout=holdout)
             for stop in stops:
-                for _ in zip(range(stop), run, strict=False):
-                    pass
+                list(zip(range(stop), run, strict=False))
                 run.save(stopped)
                 run = charrnn.resume(stopped, WORDS)
-            for _ in run:
-                pass
+            list(run)
             run.save(stopped)
             assert stopped.read_bytes() == straight.read_bytes()
 
@@ -126,8 +123,7 @@ def test_fault_18_a_mixture_is_fitted_to_the_same_bytes_after_a_resume(tmp_path:
     stepped(charrnn.train(texts, config, holdout=0.5), 3).save(stopped)
     assert charrnn.load(stopped).trained.mixture == EVEN
     run = charrnn.resume(stopped, texts)
-    for _ in run:
-        pass
+    list(run)
     run.save(stopped)
     assert stopped.read_bytes() == straight.read_bytes()
     mixture = charrnn.load(straight).trained.mixture
