@@ -184,7 +184,8 @@ def test_a_dry_run_has_all_else_and_touches_nothing(program: Program) -> None:
     losses = (summary["best"], summary["by_use"]["network"])
     assert losses[0]["perplexity"] == pytest.approx(losses[1]["perplexity"], rel=1e-9)
     assert {*plan["settings"], "cores"} == set(Fitted.__dataclass_fields__)
-    assert plan_of(program, "--minutes", "0.01", "--hidden", "4")["steps"] is None
+    timed = plan_of(program, "--minutes", "0.01", "--hidden", "4")
+    assert (timed["steps"], timed["seconds"]) == (None, pytest.approx(0.6))
 
 
 def test_a_second_training_keeps_the_old_model(program: Program) -> None:
