@@ -200,6 +200,7 @@ def window(symbols: int = SYMBOLS, *, resets: bool = True, idle: bool = False) -
     x, y = rng.integers(0, symbols, (2, STEPS, LANES))
     x[0, 0] = x[2, 1] = x[2, 2] = y[1, 0] = y[3, 2] = END_ID
     clock, to_come = rng.integers(0, 20, (2, STEPS, LANES))
+    clock[1, 0] = 0  # the text that ends there is empty
     to_come = np.where(y == END_ID, 0, to_come + 1)
     nothing = np.arange(STEPS * LANES).reshape(STEPS, LANES) > 15 if idle else None
     return Window(x, y, (x == END_ID) & resets, nothing, clock=clock, to_come=to_come)

@@ -272,6 +272,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
     made.write("bad.txt", b"\xff")  # a fault that is found when it is read
     made.write("empty.txt", "\n")
     made.write("no-words.csv", "a,\nb,\n")
+    made.write("years.csv", "n,2020\n1,2\n")
     made.write("heads.txt", "# a\nNames:\n")
     made.write("empty.jsonl", "{}\n")
     made.write("endless.jsonl", '{"schema": "charrnn.step/3", "step": 1e999}\n')

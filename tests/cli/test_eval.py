@@ -321,11 +321,3 @@ def test_a_row_fits_a_terminal(made: Program) -> None:
     nats = np.array([1.0] * 200 + [9.0] * 3 + [1.0] * 201)
     assert "王李赵" in excerpt("anna " * 40 + "王李赵" + " anna" * 40, nats, 20)
     assert excerpt("\u200b", nats[:2], -1) == "..."  # in a narrow window
-
-
-def test_a_model_named_twice_is_one_model(made: Program) -> None:
-    made.write("odd.txt", "anna\nQqxzvv\n")
-    line = ("eval", "odd.txt", "--above", "1.5x", "-m", "dinosaurs")
-    once, twice = made.run(*line), made.run(*line, "-m", "dinosaurs")
-    assert once.status == twice.status == 3
-    assert once.out == twice.out

@@ -52,14 +52,6 @@ def test_the_high_start_of_a_curve_does_not_flatten_the_rest() -> None:
     assert re.fullmatch(r"training +9\.000 (##=_|██▅▁) 1\.000", curve)
 
 
-def test_whether_it_can_go_on_depends_on_the_file_alone(program: Program) -> None:
-    Path("names.txt").unlink()
-    assert program.run("info", "--json").json["resume"] == {
-        "is_possible": True,
-        "why": "the file has the training state; it ended by --epochs: give a larger one",
-    }
-
-
 def test_a_run_that_learned_no_more_goes_on_by_epochs(program: Program) -> None:
     program.run("train", "names.txt", *SIZE, "--lr", "1e-12", "--check-every", "1").says()
     info = program.run("info", "--json").json

@@ -8,14 +8,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.network.arrays import Array
 from charrnn.network.heads import Lengths
-from charrnn.network.parameters import Architecture, Parameters
+from charrnn.network.parameters import Architecture
 from charrnn.prediction.predictor import Predictor
 from charrnn.prediction.scoring import score_ids
 from charrnn.system.packaged import path_of
 from charrnn.text.vocabulary import END
-from tests.networks import disagreement, drawing_lengths, parameters_of, slopes
+from tests.networks import drawing_lengths, parameters_of
 from tests.plain import length_cost
 
 
@@ -27,17 +26,6 @@ def test_lengths_of_any_corpus_have_their_probabilities(lengths: list[int]) -> N
     assert (np.diff(p["tau.place"]) > -1e-5).all()  # from the shortest to the longest
     costs = [length_cost(p, tau) for tau in lengths]
     np.testing.assert_allclose(Lengths.nats(p, np.array(lengths)), costs, rtol=1e-6, atol=1e-9)
-
-
-def test_the_gradient_of_an_empty_text_is_a_number() -> None:
-    p = drawing_lengths().parameters
-    gradient = p.like()
-    assert Lengths.fill_gradient(p, np.array([0]), 1.0, gradient) > 0
-
-    def loss(flat: Array) -> float:
-        return float(Lengths.nats(Parameters(p.architecture, flat), np.array([0]))[0])
-
-    assert disagreement(gradient, slopes(p, loss)) < 1e-7
 
 
 def test_the_rank_of_an_end_counts_likelier_lengths() -> None:

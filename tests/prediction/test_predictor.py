@@ -37,10 +37,8 @@ def text(seed: int, size: int) -> Ids:
     return ids
 
 
-def predictor(
-    head: str = "symbol", use: Use = "both", mixture: tuple[float, ...] = EVEN
-) -> Predictor:
-    return Predictor([network(0, head)], Ngrams(text(1, 80), K), use, mixture)
+def predictor(head: str = "symbol", mixture: tuple[float, ...] = EVEN) -> Predictor:
+    return Predictor([network(0, head)], Ngrams(text(1, 80), K), "both", mixture)
 
 
 def powers(a: float, b: float) -> tuple[float, ...]:
@@ -88,21 +86,17 @@ def test_each_half_has_the_exponents_of_the_other_in_any_groups() -> None:
 
 
 @pytest.mark.parametrize("use", ["network", "counts", "both"])
-def test_the_order_of_models_changes_nothing(use: Use) -> None:
-    plain, counting = Predictor([network(3)]), predictor(use=use)
-    orders = combine([plain, counting]), combine([counting, plain])
-    assert [order.use for order in orders] == [use, use]
+def test_in_any_order_models_are_mixed_with_the_counts_of_the_longest_text(use: Use) -> None:
+    repeated = np.tile(np.array([2, 3, END], np.uint8), 100)
+    shorter = Predictor([network(1)], Ngrams(text(1, 60), K), use)
+    longer = Predictor([network(2)], Ngrams(repeated, K), use, powers(0.2, 0.7))
+    models = [Predictor([network(3)]), shorter, longer]
+    orders = combine(models), combine(models[::-1])
+    for order in orders:
+        assert (order.use, order.counts) == (use, longer.counts)
+        assert (order.halves == longer.halves).all()
     first, second = (score_ids(order, text(7, 200))[0][use] for order in orders)
     np.testing.assert_allclose(first, second, rtol=0, atol=1e-12)
-
-
-def test_of_several_counts_those_of_the_longest_text_are_used() -> None:
-    repeated = np.tile(np.array([2, 3, END], np.uint8), 100)
-    given = (text(1, 60), EVEN), (repeated, powers(0.2, 0.7))
-    models = [Predictor([network(1)], Ngrams(ids, K), mixture=mixture) for ids, mixture in given]
-    for order in (models, models[::-1]):
-        assert combine(order).counts is models[1].counts
-        assert (combine(order).halves == models[1].halves).all()
 
 
 def test_a_mean_has_the_mean_novelty_and_the_labels_of_all_examples() -> None:

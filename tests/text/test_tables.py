@@ -55,12 +55,6 @@ def test_fault_50_a_cell_may_be_long() -> None:
     assert csv.field_size_limit() == before
 
 
-def test_a_name_that_is_a_number_is_told_by_its_number() -> None:
-    with pytest.raises(CorpusError) as error:
-        rows_of("n,2020\n1,2\n", Reading(column="2020"), "a.csv")
-    assert error.value.hint.startswith("That name has number 2.")
-
-
 def test_a_cell_is_normalized_and_not_its_table() -> None:
     data = "\ufb01e\u0301,x\nＡ，Ｂ,c\n".encode()  # the ligature fi, and wide letters
     for name in ("fi\xe9", "\ufb01e\u0301"):

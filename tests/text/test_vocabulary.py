@@ -1,13 +1,11 @@
 """Characters and their numbers."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.text.vocabulary import END, SCALARS, UNKNOWN, Vocabulary
+from charrnn.text.vocabulary import END, UNKNOWN, Vocabulary
 from tests.networks import peak_bytes, vocabulary_of
 
 ABC = Vocabulary("abc", novelty=0.1)
@@ -48,10 +46,6 @@ def test_ids_have_the_smallest_type_that_holds_them(characters: int, dtype: type
     vocabulary = Vocabulary("".join(chr(0x10000 + i) for i in range(characters)))
     assert vocabulary.dtype == vocabulary.encode("").dtype == dtype
     assert vocabulary.encode(vocabulary.characters[-1]).tolist() == [characters + 1]
-
-
-def test_naming_an_unseen_character_costs_what_a_fair_draw_among_them_costs() -> None:
-    assert math.exp(-ABC.unseen_nats) * (SCALARS - 3) == pytest.approx(1)
 
 
 def test_novelty_is_the_share_of_what_was_seen_once_and_never_zero_and_never_one() -> None:
