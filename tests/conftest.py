@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in (
         "quick: also run with the lowest and newest versions of all packages",
         "long: slow, and run only with --long",
-        "child(value): the default of child= in Program.run",
+        "child: the program runs in child processes",
     ):
         config.addinivalue_line("markers", line)
     if getattr(config.option, "dist", "no") == "load":
@@ -114,8 +114,7 @@ def signals_are_not_ignored() -> None:
 def program(tmp_path: Path, monkeypatch: Any, request: pytest.FixtureRequest) -> Program:
     """The program in a folder with names.txt, which is the current folder of the test."""
     monkeypatch.chdir(tmp_path)
-    marker = request.node.get_closest_marker("child")
-    return Program(tmp_path, child=bool(marker and marker.args[0]))
+    return Program(tmp_path, child=request.node.get_closest_marker("child") is not None)
 
 
 @pytest.fixture(scope="session")

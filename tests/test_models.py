@@ -14,8 +14,6 @@ from tests import make_models
 from tests.child import HOME
 from tests.program import Program
 
-MOST_BYTES = 1_500_000
-
 
 @pytest.mark.parametrize("name", MODELS)
 def test_each_model_draws_scores_and_tells_by_its_name(program: Program, name: str) -> None:
@@ -46,7 +44,7 @@ def test_each_model_draws_scores_and_tells_by_its_name(program: Program, name: s
 
 def test_they_are_slim_and_small_and_part_of_a_release() -> None:
     files = [Path(model_at(name)) for name in MODELS]
-    assert sum(file.stat().st_size for file in files) < MOST_BYTES
+    assert sum(file.stat().st_size for file in files) < 1_500_000
     assert {file.parent for file in files} == {Path(charrnn.__file__).parent / "models"}
     assert all(charrnn.load(name).trained.slim for name in MODELS)
     characters = charrnn.load("latin").vocabulary.characters

@@ -93,12 +93,7 @@ def test_fault_25_resuming_makes_only_what_is_missing(tmp_path: Path) -> None:
     ours, other.record.__dict__["fingerprint"] = other.record.fingerprint[:12], "b" * 64
     with pytest.raises(ResumeError, match=rf"{ours}.*\(bbbbbbbbbbbb\)"):
         run(folder, other, (0,), resume=True)
-    with pytest.raises(SaveError, match="holds a sweep"):
-        run(folder, material(), (0,))
     with sweep.open_folder(folder, resume=True), pytest.raises(SaveError, match="another run"):
-        run(folder, material(), (0,), resume=True)
-    rows.write_text('{"schema": "x"}\n')
-    with pytest.raises(ResumeError, match="line 1 of"):
         run(folder, material(), (0,), resume=True)
 
 

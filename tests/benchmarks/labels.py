@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import fmean
 
 import charrnn
+from charrnn.prediction.scoring import accuracy_of
 from tests.benchmarks.training import trained
 
 SPLITS = 5
@@ -45,11 +46,8 @@ def report(folder: str, against: list[str]) -> None:
         for way, (said, nats, spent) in told.items():
             is_right = [a == b for a, (_, b) in zip(said, held_out, strict=True)]
             right.setdefault(way, []).extend(is_right)
-            by_label: dict[str, list[bool]] = {}
-            for hit, (_, label) in zip(is_right, held_out, strict=True):
-                by_label.setdefault(label, []).append(hit)
-            mean = fmean(map(fmean, by_label.values()))
-            shares = f"{100 * fmean(is_right):.1f}% | {100 * mean:.1f}%"
+            found = accuracy_of([label for _, label in held_out], said, {"": 0})
+            shares = f"{100 * found['accuracy']:.1f}% | {100 * found['mean_over_labels']:.1f}%"
             print(f"| {seed} | {way} | {shares} | {nats:.3f} | {spent:.0f} |", flush=True)
     for way, hits in right.items():
         apart = [int(a) - int(b) for a, b in zip(right["network"], hits, strict=True)]

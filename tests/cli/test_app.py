@@ -298,11 +298,6 @@ def test_fault_14_refusals(there: Program, status: str, line: str, what: str, hi
     assert (ended.out, "\x1b" in ended.err) == ("", False)
 
 
-@pytest.mark.parametrize("line", ["--holdout 0,2", "--cores 1,2", "--examples auto,lines"])
-def test_no_sweep_compares_what_it_cannot_try(there: Program, line: str) -> None:
-    assert "sweep" not in there.run("train", "names.txt", *line.split()).err
-
-
 @pytest.mark.parametrize("line", [line for _, line, what, _ in REFUSED if "already exists" in what])
 def test_a_file_of_somebody_else_is_replaced_if_forced(there: Program, line: str) -> None:
     name = next(word for word in line.split() if word.startswith("bad."))

@@ -218,7 +218,7 @@ def results(program: Program, variables: str) -> list[object]:
     return [*found, (program / "model.npz").read_bytes()]
 
 
-@pytest.mark.child(True)
+@pytest.mark.child
 @pytest.mark.parametrize("name", [name if name in DAILY else seldom(name) for name in SURROUNDINGS])
 def test_fault_24_poor_surroundings(program: Program, name: str, expected: list[object]) -> None:
     assert results(program, SURROUNDINGS[name]) == expected

@@ -17,7 +17,6 @@ from tests.browser import Reading
 from tests.networks import model_of
 from tests.program import Program
 
-ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 HOSTILE = "a</title></script /<script>\u202e\x1b&\n\"'"
 
 
@@ -53,7 +52,7 @@ def test_it_fits_the_window_with_or_without_colours(well_trained: Program, colum
         status, shown = well_trained.terminal(*line, columns=columns, env=changes)
         assert status == 0
         assert ("\x1b[" in shown) == (changes.get("TERM") == "xterm")
-        plain = ESCAPE.sub("", shown)
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
         assert max(map(len, plain.splitlines())) < columns
         assert plain.isascii() == (changes.get("TERM") == "dumb" or columns < 65)
         assert plain.splitlines()[0].endswith("  dL/dh") == (columns >= 65)

@@ -101,31 +101,30 @@ def page_of(model: Model, kind: str = "texts") -> str:
 
 
 TYPED = "\uff41e\u0301"  # a wide letter, and one that is composed
+HOW: dict[str, Any] = {"prime": "ab", "temperature": 0.7, "seed": 12}
 ADDRESS = "#prime=ab&temperature=0.7&seed=12&count=7"
 
 
 def test_it_draws_what_python_draws(opened: Open, tmp_path: Path) -> None:
     model = model_of("abcdé", cell="gru", layers=2, hidden=6)
     small = slim(model, tmp_path)
-    how: dict[str, Any] = {"prime": "ab", "temperature": 0.7, "seed": 12}
     page = opened(page_of(model), ADDRESS)
-    assert settle(page) == small.sample(7, **how)
+    assert settle(page) == small.sample(7, **HOW)
     lengths = settle(page, "type('longest', '4')")
-    assert lengths == small.sample(7, longest=4, **how)
+    assert lengths == small.sample(7, longest=4, **HOW)
     page = opened(page_of(model, "files"), f"{ADDRESS}&best=1")
     with pytest.warns(UserWarning, match="may be copies"):
-        best = small.sample(7, best=True, **how)
+        best = small.sample(7, best=True, **HOW)
     assert settle(page) == best
     plain = settle(page, "check('best', false), type('longest', '')")
-    assert plain == small.sample(7, **how) != best
+    assert plain == small.sample(7, **HOW) != best
 
 
 def test_a_choice_of_label_draws_and_reads_as_python_does(opened: Open, tmp_path: Path) -> None:
     model = model_of("abcdé", cell="gru", layers=1, hidden=6, labels=LABELS)
     small, page_text = slim(model, tmp_path), page_of(model)
-    how: dict[str, Any] = {"prime": "ab", "temperature": 0.7, "seed": 12}
     page = opened(page_text, ADDRESS)
-    assert settle(page) == small.sample(7, **how)
+    assert settle(page) == small.sample(7, **HOW)
     shown = page.ask("Array.from(get('label').children, (one) => one.textContent)")
     assert shown[-len(small.labels) :] == small.labels
     page.ask("type('typed', 'abé'), 0")
@@ -133,13 +132,13 @@ def test_a_choice_of_label_draws_and_reads_as_python_does(opened: Open, tmp_path
     for label in (*small.labels, None):
         place = "" if label is None else str(small.labels.index(label))
         drawn = settle(page, f"type('label', '{place}')")
-        assert drawn == small.sample(7, label=label, **how)
+        assert drawn == small.sample(7, label=label, **HOW)
         link = page.ask("location.hash")
         nats = small.surprisal("abé", label=label).nats[:-1]
         assert page.ask(cost).startswith(f"{sum(nats) / math.log(2):.1f} bits")
         assert settle(opened(page_text, link)) == drawn
-    assert settle(opened(page_text, f"{ADDRESS}&label=none")) == small.sample(7, **how)
-    assert settle(page, f"follow('{ADDRESS}&label=2')") == small.sample(7, label="2", **how)
+    assert settle(opened(page_text, f"{ADDRESS}&label=none")) == small.sample(7, **HOW)
+    assert settle(page, f"follow('{ADDRESS}&label=2')") == small.sample(7, label="2", **HOW)
     nats = small.surprisal("abé", label="2").nats[:-1]
     until(page, f"{cost}.startsWith('{sum(nats) / math.log(2):.1f} bits')")
 

@@ -165,7 +165,6 @@ def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch
 TWICE = """
 from charrnn.system.signals import handled
 from charrnn.spread.workers import open_executor
-from charrnn.system.signals import SIGNALS
 from tests.spread.test_workers import work
 with handled(), open_executor("s", cores=2) as executor:
     answers = executor(work, [0.01] + [99] * 4)

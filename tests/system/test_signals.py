@@ -16,7 +16,7 @@ from tests import child as children
 from tests.child import NOTHING, PATIENCE
 from tests.program import SMALL, Program, assert_no_temporary_files, lines_of, seldom
 
-pytestmark = pytest.mark.child(True)
+pytestmark = pytest.mark.child
 
 ENDLESS = ("train", "names.txt", *SMALL, "--epochs", "1000000", "--check-every", "100")
 SOON = "from charrnn.files import saves_and_metrics as saves; saves.SAVE_INTERVAL = 0.1"
