@@ -21,6 +21,7 @@ import pytest
 import charrnn
 from charrnn.errors import ResumeError, SaveError, SettingError
 from charrnn.system.packaged import model_at
+from tests.networks import model_of
 from tests.program import Program
 
 TEXTS = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna"] * 4
@@ -58,9 +59,13 @@ def test_a_run_tells_its_events_and_ends_in_the_model_of_fit(model: charrnn.Mode
 
 
 def test_logits_begin_anew_after_an_end_and_take_ids_alone(model: charrnn.Model) -> None:
-    ids = model.vocabulary.encode("hanna").astype(int)
-    o = model.logits([0, *ids])
-    np.testing.assert_allclose(model.logits([0, *ids, 0, *ids])[6:], o)
+    for one in (model, model_of("ahn", hidden=5, clock=True, scale=0.5)):
+        ids = one.vocabulary.encode("hanna").astype(int)
+        o = one.logits([0, *ids])
+        log_y = o - np.log(np.exp(o).sum(axis=1, keepdims=True))
+        nats = -log_y[range(6), [*ids, 0]].sum() - 6 * np.log1p(-one.vocabulary.novelty)
+        assert one.score("hanna").nats == pytest.approx(nats, rel=1e-5)
+        np.testing.assert_allclose(one.logits([0, *ids, 0, *ids])[6:], o)
     for wrong in ([10**6], [-1], [1.7], [[1]], ["a"], "Thor"):
         with pytest.raises(SettingError, match="ids are"):
             model.logits(wrong)  # type: ignore[arg-type]
@@ -222,6 +227,7 @@ def test_faults_17_and_52_what_is_no_text_is_refused(model: charrnn.Model, wrong
         (charrnn.fit, iter([path]), "Give texts alone, or a list of paths."),
         (model.score, path, f"{a_list}."),
         (model.score, [path], "Give texts alone."),
+        (lambda it: model.sample(not_in=it), "a", f"{a_list}, or Path(...) to read a file."),
     )
     for function, given, hint in rows:
         with pytest.raises(SettingError, match="cannot be") as told:
@@ -340,6 +346,7 @@ def test_a_mixture_draws_and_scores_as_the_command_does(program: Program) -> Non
     found = program.run("eval", "names.txt", *line, "--json").rows[0]
     texts = (program / "names.txt").read_text().split()
     assert mixed.score(texts).nats == mixed.score(texts, use="both").nats == found["nats"]
+    assert mixed.score(texts, use="network").nats != found["nats"]
     three = charrnn.mix(mixed, c).score("anna").nats
     assert three == pytest.approx(charrnn.mix(a, b, c).score(["anna"]).nats, rel=1e-12)
     assert repr(mixed) == "<charrnn.Model: a mixture of 2 models>"

@@ -201,6 +201,7 @@ def test_fault_69_the_example_in_a_header_draws_what_python_draws_without_repeat
     )
     assert example is not None
     assert "\n   sample --seed" in header
+    assert "2 layers of 3 lstm units" in header
     (tmp_path / "the-names.h").symlink_to("names.h")
     program = example[0].replace("< 10;", "< 60;")
     compiler = ("c++", "-x", "c++", f"-std={standard}", *STRICT)

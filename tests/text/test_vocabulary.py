@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from charrnn.errors import SettingError
 from charrnn.text.vocabulary import END, UNKNOWN, Vocabulary
 from tests.networks import peak_bytes
 
@@ -50,6 +51,14 @@ def test_novelty_is_the_share_of_what_was_seen_once_and_never_zero_and_never_one
 def test_characters_that_are_not_distinct_scalars_in_order_are_refused(characters: str) -> None:
     with pytest.raises(ValueError, match="distinct and in order"):
         Vocabulary(characters)
+
+
+@pytest.mark.parametrize(("count", "last"), [(20, "t."), (21, "t, ....")])
+def test_twenty_labels_are_named(count: int, last: str) -> None:
+    labels = dict.fromkeys("abcdefghijklmnopqrstu"[:count], 1)
+    with pytest.raises(SettingError) as error:
+        Vocabulary("ab", labels=labels).id_of("x")
+    assert error.value.hint.endswith(f", s, {last}")
 
 
 def test_a_small_alphabet_needs_a_small_table() -> None:

@@ -31,6 +31,12 @@ def test_nothing_crosses_from_one_epoch_to_the_next() -> None:
     assert not any(h.any() for h in state.carried)
 
 
+def test_a_weight_that_is_dropped_is_not_read() -> None:
+    size: dict[str, Any] = {"hidden": 5, "layers": 2, "batch": 3, "bptt": 8, "epochs": 1}
+    first = [next(train(TEXTS, dropconnect=share, **size)) for share in (0.0, 0.9)]
+    assert first[0].nats_per_character != first[1].nats_per_character
+
+
 def test_minutes_are_those_of_steps_and_check_ups_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = iter(range(10**6))  # each look at the clock takes one
     clock = SimpleNamespace(monotonic=lambda: next(seconds))
