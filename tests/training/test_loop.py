@@ -33,7 +33,7 @@ def test_nothing_crosses_from_one_epoch_to_the_next() -> None:
 
 def test_a_weight_that_is_dropped_is_not_read() -> None:
     size: dict[str, Any] = {"hidden": 5, "layers": 2, "batch": 3, "bptt": 8, "epochs": 1}
-    first = [next(train(TEXTS, dropconnect=share, **size)) for share in (0.0, 0.9)]
+    first: list[Any] = [next(train(TEXTS, dropconnect=part, **size)) for part in (0.0, 0.9)]
     assert first[0].nats_per_character != first[1].nats_per_character
 
 
