@@ -98,20 +98,6 @@ def test_the_fewest_edits_are_found(texts: list[str], text: str) -> None:
     assert [known.are_near(text, n) for n in range(1, 9)] == [fewest < n for n in range(1, 9)]
 
 
-def test_what_has_no_end_may_be_longer_than_the_longest() -> None:
-    conditions = Conditions(longest=3)
-    samples = [Sample(0, "abc", 0.0, ended) for ended in ("limit", "end")]
-    assert list(map(conditions.accept, samples)) == [False, True]
-
-
-def test_a_hopeless_case_is_given_up() -> None:
-    sampler = Sampler(speller("abc"), SampleConfig(seed=1))
-    conditions = Conditions(taken={"abc"})
-    assert list(choose(sampler, 10**9, conditions)) == []
-    assert conditions.rejected == {"copies": conditions.drawn}
-    assert conditions.drawn < 2000
-
-
 def test_only_failures_in_a_row_are_hopeless() -> None:
     conditions: Any = mock.Mock(accept=lambda sample: sample.number % 3 == 0, best=False)
     drawn = choose(Sampler(speller("abc"), SampleConfig(seed=1)), 30, conditions)
