@@ -124,9 +124,9 @@ def run(options: Options, console: Console) -> None:
     predictor = next(iter(predictors.values()))
     oddest, learned = oddest_of(models, predictor.use, options), predictor.vocabulary.labels
     rows = new_rows(oddest, learned, options, console)
-    needs_corpus = options.baselines or not options.sources
-    hint = "Leave out [baselines], which count that corpus." if options.sources else NAME_A_TEXT
-    corpus = rebuild_corpus(model.corpus, hint) if needs_corpus else None
+    hint = "Leave out [baselines], which count that corpus. " if options.baselines else ""
+    hint = f"{hint}{'' if options.sources else NAME_A_TEXT}".rstrip()
+    corpus = rebuild_corpus(model.corpus, hint) if hint else None
     held_out = None if options.sources else corpus
     for name, other in models.items() if held_out else ():
         if other.corpus.may_know(model.corpus):
