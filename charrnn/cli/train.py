@@ -165,7 +165,7 @@ def show_next(training: Training, options: Options, console: Console) -> None:
 
     corpus, state = training.corpus, training.checkpoint.state
     again = [*options.sources, *(f"--valid={name}" for name in options.valid)]
-    again = again if "-" in training.checkpoint.corpus.names else []
+    again = [] if corpus.files.keys() >= {*corpus.sources, *corpus.valid} else again
     if training.stopped == "interrupted":
         metrics = [] if options.metrics is None else ["--metrics", str(options.metrics)]
         how = "to resume, with the same text" if again else "to resume"

@@ -300,12 +300,14 @@ def test_fault_46_a_run_is_told_by_its_corpus_settings_and_model_file(program: P
     assert len(set(runs)) == 4
 
 
-@pytest.mark.parametrize("texts", ["-", "names.txt --valid=-"])
+@pytest.mark.parametrize("begun", ["-", "names.txt", "names.txt --valid=-"])
 def test_a_run_on_a_pipe_is_resumed_with_it(
-    program: Program, stopped_after: list[int], texts: str
+    program: Program, stopped_after: list[int], begun: str
 ) -> None:
-    stopped_after += [3]
-    ran = program.run("train", *texts.split(), *BRIEF, stdin=NAMES.encode())
+    texts = "-" if begun == "names.txt" else begun
+    stopped_after += [3, 3]
+    program.run("train", *begun.split(), *BRIEF, stdin=NAMES.encode())
+    ran = program.run("train", *texts.split(), "--resume", stdin=NAMES.encode())
     assert f"; to resume, with the same text: charrnn train {texts} --resume\n" in ran.err
     for more, epochs in (((), 2), (("--epochs", "3"), 3)):
         program.run("train", *texts.split(), "--resume", *more, stdin=NAMES.encode()).says()
