@@ -38,6 +38,7 @@ from charrnn.settings.drawing import Drawing, SampleConfig
 from charrnn.settings.training import Fitted
 from charrnn.settings.values import SIZE, Flag, OneOf, Text, Whole, check, with_settings
 from charrnn.spread.workers import in_parallel
+from charrnn.system import visible
 from charrnn.system.packaged import model_at
 from charrnn.text.corpus import Corpus, Texts, check_texts, files_in
 from charrnn.text.counts import Ngrams, counts_of
@@ -186,7 +187,7 @@ class Model:
             samples += [sample.text for sample in choose(sampler, count, conditions)]
         if len(samples) < count * len(primes):
             hint = "Lower [count], raise [temperature], or allow more texts."
-            what = f"found only {len(samples):,} of {count * len(primes):,} samples"
+            what = f"found only {len(samples):,} of {visible.count(count * len(primes), 'sample')}"
             raise CharrnnError(what, hint)
         return samples
 

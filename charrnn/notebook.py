@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.files.model_contents import Checkpoint, Trained
 from charrnn.prediction.losses import BITS, in_bits
-from charrnn.system.visible import visible
+from charrnn.system.visible import count, visible
 from charrnn.training.state import share_done
 
 if TYPE_CHECKING:
@@ -131,12 +131,9 @@ class Surprisal:
     nats: list[float]
     ranks: list[int]  # 1: the likeliest symbol
 
-    @property
-    def _size(self) -> str:
-        return f"{len(self.text):,} character{'' if len(self.text) == 1 else 's'}"
-
     def __repr__(self) -> str:
-        return f"<charrnn.Surprisal: {self._size}, {sum(self.nats):.1f} nats>"
+        size = count(len(self.text), "character")
+        return f"<charrnn.Surprisal: {size}, {sum(self.nats):.1f} nats>"
 
     def _repr_html_(self) -> str:
         """Return the coloured text and its sums for a notebook."""
@@ -157,9 +154,9 @@ class Surprisal:
                 style = f"color:{ink};background-color:{ground}"
                 words = f'<span style="{style}" title="{bits}">{words}</span>'
             parts.append(words)
-        total = math.fsum(self.nats)
+        size, total = count(len(self.text), "character"), math.fsum(self.nats)
         bits, rate = f"{total * BITS:,.1f}", in_bits(total / len(self.nats))
-        sums = f"{self._size} and the end: {bits} bits, {rate} for each.{cut}"
+        sums = f"{size} and the end: {bits} bits, {rate} for each.{cut}"
         style = "white-space:pre-wrap;overflow-wrap:anywhere"
         return f'<pre style="{style}">{"".join(parts)}</pre><p>{sums}</p>'
 

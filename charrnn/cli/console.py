@@ -165,11 +165,6 @@ def clock(seconds: float) -> str:
     return f"{minutes}:{tail:02} min" if minutes < 60 else f"{minutes // 60:,}:{minutes % 60:02} h"
 
 
-def count(number: float, noun: str) -> str:
-    """Return a number with its noun: 1 layer, 2,000 layers."""
-    return f"{number:,.15g} {noun}{'' if number == 1 else 's'}"
-
-
 def show_version() -> None:
     Console().result(f"charrnn {__version__}\n")
 

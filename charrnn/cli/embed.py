@@ -23,10 +23,10 @@ from pathlib import Path
 
 import charrnn
 from charrnn.cli import shared_options as shared
-from charrnn.cli.console import Console, check_output, count
+from charrnn.cli.console import Console, check_output
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.values import File
-from charrnn.system.visible import encodable
+from charrnn.system.visible import count, encodable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,13 +38,14 @@ from typing import TYPE_CHECKING, Any
 
 import charrnn
 from charrnn.cli import shared_options as shared
-from charrnn.cli.console import Console, count, only_one, option_for
+from charrnn.cli.console import Console, only_one, option_for
 from charrnn.cli.shared_options import LEARNED, flag
 from charrnn.errors import ABOVE, CorpusError, ModelFileError, SettingError, unbracketed
 from charrnn.settings.corpus import Reading
 from charrnn.settings.values import COUNT, Text, setting
 from charrnn.system.cores import cores_for
 from charrnn.system.packaged import CORPORA
+from charrnn.system.visible import count
 
 if TYPE_CHECKING:
     from charrnn.cli.eval_screen import Rows

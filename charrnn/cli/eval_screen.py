@@ -13,12 +13,12 @@ from typing import Any, Literal
 import numpy as np
 from rich.cells import cell_len, set_cell_size
 
-from charrnn.cli.console import Console, Output, count, json_line
+from charrnn.cli.console import Console, Output, json_line
 from charrnn.files.model_corpus import Example
 from charrnn.prediction import losses, scoring
 from charrnn.prediction.losses import BITS, Score, in_bits
 from charrnn.prediction.scoring import ScoredTexts
-from charrnn.system.visible import Visible, visible, visible_line
+from charrnn.system.visible import Visible, count, visible, visible_line
 from charrnn.text.corpus import Corpus, Examples
 from charrnn.text.counts import baselines
 

@@ -23,13 +23,13 @@ from typing import Any
 from rich.filesize import decimal
 
 import charrnn
-from charrnn.cli.console import Console, Output, count, entries, option_for, save
+from charrnn.cli.console import Console, Output, entries, option_for, save
 from charrnn.cli.shared_options import CommandOptions, force_option, model_option
 from charrnn.errors import in_words
 from charrnn.settings.training import AUTOMATIC
 from charrnn.settings.values import File, setting
 from charrnn.system.packaged import model_at
-from charrnn.system.visible import Visible, visible_line
+from charrnn.system.visible import Visible, count, visible_line
 
 SHOWN_SYMBOLS = 60  # characters of a vocabulary that are shown
 CURVE_BLOCKS, CURVE_LETTERS = "▁▂▃▄▅▆▇█", "_.-:=+*#"  # of a learning curve, from low to high

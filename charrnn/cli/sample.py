@@ -38,13 +38,14 @@ from typing import TYPE_CHECKING, Any
 
 import charrnn
 from charrnn.cli import shared_options as shared
-from charrnn.cli.console import Console, count, only_one
+from charrnn.cli.console import Console, only_one
 from charrnn.cli.shared_options import MODEL, flag, nested, repeatable
 from charrnn.errors import CharrnnError, CorpusError, unbracketed
 from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import DRAWING, SampleConfig
 from charrnn.settings.values import COUNT, SIZE, Text, Whole, setting
 from charrnn.system.cores import cores_for
+from charrnn.system.visible import count
 from charrnn.text.reading import read_typed, text_of
 
 if TYPE_CHECKING:

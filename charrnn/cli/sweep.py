@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import shared_options as shared
-from charrnn.cli.console import TIME_LEFT, Console, clock, count, only_one
+from charrnn.cli.console import TIME_LEFT, Console, clock, only_one
 from charrnn.cli.shared_options import flag, not_one_of, repeatable
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.values import SEED, File, Flag, Text, Values, ensure, setting, settings_of
 from charrnn.system.cores import cores_for
 from charrnn.system.packaged import CORPORA
-from charrnn.system.visible import Visible, did_you_mean, visible_line
+from charrnn.system.visible import Visible, count, did_you_mean, visible_line
 
 if TYPE_CHECKING:
     from charrnn.files.model_contents import CorpusRecord

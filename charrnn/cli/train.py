@@ -23,13 +23,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from charrnn.cli.console import INDENT, Console, check_not_input, count, finish, only_one
+from charrnn.cli.console import INDENT, Console, check_not_input, finish, only_one
 from charrnn.cli.shared_options import OUTPUT, CorpusOptions, flag, model_option, typed_models
 from charrnn.errors import SettingError
 from charrnn.export.write import misfit
 from charrnn.settings.values import File, Whole, setting
 from charrnn.system.packaged import CORPORA
 from charrnn.system.signals import watched
+from charrnn.system.visible import count
 
 if TYPE_CHECKING:
     from charrnn.cli.train_screen import Training

@@ -18,7 +18,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.filesize import decimal
 
 from charrnn import runs
-from charrnn.cli.console import INDENT, TIME_LEFT, Console, Entry, clock, count, entries, option_for
+from charrnn.cli.console import INDENT, TIME_LEFT, Console, Entry, clock, entries, option_for
 from charrnn.cli.shared_options import CorpusOptions, typed_models
 from charrnn.errors import CharrnnError, in_words, unbracketed
 from charrnn.export.write import misfit
@@ -30,7 +30,7 @@ from charrnn.prediction import losses
 from charrnn.prediction.sampling import SampleConfig, Sampler
 from charrnn.settings.training import LIMITS, Ending, Fitted
 from charrnn.system.cores import available
-from charrnn.system.visible import Visible, visible_line
+from charrnn.system.visible import Visible, count, visible_line
 from charrnn.text.corpus import Corpus, Warned, find_warnings
 from charrnn.text.counts import Baseline
 from charrnn.text.tidy import mess_in_words

@@ -34,12 +34,12 @@ from rich.cells import cell_len, set_cell_size
 
 import charrnn
 from charrnn.cli import shared_options as shared
-from charrnn.cli.console import Console, Output, count, entries, only_one, save
+from charrnn.cli.console import Console, Output, entries, only_one, save
 from charrnn.cli.reach import three_digits
 from charrnn.cli.sample import as_read
 from charrnn.errors import SettingError
 from charrnn.settings.values import COUNT, File, Text, setting
-from charrnn.system.visible import Visible, encodable, visible_line
+from charrnn.system.visible import Visible, count, encodable, visible_line
 
 if TYPE_CHECKING:
     from charrnn.prediction.unfold import Unfolding

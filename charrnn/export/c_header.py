@@ -15,7 +15,7 @@ from charrnn.errors import SettingError
 from charrnn.export.html import asset, kinds_of
 from charrnn.files.model_contents import Trained
 from charrnn.network.parameters import Parameters
-from charrnn.system.visible import encodable, visible_line
+from charrnn.system.visible import count, encodable, visible_line
 
 PREFIX: Final = r"(?!charrnn_any\Z)[A-Za-z_][A-Za-z0-9_]*"  # charrnn_any_model is a type
 LINE_WIDTH: Final = 100  # columns of a line of numbers
@@ -24,8 +24,7 @@ LINE_WIDTH: Final = 100  # columns of a line of numbers
 def export(trained: Trained, name: str, prefix: str | None) -> bytes:
     model, p, architecture = trained.model, trained.model.parameters, trained.model.architecture
     prefix, labels = prefix_for(name, prefix), model.vocabulary.labels
-    layers = "layer" if architecture.layers == 1 else "layers"
-    units = f"{architecture.hidden} {architecture.cell_name} units"
+    units = count(architecture.hidden, f"{architecture.cell_name} unit")
     rows = []
     for layer in range(1, architecture.layers + 1):
         names = [f"{letter}{layer}" for letter in "UWbd"]
@@ -34,7 +33,7 @@ def export(trained: Trained, name: str, prefix: str | None) -> bytes:
     values = {
         "WEIGHTS": arrays(p, model.vocabulary.characters, prefix),
         "LAYERS": "\n".join(rows),
-        "NETWORK": f"{architecture.layers} {layers} of {units}",
+        "NETWORK": f"{count(architecture.layers, 'layer')} of {units}",
         "K": architecture.symbols,
         "H": architecture.hidden,
         "G": architecture.cell.gates,

@@ -19,7 +19,7 @@ from charrnn.files.model_contents import Trained
 from charrnn.network.parameters import Architecture, Parameters
 from charrnn.prediction.losses import BITS, in_bits
 from charrnn.prediction.unfold import Unfolding
-from charrnn.system.visible import CONTROLS, visible, visible_line
+from charrnn.system.visible import CONTROLS, count, visible, visible_line
 
 SHOWN_AT_FIRST: Final = 10  # texts shown at first, if they are short
 LONG_NAME: Final = 25  # characters
@@ -136,12 +136,12 @@ def about(trained: Trained) -> str:
     """Return the sizes of the network and of its corpus, and its held-out loss."""
     config, text = trained.config, trained.corpus
     cell = config.cell if config.cell == "tanh" else config.cell.upper()
-    network = f"{config.hidden} {cell} units"
-    examples = text.examples_are.removesuffix("s") if text.examples == 1 else text.examples_are
+    network = count(config.hidden, f"{cell} unit")
+    examples = count(text.examples, text.examples_are.removesuffix("s"))
     rows = {
         "Network": network if config.layers == 1 else f"{config.layers} layers of {network}",
         "Characters": f"{trained.model.vocabulary.symbols - 2:,}",
-        "Trained on": f"{text.examples:,} {examples}, {text.characters:,} characters",
+        "Trained on": f"{examples}, {count(text.characters, 'character')}",
     }
     if trained.best is not None and text.held_out_characters:
         rows["Held-out loss"] = f"{in_bits(trained.best[1])} bits per character"

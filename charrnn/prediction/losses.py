@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from charrnn.network.arrays import Array64
 from charrnn.prediction.predictor import Costs
+from charrnn.system.visible import count
 from charrnn.text.counts import SCORED, Baseline
 from charrnn.text.examples import excerpt_of
 from charrnn.text.vocabulary import END, UNKNOWN, Ids
@@ -84,8 +85,7 @@ class Score(Mean):
         return self if start == 0 else NotImplemented  # which ``sum`` begins with
 
     def __repr__(self) -> str:
-        ends = f"{self.ends:,} end{'' if self.ends == 1 else 's'}"
-        size = f"{self.characters:,} character{'' if self.characters == 1 else 's'} and {ends}"
+        size = f"{count(self.characters, 'character')} and {count(self.ends, 'end')}"
         mean = f"{self.nats_per_character:.4f} nats per character"
         return f"<charrnn.Score: {mean}, {self.nats:.1f} nats for {size}>"
 

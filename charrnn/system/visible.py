@@ -55,6 +55,11 @@ def _shown(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode()
 
 
+def count(number: float, noun: str) -> str:
+    """Return a number with its noun: 1 layer, 2,000 layers."""
+    return f"{number:,.15g} {noun}{'' if number == 1 else 's'}"
+
+
 def either(names: Sequence[str]) -> str:
     """Return "a, b or c" for some names."""
     *most, last = names

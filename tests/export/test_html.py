@@ -90,14 +90,14 @@ def test_a_page_of_short_lines_speaks_of_names(are: Any, characters: int, kind: 
     trained = model_of(layers=1, hidden=4).trained
     record = replace(trained.corpus, examples_are=are, characters=characters, examples=4)
     assert f"has learned to spell {kind} and" in page_of(replace(trained, corpus=record))
-    one = replace(trained, corpus=replace(record, examples=1))
-    assert f"<dd>1 {are.removesuffix('s')}, " in page_of(one)
+    one = replace(trained, corpus=replace(record, examples=1, characters=1))
+    assert f"<dd>1 {are.removesuffix('s')}, 1 character</dd>" in page_of(one)
 
 
 def test_a_page_tells_the_size_of_its_network() -> None:
-    for size, told in (("gru", "<dd>4 GRU units"), ("tanh", "<dd>2 layers of 4 tanh units")):
-        model = model_of("ab", hidden=4, cell=size, layers=1 + (size == "tanh"))
-        assert f"{told}</dd>" in page_of(model.trained)
+    for cell, size, told in (("gru", 1, "1 GRU unit"), ("tanh", 4, "2 layers of 4 tanh units")):
+        model = model_of("ab", hidden=size, cell=cell, layers=1 + (cell == "tanh"))
+        assert f"<dd>{told}</dd>" in page_of(model.trained)
         assert "<dt>Characters</dt><dd>2</dd>" in page_of(model.trained)
 
 
