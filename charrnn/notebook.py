@@ -48,9 +48,8 @@ def plot(*models: HasTrained, names: Sequence[str] | None = None, ax: Axes | Non
     if not all(model.trained.history for model in models):
         hint = "Train it until its first check-up; a slim model has none."
         raise CharrnnError("a model has no learning curve", hint)
-    if names is None or not len(names):
-        names = names_of(models)
-    names = [names] if isinstance(names, str) else list(names)
+    names = () if names is None else names
+    names = [names] if isinstance(names, str) else list(names) or names_of(models)
     if len(names) != len(models):
         what = f"there are {len(names)} names for {len(models)} models"
         raise SettingError(what, "Give a name for each model.", "names")
