@@ -280,7 +280,7 @@ def reopen(
     auto.check_agreement(path, cut, {name: typed[name] for name in cut if name in typed}, LEAVE_OUT)
     corpus = read(checkpoint)
     if corpus.digest != record.digest:
-        names, old_names = (", ".join(known) for known in (corpus.sources, record.sources))
+        names, old_names = map(", ".join, ((*corpus.sources, *corpus.valid), record.names))
         old = f"{old_names or 'texts from Python'} (SHA-256 {record.fingerprint[:12]})"
         new = f"{names or 'the given text'} (SHA-256 {corpus.fingerprint[:12]})"
         advice = "Give the same text in the same order, or train a new model into another file."
