@@ -116,8 +116,7 @@ def run(options: Options, console: Console) -> None:
 
     began = time.monotonic()
     models = {shown_name(path): charrnn.load(path) for path in options.models}
-    first = shown_name(options.models[0])
-    model = models[first]
+    first, model = next(iter(models.items()))
     predictors = {name: model.predictor(options.use) for name, model in models.items()}
     if len(models) > 1:
         mixture = charrnn.mix(*models.values()).predictor(options.use)
@@ -132,6 +131,9 @@ def run(options: Options, console: Console) -> None:
     for name, other in models.items() if held_out else ():
         if other.corpus.may_know(model.corpus):
             console.warn(f"{name} may have learned what {first} holds out: name a new text")
+        if other.corpus.held_out_characters != model.corpus.held_out_characters:
+            for each in predictors.values():  # for another text, the mean of the weights of halves
+                each.halves = each.weights[None] if each.counts is other.counts else each.halves
     groups = groups_to_score(model, held_out, options, console)
     rows.write_head()
     split = None if held_out is None else len(held_out.held_out.ids) // 2
@@ -196,8 +198,7 @@ def groups_to_score(
     files = examples_in(model.corpus, options.sources, typed, options.examples, **how)
     if held_out is not None:
         files = iter([held_out_examples(held_out)])
-    texts = attrgetter("text")
-    groups = (group for examples in files for group in groups_of(examples, texts))
+    groups = (group for examples in files for group in groups_of(examples, attrgetter("text")))
     return groups if is_live else list(groups)
 
 

@@ -161,8 +161,7 @@ def label_lines(record: Record, name: str) -> Iterator[Visible]:
     always = f"always {facts['commonest']}: {100 * facts['accuracy_of_commonest']:.1f}%"
     yield visible_line(f"{name}right label {share:.1f}% ± {error:.1f} ({always})")
     rows = facts["confusions"].items()
-    pairs = [(n, label, answer) for label, row in rows for answer, n in row.items()]
-    wrong = [pair for pair in pairs if pair[1] != pair[2]]
+    wrong = [(n, label, told) for label, row in rows for told, n in row.items() if told != label]
     for n, label, answer in nlargest(MOST_CONFUSIONS, wrong, key=itemgetter(0)):
         yield visible_line(f"{n:9,} {label} taken for {answer}")
 
