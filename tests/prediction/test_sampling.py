@@ -53,9 +53,7 @@ def test_a_sample_is_the_same_alone_among_ten_and_among_hundreds(kind: str) -> N
 
 
 def test_what_has_no_weight_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    def zeros(streams: Any, _: int, steps: int) -> Numbers:
-        return np.zeros((steps, len(streams)))
-
+    zeros: Any = lambda streams, _, steps: np.zeros((steps, len(streams)))  # noqa: E731
     monkeypatch.setattr("charrnn.prediction.sampling.uniform", zeros)
     for text in texts(babbler(), 3, empty=False, max_characters=5):
         assert text.isalpha()
@@ -95,6 +93,16 @@ def test_a_prime_says_how_long_its_text_may_be() -> None:
     np.testing.assert_allclose(np.exp(-nats[firsts]), share / 8000, atol=2e-3)
     assert (np.unique(found)[lane] == found).all()
     np.testing.assert_allclose(share / share.sum(), np.array(totals) / sum(totals), atol=2e-3)
+
+
+def test_long_lengths_are_drawn_as_likely_as_they_are() -> None:
+    model = drawing_lengths()
+    model.parameters["tau.place"][...] += math.log(300)
+    shares = np.exp(-Lengths.nats(model.parameters, np.arange(99_999)))
+    choice = LengthChoice(Predictor([model]), np.zeros(1, np.intp), 1.0, 0)
+    bounds = [0, 100, 300, 600, 1000, 2000, 99_999]
+    found = np.histogram(choice.draw((np.arange(8000) + 0.5) / 8000), bounds)[0] / 8000
+    np.testing.assert_allclose(found, np.add.reduceat(shares, bounds[:-1]), atol=1e-3)
 
 
 def test_the_coldest_length_is_the_likeliest_and_a_limit_cuts_only_longer_texts() -> None:
