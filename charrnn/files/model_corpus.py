@@ -32,7 +32,7 @@ from charrnn.text.tidy import clean
 # A pipe may have taken the place of a file.
 WITHOUT_WAITING: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 NAME_A_TEXT: Final = "Without the corpus, name a text."
-NAME_THE_LIST: Final = "Name the list with [not_in]."
+NAME_THE_LIST: Final = "Name the list with [not_in] in place of [novel]."
 NAME_IT_ONCE: Final = "Resume a model that holds its run, with the list named once, by [resume]."
 
 Names = Sequence[str]  # of files

@@ -131,7 +131,7 @@ QUIET = [  # commands that need no texts
     ("train", "texts/names.txt", "--from", "model.npz", "-m", "b.npz", "--epochs", "1"),
 ]
 NEEDY = [  # commands that need them, and what to do
-    *((("sample", "--novel"), "Name the list with --not-in."), (("eval",), "name a text.")),
+    *((("sample", "--novel"), "--not-in in place of --novel."), (("eval",), "name a text.")),
     *(((name,), "name a text.") for name in ("embed", "reach")),
     (("eval", "texts/names.txt", "--baselines"), "Leave out --baselines, which count that corpus."),
     (("train", "--resume", "--epochs", "9"), "Type the texts: charrnn train CORPUS --resume."),
@@ -230,7 +230,7 @@ def test_fault_66_a_packed_file_that_a_model_names_cannot_fill_the_memory(
     trained.write("list", packed)
     forge(Path("model.npz"), named("list", content=packed))
     what = "data is far larger when it is unpacked"
-    trained.refuses("sample", "--novel", what=what, hint="Name the list with --not-in.")
+    trained.refuses("sample", "--novel", what=what, hint="--not-in in place of --novel.")
     trained.refuses("eval", what=what, hint="unpack it and name that file.")
     trained.run("train", "list", *BRIEF, "-m", "typed.npz").says()
     again = ("train", "list", "--resume", "--epochs", "2", "--dry-run", "-m", "typed.npz")
