@@ -40,7 +40,7 @@ import charrnn
 from charrnn.cli import shared_options as shared
 from charrnn.cli.console import Console, only_one
 from charrnn.cli.shared_options import MODEL, flag, nested, repeatable
-from charrnn.errors import CharrnnError, CorpusError, unbracketed
+from charrnn.errors import CharrnnError, CorpusError, EncodingError, unbracketed
 from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import DRAWING, SampleConfig
 from charrnn.settings.values import COUNT, SIZE, Text, Whole, setting
@@ -219,6 +219,7 @@ def lines_of_files(typed: Sequence[str]) -> Iterator[str]:
         except CorpusError as error:
             hint = unbracketed(f"For {text} itself, type {shlex.quote(f'@{text}')}.")
             raise CorpusError(error.what, hint) from error
+            hint = "Save it as utf-8." if isinstance(error, EncodingError) else hint
         yield from filter(str.strip, lines)
 
 
