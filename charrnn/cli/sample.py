@@ -174,7 +174,7 @@ def run(options: Options, console: Console) -> None:
     trained = [model.trained for model in models]
     conditions = conditions_on(trained, taken, console.note, **wishes)
     is_free = not taken and not any(wishes.values())
-    streams = is_free and options.count == 1 and not options.as_json
+    streams = is_free and options.count == 1 and not (options.as_json or options.scheduler)
     # For few samples, processes would take longer to start than to draw.
     are_few = options.cores is None and options.count < WORTH_PROCESSES
     cores = 1 if are_few else cores_for(options.cores)

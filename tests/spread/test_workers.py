@@ -160,6 +160,7 @@ def test_a_scheduler_without_workers_or_that_is_none(tmp_path: Path, monkeypatch
             what = "has no workers" if scheduler == str(file) else "no Dask scheduler answers"
             with pytest.raises(ClusterError, match=what):
                 results(work, GROUPS, scheduler=scheduler)
+        assert "no Dask" in Program(tmp_path).run("sample", "--scheduler", "nowhere.json").err
 
 
 TWICE = """
