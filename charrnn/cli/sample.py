@@ -180,7 +180,9 @@ def run(options: Options, console: Console) -> None:
     cores = 1 if are_few else cores_for(options.cores)
     has_newlines = "\n" in "".join([predictor.vocabulary.characters, *primes])
     has_note = not (options.novel or options.best or conditions.others or console.quiet)
-    words = {*map(folded, taken)} if all(len(text.split()) == 1 for text in taken) else set()
+    is_table = models[0].corpus.reading.column is not None  # whose lines are no words
+    are_words = not is_table and all(len(text.split()) == 1 for text in taken)
+    words = {*map(folded, taken)} if are_words else set()
     shown = Shown(texts_for_note(models) if has_note else None, words)
     for label, prime, temperature in combinations:
         if heading := heading_of(label, prime if len(limits) > 1 else "", temperature, options):
@@ -202,8 +204,7 @@ def run(options: Options, console: Console) -> None:
                     console.result(f"{between}{sample.text}\n")
                 shown.add(sample.text, sample.ended)
     note_figures(shown, conditions, options, console)
-    wanted = options.count * len(combinations)
-    if shown.samples < wanted:
+    if shown.samples < (wanted := options.count * len(combinations)):
         hint = "Lower -n, raise -t, or ask for less."
         raise CharrnnError(f"found only {shown.samples:,} of {count(wanted, 'sample')}", hint)
 
@@ -218,8 +219,8 @@ def lines_of_files(typed: Sequence[str]) -> Iterator[str]:
             lines = text_of(text[1:], Reading()).replace("\r", "\n").split("\n")
         except CorpusError as error:
             hint = unbracketed(f"For {text} itself, type {shlex.quote(f'@{text}')}.")
-            raise CorpusError(error.what, hint) from error
             hint = "Save it as utf-8." if isinstance(error, EncodingError) else hint
+            raise CorpusError(error.what, hint) from error
         yield from filter(str.strip, lines)
 
 
@@ -253,7 +254,7 @@ def write_as_drawn(sampler: Sampler, console: Console) -> tuple[str, str]:
 
 def note_figures(shown: Shown, conditions: Conditions, options: Options, console: Console) -> None:
     """Note how many samples have no end, were drawn and left out, and are copies."""
-    of_all = f"of {shown.samples:,} samples"
+    of_all = f"of {count(shown.samples, 'sample')}"
     if shown.limited:
         which = "the sample" if shown.samples == 1 else f"{shown.limited:,} {of_all}"
         limit = SampleConfig(**options.sampling).max_characters

@@ -129,8 +129,7 @@ def table(unfolding: Unfolding, value: str, output: Output) -> Iterator[Visible]
             row += f"{three_digits(step['norm_h']):>8}{three_digits(step['norm_dh']):>9}"
         units = "  " + marks(bands[t][:room], output) if room >= FEWEST_UNITS else ""
         yield Visible(row + units)
-    steps = count(len(unfolding.time_steps), "step")
-    yield Visible(f"\nsum {unfolding.nats:.3f} nats in {steps}")
+    yield Visible(f"\nsum {unfolding.nats:.3f} nats in {count(len(unfolding.time_steps), 'step')}")
     if room >= FEWEST_UNITS:
         yield Visible(f"units of the top layer: {marks(range(7), output)} from -1 to 1")
         if value == "dL/dh":

@@ -110,8 +110,7 @@ def slim(trained: Trained, *, without_counts: bool = False) -> Trained:
     for array in p.values():
         if array.ndim == 2:
             array[...] = array.astype("float16")
-    rounded = replace(trained.model, parameters=p)
-    slim = replace(trained, model=rounded, history=[])
+    slim = replace(trained, model=replace(trained.model, parameters=p), history=[])
     if without_counts:
         from charrnn.prediction.predictor import EVEN
 

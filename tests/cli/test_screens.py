@@ -25,6 +25,7 @@ def filled(folder: Path) -> Program:
     program.write("ab.txt", "ab\nb\n\nabЖba\n")
     program.write("it's.txt", "ab\nb\n\nabЖba\n")
     program.write("two.txt", "ab\nb a\n")
+    program.write("ab.csv", "id,word\n1,ab\n")
     program.write("row.csv", 'id,word\n1,ab\n2,"b a"\n')
     program.write("table.csv", "id;first name\n" + "".join(f"{n};x{n}\n" for n in range(20)))
     saved(independent(COIN), folder / "coin.npz")
