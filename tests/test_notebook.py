@@ -41,9 +41,9 @@ def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
 
 
 def test_models_are_compared_by_their_names_or_sizes(model: Model) -> None:
-    array: Any = np.array(["a", "b"])
     usual = ["1: 1 x 4 tanh", "2: 1 x 4 tanh"]
-    for names, shown in (array, ["a", "b"]), (iter("ab"), ["a", "b"]), (None, usual):
+    each: Any = ((np.array(["a", "b"]), ["a", "b"]), (iter("ab"), ["a", "b"]), (None, usual))
+    for names, shown in each:
         legend = charrnn.plot(model, model, names=names, ax=axes()).get_legend()
         assert legend is not None
         labels = [text.get_text() for text in legend.get_texts()]

@@ -104,10 +104,10 @@ def test_held_out_text_is_scored_as_at_the_end_of_training(made: Program) -> Non
     alone = rows(made, "-m", "new.npz", "--per-example")
     assert sum(row["nats"] for row in alone) == pytest.approx(found["nats"])
     made.run("train", "many.txt", *SIZE, "--epochs", "1", "-m", "less.npz").says()
-    line = ("-m", "less.npz", "-m", "new.npz")  # the second held out another text
-    texts = [row["text"] for row in rows(made, *line, "--per-example")]
-    less, new = (charrnn.load(made / name) for name in line[1::2])
-    for model, row in zip((charrnn.mix(less, new), less, new), rows(made, *line), strict=True):
+    both = ("-m", "less.npz", "-m", "new.npz")  # the second held out another text
+    texts = [row["text"] for row in rows(made, *both, "--per-example")]
+    less, new = (charrnn.load(made / name) for name in both[1::2])
+    for model, row in zip((charrnn.mix(less, new), less, new), rows(made, *both), strict=True):
         assert row["nats"] == pytest.approx(model.score(texts).nats)
 
 
