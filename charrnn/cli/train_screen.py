@@ -186,9 +186,8 @@ def resume_run(options: CorpusOptions, path: Path, console: Console) -> Training
 
 def say(rows: Iterable[Entry], options: CorpusOptions, console: Console) -> None:
     """Write lines of the plan to stderr; for a dry run they are the result."""
-    is_result = options.dry_run and not options.as_json
-    output = console.out if is_result else console.err
-    if is_result or not console.quiet:
+    output = console.out if options.dry_run and not options.as_json else console.err
+    if output is console.out or not console.quiet:
         output.write_lines(entries(rows, output))
 
 
@@ -204,7 +203,9 @@ def show_corpus(
     for warning in warned:
         words = WARNING_TEXTS.get(warning.kind, TABLE)
         lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))
-    old_files = [] if start is None else map(start.corpus.files.get, start.corpus.sources)
+    old = None if start is None else start.corpus
+    has_same_part = old is not None and old.digest == corpus.digest and not old.known
+    old_files = [] if old is None or has_same_part else map(old.files.get, old.sources)
     marks = {corpus.files[name] for name in corpus.valid or corpus.sources if name in corpus.files}
     if len(corpus.held_out) and marks.intersection(old_files):
         how = "name another" if corpus.valid else "add"

@@ -215,9 +215,9 @@ def test_fault_29_a_model_that_learned_from_files_of_another_is_told_so(program:
     line = ("train", "copy.txt", "--from", "model.npz", "-m", "b.npz", "--dry-run")
     program.write("valid.txt", "anna\n")
     known, how = "model.npz may know what is held out: ", ("--valid", "copy.txt")
-    told = {"add --valid FILE": (), "name another --valid FILE": how}
+    told = {"add --valid FILE": ("--holdout", "0.2"), "name another --valid FILE": how}
     assert all(known + hint in program.run(*line, *more).out for hint, more in told.items())
-    for more in (("--valid", "valid.txt"), ("--holdout", "0")):
+    for more in ((), ("--valid", "valid.txt"), ("--holdout", "0")):
         assert known not in program.run(*line, *more).out
 
 
