@@ -125,7 +125,7 @@ def check_mixable(head_name: str) -> None:
     """Raise SettingError if a network with this head does not predict END beside characters."""
     if head_name not in MIXABLE_HEADS:
         what = f"ends {head_name} cannot be mixed with counts or other networks"
-        raise SettingError(what, f"Use [ends] {' or '.join(MIXABLE_HEADS)}.", "ends")
+        raise SettingError(what, f"Train with [ends] {' or '.join(MIXABLE_HEADS)}.", "ends")
 
 
 def combine(predictors: Sequence[Predictor]) -> Predictor:
