@@ -63,7 +63,7 @@ def run(options: Options, console: Console) -> None:
         return
     with locked(path), replaced(path) as file:
         np.save(file, vectors)
-    console.note(f"{count(len(texts), 'vector')} of {model.config.hidden:,} numbers: {path}")
+    console.note(f"{count(len(texts), 'vector')} of {count(model.config.hidden, 'number')}: {path}")
 
 
 def texts_to_read(
