@@ -207,7 +207,7 @@ def names_of(checkpoint: Checkpoint, model: str) -> tuple[str, str]:
 def keep_old(path: PathName) -> str | None:
     """Give a model, if there is one, a second name such as model.1.npz, and return that."""
     with target_of(path) as target:
-        if not target.is_file():
+        if not (target.is_file() and target.stat().st_size):
             return None
         for number in count(1):
             old = target.with_name(f"{target.stem}.{number}{target.suffix}")
