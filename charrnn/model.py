@@ -67,7 +67,7 @@ class Model:
             return f"<charrnn.Model: a mixture of {len(self.mixed)} models>"
         size, best = self.parameters.architecture, self.trained.best
         loss = "" if best is None else f", {best[1]:.3f} nats per character"
-        layers = f"{size.layers} x {size.hidden} {size.cell_name} units"
+        layers = f"{size.layers} x {visible.count(size.hidden, f'{size.cell_name} unit')}"
         counts = "" if self.trained.counted is None else ", and counts"
         return f"<charrnn.Model: {layers}{counts}, {size.symbols} symbols{loss}>"
 
