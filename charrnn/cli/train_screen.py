@@ -22,12 +22,13 @@ from charrnn.cli.console import INDENT, TIME_LEFT, Console, Entry, clock, entrie
 from charrnn.cli.shared_options import CorpusOptions, typed_models
 from charrnn.errors import CharrnnError, in_words, unbracketed
 from charrnn.export.write import misfit
-from charrnn.files.model_contents import Checkpoint, Trained
+from charrnn.files.model_contents import Checkpoint, Trained, record_of
 from charrnn.files.model_corpus import read_again
 from charrnn.files.model_file import load_trained
 from charrnn.network.parameters import LanguageModel
 from charrnn.prediction import losses
 from charrnn.prediction.sampling import SampleConfig, Sampler
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import LIMITS, Ending, Fitted
 from charrnn.system.cores import available
 from charrnn.system.visible import Visible, count, visible_line
@@ -203,11 +204,8 @@ def show_corpus(
     for warning in warned:
         words = WARNING_TEXTS.get(warning.kind, TABLE)
         lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))
-    old = None if start is None else start.corpus
-    has_same_part = old is not None and old.digest == corpus.digest and not old.known
-    old_files = [] if old is None or has_same_part else map(old.files.get, old.sources)
-    marks = {corpus.files[name] for name in corpus.valid or corpus.sources if name in corpus.files}
-    if len(corpus.held_out) and marks.intersection(old_files):
+    record = record_of(corpus, CorpusConfig())
+    if start is not None and len(corpus.held_out) and start.corpus.may_know(record):
         how = "name another" if corpus.valid else "add"
         lines.append(f"{options.start_from} may know what is held out: {how} --valid FILE")
     shown = lines if options.dry_run else lines[:MOST_WARNINGS]
