@@ -87,20 +87,20 @@ def test_fault_58_a_resumed_sweep_ranks_all_runs(program: Program) -> None:
         assert names[row["name"]]["nats_per_character"] == row["nats_per_character"]
     assert sorted(row["seed"] for row in map(json.loads, rows_of(program))) == [0, 0, 1, 2]
     before = program.files()
-    for tried in ("hidden=2,3", "hidden=3"):  # which are there
-        assert program.run(*line, "--try", tried, "--resume").json["ranking"] == ranking
+    for there in ("hidden=2,3", "hidden=3"):
+        assert program.run(*line, "--try", there, "--resume").json["ranking"] == ranking
         assert program.files() == before
     swapped = ("--try", "batch=2", "--try", "hidden=3"), ("--try", "hidden=3", "--try", "batch=2")
     tables = [program.run(*line, *t, "--resume").json["ranking"] for t in swapped]
     assert (tables[1], len(tables[0])) == (tables[0], 5)
     with open(program / "sweep/sweep.jsonl", "ab") as file:
         file.write(b'{"schema": ')
-    before = program.files()
+    before, only = program.files(), ("--resume", "--dry-run")
     with locked(program / "sweep/sweep.jsonl"):  # which is only read
-        dry = program.run(*line, "--try", "hidden=3,4", "--resume", "--dry-run").json
-        other = ("--try", "hidden=3", "--lr", "0.5", "--resume", "--dry-run")
+        dry = program.run(*line, "--try", "hidden=3,4", *swapped[0][:2], *only).json
+        other = ("--try", "hidden=3", "--lr", "0.5", *only)
         program.refuses(*line, *other, what="lr 0.5 contradicts sweep", hint="the same settings")
-    assert (dry["runs"], program.files()) == (["hidden=4,seed=0"], before)
+    assert (dry["runs"], program.files()) == (["batch=2,hidden=4,seed=0"], before)
     (program / "sweep/hidden=3,seed=0.npz").unlink()
     again = program.run(*line, *more).json["ranking"]
     assert {row["name"]: row["model"] for row in again}["hidden=3"] is None

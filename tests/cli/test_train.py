@@ -169,8 +169,8 @@ def test_the_book_is_kept_and_counts_clipped_steps(program: Program) -> None:
 
 def test_a_dry_run_has_all_else_and_touches_nothing(program: Program) -> None:
     before = program.files()
-    line = ("train", "names.txt", "--dry-run", "--metrics", "run.jsonl")
-    ran, quiet = program.run(*line), program.run(*line, "-q")
+    line = ("train", "names.txt", "--dry-run", "--metrics")
+    ran, quiet = program.run(*line, "run.jsonl"), program.run(*line, os.devnull, "-q")
     assert (ran.status, ran.err) == (quiet.status, quiet.err) == (0, "")
     names = [[row[:9] for row in of.lines if row[0] != " "] for of in (ran, quiet)]
     assert names[0] == names[1]

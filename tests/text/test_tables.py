@@ -34,7 +34,7 @@ from charrnn.text.tidy import Tidied
         ('"a\tb"\n"c\td"\n', "1", ["a\tb", "c\td"], [1, 2]),
         ('\tx\n1\t"a" b\n', "x", ['"a" b'], [2]),  # pandas names no column of numbers
         ('n,x\r1,"a\rb"\n2,c\r3,d\n4,e', "x", ["a b", "c", "d", "e"], [1, 2, 2, 3]),
-        ("sep=;\nn;x\n1;a,b,c", "x", ["a,b,c"], [3]),
+        ("Sep=;\nn;x\n1;a,b,c", "x", ["a,b,c"], [3]),
     ],
 )
 def test_fault_50_rows_are_known_by_the_lines_on_which_they_begin(
