@@ -217,8 +217,9 @@ def check_folder(path: Path, *, resume: bool) -> None:
         raise ResumeError(f"{path} holds no sweep to resume", "Begin one first.")
     if not resume and os.path.lexists(rows_file):
         raise SaveError(f"{path} holds a sweep", "Resume it, or name another folder.")
-    if path.exists() and not path.is_dir():
-        raise SaveError(f"{path} is no folder", "Name another folder.")
+    for folder in (path, *path.parents):
+        if os.path.lexists(folder) and not folder.is_dir():
+            raise SaveError(f"{folder} is no folder", "Name another folder.")
 
 
 @contextmanager
