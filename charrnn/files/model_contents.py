@@ -58,8 +58,7 @@ class CorpusRecord:
         """Return whether the model of this corpus may have learned what the other one holds out."""
         learned = {self.files[name] for name in self.sources if name in self.files}
         held_out = (other.files.get(name) for name in other.valid or other.sources)
-        # The same part is held out; but a start of its own may have learned from another.
-        is_same = self.digest == other.digest and self.known in ("", other.known)
+        is_same = self.digest == other.digest and self.known in ("", other.known)  # as a start is
         return not is_same and not learned.isdisjoint(held_out)
 
     def renamed(self, rename: Callable[[str], str]) -> Self:
