@@ -180,8 +180,8 @@ def run(options: Options, console: Console) -> None:
     cores = 1 if are_few else cores_for(options.cores)
     has_newlines = "\n" in "".join([predictor.vocabulary.characters, *primes])
     has_note = not (options.novel or options.best or conditions.others or console.quiet)
-    is_table = models[0].corpus.reading.column is not None  # whose lines are no words
-    are_words = not is_table and all(len(text.split()) == 1 for text in taken)
+    reading = models[0].corpus.reading  # a line of a table, or before it is tidied, is no word
+    are_words = not (reading.column or reading.tidy) and all(len(t.split()) == 1 for t in taken)
     words = {*map(folded, taken)} if are_words else set()
     shown = Shown(texts_for_note(models) if has_note else None, words)
     for label, prime, temperature in combinations:
