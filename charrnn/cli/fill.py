@@ -27,7 +27,7 @@ from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import FillConfig
 from charrnn.settings.values import Text
 from charrnn.system.visible import Visible, visible_line
-from charrnn.text.reading import lines_of_input
+from charrnn.text.reading import Warn, lines_of_input
 
 LEAST = 1e-6  # of the probability: less is not worth a note
 
@@ -52,7 +52,8 @@ def run(options: Options, console: Console) -> None:
     console.note_if_waiting(options.texts)
     model, out, number = charrnn.load(options.model), console.out, 0
     predictor, config = model.predictor(), FillConfig(**options.filling)
-    for number, line in enumerate(lines_of(options.texts), 1):
+    reading = Reading(model.corpus.reading.encoding, errors="replace")
+    for number, line in enumerate(lines_of(options.texts, reading, console.warn), 1):
         text = as_read(line, model, console, but=BLANK + GAP)
         if "-" not in options.texts and not {BLANK, GAP} & set(text):
             console.note(f"there is no {BLANK} or {GAP} to fill in: {text}")
@@ -75,8 +76,8 @@ def run(options: Options, console: Console) -> None:
         raise CorpusError("standard input has no text", "Write one text a line.")
 
 
-def lines_of(texts: Sequence[str]) -> Iterator[str]:
+def lines_of(texts: Sequence[str], reading: Reading, warn: Warn) -> Iterator[str]:
     """Yield the texts; for "-", each line of standard input as soon as it comes."""
     for text in texts:
-        groups = lines_of_input(Reading(errors="replace")) if text == "-" else [[(1, text)]]
+        groups = lines_of_input(reading, warn) if text == "-" else [[(1, text)]]
         yield from (line for lines in groups for _, line in lines)

@@ -52,8 +52,7 @@ class Filled:
 
 def figures_of(filled: Filled) -> dict[str, object]:
     """Return the fillings and their figures by name, as JSON has them."""
-    pairs = [(encodable(filling.text), filling.probability) for filling in filled.fillings]
-    fillings = [{"text": text, "probability": probability} for text, probability in pairs]
+    fillings = [{"text": encodable(f.text), "probability": f.probability} for f in filled.fillings]
     return {"text": encodable(filled.text), "fillings": fillings, "left_out": filled.left_out}
 
 

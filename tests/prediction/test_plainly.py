@@ -206,7 +206,7 @@ def test_counts_and_several_networks_fill_in_and_lengths_do_not() -> None:
 
 
 def test_the_command_reads_a_text_a_line_from_standard_input(well_trained: Program) -> None:
-    well_trained.run("fill", "-", stdin=b"\xff_").says("\ufffd (U+FFFD)")  # not UTF-8
+    well_trained.run("fill", "-", stdin=b"\xff_").says("not UTF-8", "\ufffd (U+FFFD)")
     ran = well_trained.run("fill", "-", "--json", "-n", "2", stdin="an_a\r\n\nЖ_".encode())
     assert [row["text"] for row in ran.rows] == ["an_a", "", "Ж_"]
     assert ran.rows[1]["fillings"] == [{"text": "", "probability": 1.0}]
