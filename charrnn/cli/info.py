@@ -126,7 +126,7 @@ def training(model: charrnn.Model) -> Iterator[Row]:
         is_auto = trained.ended == "patience" and model.config.patience == AUTOMATIC
         why += f"; it ended by --{trained.ended}: give a larger {'--epochs' if is_auto else 'one'}"
     if trained.slim:
-        why = "the file has no training state (charrnn export)"
+        why = f"the file has no training state{'' if trained.exact else ' (charrnn export)'}"
     words = f"{'not ' if trained.slim else ''}possible: {why}"
     facts = {"is_possible": not trained.slim, "why": why}
     yield "resume", words, {"history": trained.history, "resume": facts}
