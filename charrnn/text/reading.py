@@ -35,7 +35,7 @@ TEXT_SUFFIXES: Final = (".txt", ".text", ".csv", ".tsv", ".md")  # that are no p
 ENCODINGS: Final = "utf-8", "utf-16", "latin-1", "utf-16-le"  # of most texts
 UTF_16_MARKS: Final = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 TAR_MARKS: Final = b"ustar\x0000", b"ustar  \0"  # at byte 257
-LONGEST_MARK: Final = 10  # bytes at the beginning of packed data
+LONGEST_MARK: Final = 265  # bytes at the beginning of packed data, or of an archive
 TIMES_UNPACKED, LEAST_ROOM = 64, 1 << 26  # bytes of unpacked data
 
 
@@ -51,8 +51,6 @@ def text_of(source: str, reading: Reading, warn: Warn | None = None) -> str:
 
 def text_in(data: bytes, source: str, reading: Reading, warn: Warn | None = None) -> str:
     """Return the text of the content of a source. A CR in it divides lines that LF ends."""
-    if data[257:265] in TAR_MARKS:
-        raise CorpusError(f"{name_of(source)} is a tar archive", "Unpack it, and name its files.")
     if path_of(source) != source:  # of the package
         reading = replace(reading, encoding="utf-8")
     text = "".join(decoded([data], name_of(source), reading, warn))
@@ -107,6 +105,8 @@ def decoded(
     with_breaks = io.IncrementalNewlineDecoder(decoder, translate=False)
     size, ends, mark = 0, {"\n": 0, "\r": 0}, "\ufeff"
     for data in chain(pieces, [b""]):
+        if not size and data[257:265] in TAR_MARKS:
+            raise CorpusError(f"{name} is a tar archive", "Unpack it, and name its files.")
         size += len(data)
         state = with_breaks.getstate()
         try:

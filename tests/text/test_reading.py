@@ -9,7 +9,7 @@ import sys
 import tarfile
 import unicodedata
 from collections.abc import Callable
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -167,9 +167,13 @@ def test_faults_7_and_66_packed_data_is_known_by_its_first_bytes_and_read_whole(
         for data in (packed, halves, halves + b"\0" * 8):
             assert text_of(file_of(tmp_path, data, name), Reading()) == TEXT
     assert text_of(file_of(tmp_path, pack(b"")), Reading()) == ""
+    readers: Any = text_of, lambda _, reading: lines_typed(reading)
     for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT):
-        with pytest.raises(CorpusError, match="is a tar archive"):
-            text_of(file_of(tmp_path, pack(tarfile.TarInfo("a").tobuf(form))), Reading())
+        tar = tarfile.TarInfo("a").tobuf(form)
+        for data, read in product((tar, pack(tar)), readers):
+            pipe(data)
+            with pytest.raises(CorpusError, match="standard input is a tar archive"):
+                read("-", Reading())
     assert text_of(file_of(tmp_path, b"B\nBZh\n"), Reading()) == "B\nBZh\n"  # is not packed
     for size in (1, 1 << 16):
         pipe(packed, size)
@@ -180,7 +184,7 @@ def test_faults_7_and_66_packed_data_is_known_by_its_first_bytes_and_read_whole(
     damaged[-len(halves) // 4] ^= 0x55
     words = f"cannot be read: its {suffix} data is damaged or cut short"
     for data in (halves[:-3], bytes(damaged), halves + b"rest"):
-        for read in (text_of, lambda _, reading: lines_typed(reading)):
+        for read in readers:
             pipe(data)
             with pytest.raises(CorpusError, match=f"standard input {words}"):
                 read("-", Reading())
