@@ -45,8 +45,8 @@ def plot(*models: HasTrained, names: Sequence[str] | None = None, ax: Axes | Non
     """
     if not models or not all(hasattr(model, "trained") for model in models):
         raise SettingError("no model was given to plot", "Give one or more: plot(model, other).")
-    if not all(model.trained.history for model in models):
-        hint = "Train it until its first check-up; a slim model has none."
+    if any(getattr(model, "mixed", ()) or not model.trained.history for model in models):
+        hint = "Train it until its first check-up; a slim model has none, nor has a mixture."
         raise CharrnnError("a model has no learning curve", hint)
     names = () if names is None else names
     names = [names] if isinstance(names, str) else list(names) or names_of(models)

@@ -51,8 +51,8 @@ def test_models_are_compared_by_their_names_or_sizes(model: Model) -> None:
     with pytest.raises(CharrnnError, match="1 names for 2 models"):
         charrnn.plot(model, model, names="ab")
     nothing: Any
-    for nothing in ((), ([model, model],)):
-        with pytest.raises(SettingError, match="no model was given"):
+    for nothing in ((), ([model, model],), (charrnn.mix(model, model),)):
+        with pytest.raises(CharrnnError, match=r"no (model was given|learning curve)"):
             charrnn.plot(*nothing)
 
 
