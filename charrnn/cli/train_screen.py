@@ -206,8 +206,7 @@ def show_corpus(
         lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))
     record = record_of(corpus, CorpusConfig())
     if start is not None and len(corpus.held_out) and start.corpus.may_know(record):
-        how = "name another" if corpus.valid else "add"
-        lines.append(f"{options.start_from} may know what is held out: {how} --valid FILE")
+        lines.append(f"{options.start_from} may know what is held out: see --valid")
     shown = lines if options.dry_run else lines[:MOST_WARNINGS]
     say([*corpus_entries(corpus), *(("  !", line) for line in shown)], options, console)
     check_memory(memory_bytes(config, corpus), available())
