@@ -454,7 +454,7 @@ def test_the_loss_with_counts_is_told_and_its_command(program: Program, monkeypa
     assert told
     assert told[2] == "train --resume --counts"
     before = model_file.load(program / "model.npz")
-    added = program.run(*told[2].split(" "), "--json")
+    added = program.run(*told[2].split(" "), "--json", "--epochs", "2")  # which are done
     after = model_file.load(program / "model.npz")
     assert f"{added.json['by_use']['both']['nats_per_character']:.3f}" == told[1]
     assert "with counting" not in added.err
