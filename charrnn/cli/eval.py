@@ -276,7 +276,7 @@ def score_groups(
             results += [] if rows.kind else [scored]
     console.out.write_lines(line for _, line in rows.top_rows)
     if not total.ends:
-        what = f"nothing was scored: {', '.join(map(name_of, options.sources))} is empty"
+        what = f"nothing was scored: no text is in {', '.join(map(name_of, options.sources))}"
         hint = "Name a text with a visible character, or score the held-out text by --held-out."
         raise CorpusError(what, hint)
     if rows.kind:

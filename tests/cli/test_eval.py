@@ -145,7 +145,6 @@ def test_rows_come_in_the_order_of_the_lines(made: Program) -> None:
     assert [row["unknown"] for row in found] == [score.unknown for score in scores]
     top = rows(made, "gaps.txt", "--top", "3", "--examples", "lines")
     assert top == sorted(found, key=lambda row: -row["bits_per_character"])[:3]
-    assert top[0]["text"] == ODD
     for files in (("names.txt", "gaps.txt"), ("gaps.txt", "names.txt")):
         assert rows(made, *files, "--top", "1")[0]["file"] == "gaps.txt"
 
@@ -209,9 +208,8 @@ def test_the_oddest_held_out_example_is_a_unit(made: Program) -> None:
 )
 def test_no_multiple_without_a_known_oddest(made: Program, line: tuple[str, ...], why: str) -> None:
     assert rows(made, "names.txt", "--per-example", *line)[0]["x_oddest"] is None
-    made.refuses(
-        "eval", "names.txt", *line, "--above", "1.5x", what=f"--above 1.5x: {why}", hint="bits"
-    )
+    typed = ("eval", "names.txt", *line, "--above", "1.5x")
+    made.refuses(*typed, what=f"--above 1.5x: {why}", hint="bits")
 
 
 def test_characters_with_their_nats_and_ranks(made: Program) -> None:
@@ -257,7 +255,7 @@ def test_fault_65_nothing_scored_is_an_error(made: Program, line: tuple[str, ...
     for sources, name in {(): "standard input", ("blank.txt",): "blank.txt"}.items():
         ran = made.run("eval", *sources, *line, "-m", "counts.npz", stdin=b"")
         assert (ran.status, ran.out) == (1, "")
-        assert f"error: nothing was scored: {name} is empty" in ran.err
+        assert f"error: nothing was scored: no text is in {name}" in ran.err
 
 
 @pytest.mark.parametrize("line", [(), ("--per-example",), ("--above", "2", "--per-example")])
@@ -295,7 +293,6 @@ def test_fault_36_a_pipe_is_read(made: Program) -> None:
     for command in (("eval", "--per-example", "--json"), ("embed",)):
         ran = made.run(*command, stdin=b"anna\nbo\n").says("reading text from standard input")
         assert [row["text"] for row in ran.rows] == ["anna", "bo"]
-    assert made.run("embed", stdin=b"").status == 1
 
 
 def test_a_row_fits_a_terminal(made: Program) -> None:
