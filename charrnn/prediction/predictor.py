@@ -133,10 +133,11 @@ def combine(predictors: Sequence[Predictor]) -> Predictor:
     the counts of most text.
     """
     first = predictors[0]
-    for predictor in predictors[1:]:
-        labels = predictor.vocabulary.labels.keys() ^ first.vocabulary.labels.keys()
-        if predictor.vocabulary.characters != first.vocabulary.characters or labels:
+    for other in (predictor.vocabulary for predictor in predictors[1:]):
+        if other.characters != first.vocabulary.characters:
             raise ModelFileError("the models have different vocabularies", OTHER_VOCABULARY)
+        if other.labels.keys() != first.vocabulary.labels.keys():
+            raise ModelFileError("the models have different labels", "Use some of the same labels.")
     models = [model for predictor in predictors for model in predictor.models]
     vocabularies = [model.vocabulary for model in models]
     novelty = sum(each.novelty for each in vocabularies) / len(models)

@@ -109,7 +109,7 @@ def test_a_mean_has_the_mean_novelty_and_the_labels_of_all_examples() -> None:
 
 def test_models_that_cannot_be_mixed_are_refused() -> None:
     kinds = [replace(vocabulary_of(LETTERS), labels={"x": 1, name: 1}) for name in "yz"]
-    with pytest.raises(ModelFileError, match="different vocabularies"):
+    with pytest.raises(ModelFileError, match="different labels"):
         combine([Predictor([network(1, vocabulary=vocabulary)]) for vocabulary in kinds])
     assert Predictor([network(1, "length")]).use == "network"
     with pytest.raises(SettingError, match="ends length cannot be mixed"):
