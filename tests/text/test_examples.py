@@ -90,6 +90,7 @@ def test_a_piece_in_the_midst_of_an_example_begins_with_a_warm_up(text: Ids) -> 
     assert counts[0]
     tenths = np.bincount(10 * places // len(text))
     assert tenths.min() > 0.5 * tenths.mean()
+    assert excerpt_of(text, len(text))[1].all()
 
 
 @pytest.mark.parametrize("most", [1, 33, 255, 256, 1_000, 1_025])
