@@ -282,7 +282,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
     made.write("numbers.txt", "".join(f"{number}\n" for number in range(99)))
     begun = (*SIZE, "--check-every", "20", "--epochs", "3", "--lr", "0.002")
     made.run("train", "names.txt", *begun).says()
-    odd = "numbers.txt --holdout 0 --free-running 2 --ends length -m numbers.npz"
+    odd = "numbers.txt --holdout 0 --free-running 2 --ends length -m [lr].npz"
     made.train(*odd.split()).says()
     for cell in ("gru", "output"):
         made.train("names.txt", *SIZE, "--cell", cell, "-m", f"{cell}.npz").says()
