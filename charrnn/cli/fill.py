@@ -22,7 +22,7 @@ import charrnn
 from charrnn.cli import shared_options as shared
 from charrnn.cli.console import Console
 from charrnn.cli.sample import as_read
-from charrnn.errors import CorpusError
+from charrnn.errors import CorpusError, EncodingError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.drawing import FillConfig
 from charrnn.settings.values import Text
@@ -80,4 +80,7 @@ def lines_of(texts: Sequence[str], reading: Reading, warn: Warn) -> Iterator[str
     """Yield the texts; for "-", each line of standard input as soon as it comes."""
     for text in texts:
         groups = lines_of_input(reading, warn) if text == "-" else [[(1, text)]]
-        yield from (line for lines in groups for _, line in lines)
+        try:
+            yield from (line for lines in groups for _, line in lines)
+        except EncodingError as error:
+            raise CorpusError(error.what, f"Save it as {reading.encoding}.") from None

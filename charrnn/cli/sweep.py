@@ -184,8 +184,7 @@ def run(options: Options, console: Console) -> None:
     all_seeds = dict.fromkeys(row["seed"] for row in rows)
     ranking = sweep.rank([*rows, *sweep.counting_rows(counting, all_seeds)])
     show_ranking(ranking, path, material.record, options, console)
-    errors = [(name, folder.rows[name]["error"]) for name in names]
-    failed = [f"{name}: {error}" for name, error in errors if error is not None]
+    failed = [f"{n}: {error}" for n in names if (error := folder.rows[n]["error"]) is not None]
     if failed:
         what = f"{len(failed):,} of {count(len(names), 'run')} failed; {failed[0]}"
         raise CharrnnError(what, "--resume repeats failed runs, except those that diverged.")
@@ -214,8 +213,7 @@ def make_runs(folder: Folder, executor: Executor, trials: list[Trial], console: 
     try:
         with console.bar(total=len(trials), bar_format=what) as bar:
             for row in folder.run(executor, trials):
-                best = row["best"]
-                loss = f"{best['nats_per_character']:8.3f}" if best else "  failed"
+                loss = f"{row['best']['nats_per_character']:8.3f}" if row["best"] else "  failed"
                 console.note(f"{loss}  {clock(row['seconds']):>8}  {row['name']}")
                 bar.update()
     except (Exception, KeyboardInterrupt):

@@ -114,11 +114,10 @@ def slim(trained: Trained, *, without_counts: bool = False) -> Trained:
     if without_counts:
         from charrnn.prediction.predictor import EVEN
 
-        config = replace(slim.config, counts=False)
+        slim = replace(slim, config=replace(slim.config, counts=False))
         oddest, sums = (
             {use: nats for use, nats in by_use.items() if use == "network"}
             for by_use in (slim.oddest, slim.oddest_sums)
         )
-        slim = replace(slim, config=config, counted=None, mixture=EVEN)
-        slim = replace(slim, oddest=oddest, oddest_sums=sums)
+        slim = replace(slim, counted=None, mixture=EVEN, oddest=oddest, oddest_sums=sums)
     return slim

@@ -144,8 +144,7 @@ class Sampler:
 
     def stream(self, number: int = 0) -> Iterator[str]:
         """Return the characters of one sample as they are drawn, and "" if its END is drawn."""
-        (label,) = self.labels_of([number])
-        steps = self.with_label(label)._draw([number], [0])
+        steps = self.with_label(*self.labels_of([number]))._draw([number], [0])
         return (self.vocabulary.decode(y) for _, y, _ in steps)
 
     def labels_of(self, numbers: Sequence[int]) -> list[str | None]:

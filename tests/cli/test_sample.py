@@ -23,9 +23,10 @@ def test_without_a_seed_each_run_draws_others(program: Program) -> None:
 
 
 def test_a_prime_is_read_as_the_corpus_was(program: Program) -> None:
-    saved(speller("éa"), program / "model.npz", reading=Reading("latin-1", "NFC"))
+    saved(speller("éa"), program / "model.npz", reading=Reading("utf-16", "NFC"))
     assert written(program, "-p", "e\u0301") == ("éa\n", "")
-    assert program.run("fill", "-", "-n", "1", stdin=b"\xe9_").out == "1       éa\n"
+    assert program.run("fill", "-", "-n1", stdin="é_".encode("utf-16")).out == "1       éa\n"
+    program.refuses("fill", "-", stdin=b"a_", what="is not UTF-16", hint="Save it as utf-16.")
 
 
 @pytest.mark.parametrize(
