@@ -183,8 +183,7 @@ class Folder:
         for trial in trials:
             values = {word_of(name): (name, value) for name, value in trial.tried.items()}
             words = orders.get(frozenset([*values, "seed"]), [*values])
-            tried = dict(values[word] for word in words if word in values)
-            named.append(trial._replace(tried=tried))
+            named.append(trial._replace(tried=dict(values[w] for w in words if w in values)))
         return named
 
     def missing(self, trials: Iterable[Trial]) -> list[Trial]:

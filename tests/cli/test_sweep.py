@@ -71,8 +71,6 @@ def test_folders_are_numbered_and_seeds_are_counted(program: Program) -> None:
     dry = program.run("sweep", "names.txt", *SMALL, "--seeds", "2", "--dry-run", "--json").json
     assert (dry["folder"], dry["runs"]) == ("sweep-4", ["seed=0", "seed=1"])
     assert not (program / "sweep-4").exists()
-    line = ("sweep", "names.txt", "--seeds", "2", "-o", "sweep", "--dry-run")
-    program.refuses(*line, what="sweep holds a sweep", hint="name another folder")
 
 
 def test_fault_58_a_resumed_sweep_ranks_all_runs(program: Program) -> None:
