@@ -96,7 +96,7 @@ def run(options: Options, console: Console) -> None:
             raise
         with suppress(OSError):  # Ctrl-C has ended the reader, too, or the terminal was closed
             finish()
-    if not (training.characters or training.status or training.adds_counts):
+    if not (training.seconds or training.status or training.adds_counts):
         console.note("already finished: nothing was left to do")
     show_next(training, options, console)
     if training.lost is not None:
