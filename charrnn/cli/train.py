@@ -129,6 +129,7 @@ def train_to_the_end(training: Training, options: Options, console: Console, for
     checkpoint = training.checkpoint
     how = {"is_saved": options.resume, "renames_old": not force}
     saver = Saver(options.model, checkpoint, options.metrics, console.note, console.warn, **how)
+    work = len(training.corpus.held_out.ids) * len(checkpoint.state.parameters.flat)
     with watched(console.quiet) as stop, closing(saver):
         with saver.explained(), closing(Progress(training, console, options.preview)) as screen:
             for event in () if training.adds_counts else training:
@@ -137,9 +138,10 @@ def train_to_the_end(training: Training, options: Options, console: Console, for
                     break
                 saver.record(event)
                 screen.show(event)
-                if stop.requested:
+                is_last = isinstance(event, Checkup) and checkpoint.ended is not None
+                if stop.requested and not (is_last and work <= QUICK_WORK):
                     break
-                if isinstance(event, Checkup) and checkpoint.ended is not None:
+                if is_last:
                     saver.save()  # before the held-out text is scored, which may take long
             screen.finish()
             if training.stopped == "patience" and not training.adds_counts:
@@ -148,7 +150,6 @@ def train_to_the_end(training: Training, options: Options, console: Console, for
             if checkpoint.config.book and training.steps:
                 console.note(f"        clipped at {clip:g} in {training.clipped:,} of {steps}")
             saver.save()
-        work = len(training.corpus.held_out.ids) * len(checkpoint.state.parameters.flat)
         is_quick = training.stopped == "interrupted" and work <= QUICK_WORK
         if is_quick or training.adds_counts:
             training._nats = fit_and_score(checkpoint, training.corpus)

@@ -162,7 +162,7 @@ def test_fault_30_an_odd_fact_is_refused_or_harmless(
 
 def test_fault_30_a_run_that_is_over_without_a_check_up_makes_one(program: Program) -> None:
     forge(program / "model.npz", lambda document, _: put(document, ("history",), []))
-    program.run("train", "--resume").says("100 %")
+    assert "already finished" not in program.run("train", "--resume").says("100 %").err
 
 
 @pytest.mark.parametrize("part", [[], {}])
