@@ -251,10 +251,8 @@ def nats_at(p: Parameters, h: Array, y: Integers) -> Array:
     return nats
 
 
-def loss_of(
-    p: Parameters, w: Window, h0: LaneStates, m: Masks | None, gradient: Parameters
-) -> float:
-    return begun(p, h0).nats_and_gradient(p, w, gradient, 1.0, m)
+def loss_of(p: Parameters, w: Window, h0: LaneStates, m: Masks | None, into: Parameters) -> float:
+    return begun(p, h0).nats_and_gradient(p, w, into, 1.0, m)
 
 
 def slopes(p: Parameters, loss: Callable[[Array], float]) -> Slopes:

@@ -108,9 +108,7 @@ def free_port() -> int:
     raise OSError("no port is free")
 
 
-def run_command(
-    block: Block, command: str, shown: str, program: Program, background: ExitStack
-) -> None:
+def run_command(block: Block, command: str, shown: str, program: Program, stack: ExitStack) -> None:
     """Run a command, and compare its exit status and its output."""
     command = command.replace("\\\n", " ")
     if block.direction("small") is not None:
@@ -118,7 +116,7 @@ def run_command(
         command = re.sub(r"(?<=charrnn )train\b(?!.*--resume)", small, command)
     words = shlex.split(command, comments=True)
     if words[:1] == [block.direction("background")]:
-        background.enter_context(going(words, program.folder, SHELL_ENV))
+        stack.enter_context(going(words, program.folder, SHELL_ENV))
         return
     if words[:1] == ["charrnn"] and not SHELL & set(command):
         is_short = words[1:2] == ["--version"]  # answered before the commands are imported

@@ -108,13 +108,13 @@ class Studio:
         """Show the exported page on a phone."""
         assert self._learned
         self._shown("charrnn export dinosaurs.html")
-        return self._photographed("dinosaurs.html#seed=1", 390, 800, 1)
+        return self._photo("dinosaurs.html#seed=1", 390, 800, 1)
 
     def unfold(self) -> bytes:
         """Show back-propagation at (10.21), with numbers."""
         self._shown("charrnn train dinosaurs --layers 1 --hidden 20 -m book.npz -q")
         self._shown("charrnn unfold Raptor -m book.npz --backward -o unfold.html")
-        return self._photographed("unfold.html", 900, 760, 1.5, POINT)
+        return self._photo("unfold.html", 900, 760, 1.5, POINT)
 
     @cached_property
     def _learned(self) -> list[str]:
@@ -127,9 +127,7 @@ class Studio:
         assert status == 0, output
         return [PROMPT.format(command), *output.split("\n")]
 
-    def _photographed(
-        self, page: str, width: int, height: int, scale: float, code: str = "0"
-    ) -> bytes:
+    def _photo(self, page: str, width: int, height: int, scale: float, code: str = "0") -> bytes:
         """Return a PNG of a page on a screen of this size, after this JavaScript."""
         name, _, part = page.partition("#")
         with closing(Browser(self.folder)) as browser:

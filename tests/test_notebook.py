@@ -69,9 +69,7 @@ def test_counting_is_a_line_only_beside_curves_of_one_corpus(program: Program) -
             assert ax.get_ylim()[0] < np.min(line.get_ydata()) < ax.get_ylim()[1]
 
 
-def test_without_the_package_it_says_what_to_install(
-    model: Model, well_trained: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_to_install_is_said(model: Model, well_trained: Program, monkeypatch: Any) -> None:
     for name in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(CharrnnError, match="matplotlib is not installed"):

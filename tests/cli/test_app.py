@@ -129,9 +129,7 @@ def test_fault_55_a_typed_model_wins_over_the_environment(trained: Program) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_while_the_options_are_read_is_none_of_typer(
-    program: Program, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
-) -> None:
+def test_an_early_signal_is_none_of_typer(program: Program, monkeypatch: Any, number: int) -> None:
     def interrupted(*read: Any) -> Any:
         signal.raise_signal(number)
         return options_from(*read)

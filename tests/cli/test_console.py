@@ -108,9 +108,7 @@ def test_errors_are_red_on_a_terminal_that_has_colours(program: Program) -> None
     [("1", 1, 20), ("20", 20, 20), ("22", 22, 21), ("101", 101, 100), ("1000", 1000, 100)]
     + [(odd, 80, 79) for odd in ("-1", "0", "1001", "many")],
 )
-def test_text_is_wrapped_at_20_to_100_columns(
-    monkeypatch: pytest.MonkeyPatch, columns: str, window: int, width: int
-) -> None:
+def test_text_is_20_to_100_wide(monkeypatch: Any, columns: str, window: int, width: int) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     assert (Console().out.window, Console().out.width) == (window, width)
 

@@ -20,21 +20,10 @@ from charrnn.files import model_file
 from charrnn.files.safe_writing import LineFile
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Event
+from tests import program as programs
 from tests.child import CHARRNN
 from tests.networks import COIN, independent, saved, speller
-from tests.program import (
-    BRIEF,
-    NAMES,
-    SIZE,
-    SMALL,
-    Program,
-    assert_no_temporary_files,
-    assert_refusal,
-    chance,
-    plan_of,
-    saved_by,
-    summary_of,
-)
+from tests.program import BRIEF, NAMES, SIZE, SMALL, Program, plan_of, saved_by, summary_of
 
 RUN = ("train", "names.txt", *SIZE, "--epochs", "3", "--check-every", "20", "--preview", "0")
 LONG = ("train", "names.txt", *SIZE, "--epochs", "20", "--check-every", "3")
@@ -131,9 +120,7 @@ def test_on_a_terminal_lines_fit_and_there_is_a_bar(program: Program, columns: i
     assert max(map(len, lines)) <= columns
 
 
-def test_counting_is_compared_on_the_symbols_that_both_scored(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counting_is_compared_on_symbols_both_scored(program: Program, monkeypatch: Any) -> None:
     monkeypatch.setattr("charrnn.text.counts.baselines.__defaults__", (10**6, 200))
     monkeypatch.setattr("charrnn.prediction.losses.SCORED", 200)
     program.write("names.txt", "ab\n" * 300 + NAMES * 5)
@@ -301,9 +288,7 @@ def test_fault_46_a_run_is_told_by_its_corpus_settings_and_model_file(program: P
 
 
 @pytest.mark.parametrize("begun", ["-", "names.txt", "names.txt --valid=-"])
-def test_a_run_on_a_pipe_is_resumed_with_it(
-    program: Program, stopped_after: list[int], begun: str
-) -> None:
+def test_a_run_on_a_pipe_is_resumed(program: Program, stopped_after: list[int], begun: str) -> None:
     texts = "-" if begun == "names.txt" else begun
     stopped_after += [3, 3]
     program.run("train", *begun.split(), *BRIEF, stdin=NAMES.encode())
@@ -315,9 +300,7 @@ def test_a_run_on_a_pipe_is_resumed_with_it(
 
 
 @pytest.mark.parametrize("recovers", [True, False])
-def test_fault_46_a_full_disk_does_not_end_the_run(
-    program: Program, monkeypatch: pytest.MonkeyPatch, recovers: bool
-) -> None:
+def test_fault_46_a_full_disk_is_no_end(program: Program, monkeypatch: Any, recovers: bool) -> None:
     usual, number, bad = LineFile.append, count(), {5} if recovers else {5, 6}
 
     def append(file: LineFile, row: Any) -> None:
@@ -336,7 +319,7 @@ def test_fault_46_a_full_disk_does_not_end_the_run(
     assert ran.status == (0 if recovers else 1)
     if not recovers:
         hint = "or name another file with --metrics. The last lines are missing."
-        assert_refusal(ran, what, hint)
+        programs.assert_refusal(ran, what, hint)
 
 
 def test_metrics_are_on_the_disk_before_the_model(program: Program, disk_calls: list[str]) -> None:
@@ -401,7 +384,7 @@ def test_fault_19_failures_lose_nothing(program: Program, monkeypatch: pytest.Mo
     """Each call that brings data to the disk fails by chance; the old model or the new is whole."""
     for name in ("SAVE_INTERVAL", "RETRY_INTERVAL", "SAVE_COST_FACTOR"):
         monkeypatch.setattr(f"charrnn.files.saves_and_metrics.{name}", 0)
-    chosen, ends = chance(), set()
+    chosen, ends = programs.chance(), set()
     program.run(*RUN, "-m", "new.npz").says()
     program.run(*RUN, "-m", "old.npz", "--seed", "9").says()
     old, new = ((program / f"{name}.npz").read_bytes() for name in ("old", "new"))
@@ -418,7 +401,7 @@ def test_fault_19_failures_lose_nothing(program: Program, monkeypatch: pytest.Mo
         assert old in found
         assert found[0] == new if ran.status == 0 else "cannot be saved: No space" in ran.err
         assert charrnn.load(program / "model.npz").sample(1, seed=1)
-        assert_no_temporary_files(program)
+        programs.assert_no_temporary_files(program)
         ends.add(ran.status)
         is_told = "; training continues\n" in ran.err and "model.npz is unchanged.\n" in ran.err
         assert is_told or share < 1

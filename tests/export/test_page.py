@@ -183,9 +183,7 @@ def test_what_is_shown_is_copied_while_texts_are_drawn(opened: Open) -> None:
     assert copied == f"{shown}\n"
 
 
-def test_a_link_has_the_seed_and_all_settings_and_others_are_other_texts(
-    opened: Open, tmp_path: Path
-) -> None:
+def test_a_link_has_the_seed_and_settings_and_others_differ(opened: Open, tmp_path: Path) -> None:
     model = model_of("abcdé", hidden=6, layers=1)
     small, page_text = slim(model, tmp_path), page_of(model)
     page = opened(page_text, ADDRESS)

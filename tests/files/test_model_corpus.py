@@ -241,9 +241,7 @@ def test_fault_66_a_packed_file_that_a_model_names_cannot_fill_the_memory(
 
 
 @pytest.mark.parametrize(("source", "column"), [("a.csv", "x"), ("-", "x"), ("-", "2")])
-def test_the_column_of_the_corpus_is_read_whatever_its_path(
-    program: Program, source: str, column: str
-) -> None:
+def test_a_column_is_read_whatever_the_path_is(program: Program, source: str, column: str) -> None:
     table = "n,x\n" + "".join(f"{number},anna {number}\n" for number in range(20))
     program.write("a.csv", table)
     program.run("train", source, "--column", column, *BRIEF, stdin=table.encode()).says()

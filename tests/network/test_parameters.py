@@ -3,37 +3,29 @@
 import numpy as np
 import pytest
 
-from charrnn.network.parameters import (
-    DISTINCT,
-    FADING,
-    WAVES,
-    Architecture,
-    count_features,
-    initial,
-    read_before,
-    still_to_come,
-)
+from charrnn.network import parameters
+from charrnn.network.parameters import FADING, WAVES, Architecture, count_features, initial
 from charrnn.text.vocabulary import END
 
 
 def test_characters_are_counted_from_the_end_before_and_to_the_end_after() -> None:
     ids = np.array([5, 4, END, END, 3, 2, 2, END, 6])
-    assert read_before(ids).tolist() == [0, 1, 2, 0, 0, 1, 2, 3, 0]
-    assert still_to_come(ids).tolist() == [2, 1, 0, 0, 3, 2, 1, 0, 1]
+    assert parameters.read_before(ids).tolist() == [0, 1, 2, 0, 0, 1, 2, 3, 0]
+    assert parameters.still_to_come(ids).tolist() == [2, 1, 0, 0, 3, 2, 1, 0, 1]
     marks = count_features("to_come", np.arange(10), np.float64)[:, -8:]  # of the last characters
     assert marks.tolist() == np.eye(10, 8, -1).tolist()
 
 
 @pytest.mark.parametrize("name", ["clock", "to_come"])
 def test_features_are_bounded_and_of_early_counts_never_the_same(name: str) -> None:
-    rows = count_features(name, np.arange(10 * DISTINCT), np.float64)
+    rows = count_features(name, np.arange(10 * parameters.DISTINCT), np.float64)
     assert np.abs(rows).max() <= 1
     assert len(np.unique(rows[:400].round(6), axis=0)) == 400
 
 
 def test_the_clock_goes_on_where_its_table_ends() -> None:
     assert count_features("clock", np.arange(3), np.float64)[:, 5] == pytest.approx([1, -1, 1])
-    late = DISTINCT + np.arange(5)
+    late = parameters.DISTINCT + np.arange(5)
     waves = count_features("clock", late, np.float64)[:, len(FADING) :][:, : len(WAVES)]
     np.testing.assert_allclose(waves, np.cos(2 * np.pi * late[:, None] / WAVES), atol=1e-9)
     later = count_features("clock", late + 480 * 10**6, np.float64)

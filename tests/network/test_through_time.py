@@ -14,22 +14,8 @@ from charrnn.network.heads import HEADS
 from charrnn.network.parameters import Architecture, Parameters, initial
 from charrnn.network.through_time import Layer, Unfolded
 from charrnn.text.vocabulary import END
-from tests.networks import (
-    LANES,
-    SHAPES,
-    STEPS,
-    SYMBOLS,
-    begun,
-    disagreement,
-    loss_of,
-    masks_of,
-    nats_through_time,
-    parameters_of,
-    slopes,
-    state_of,
-    steps_of,
-    window,
-)
+from tests import networks
+from tests.networks import STEPS, SYMBOLS, begun, loss_of, parameters_of, state_of, steps_of, window
 
 
 def test_two_tanh_units_worked_by_hand() -> None:
@@ -90,28 +76,28 @@ OTHERS += [Architecture(SYMBOLS, 5, 1, "output", forced=True, labels=3)]
     [(True, True, True), (True, False, False), (False, True, False)],
     ids=["all", "without dropout", "carried, all count"],
 )
-@pytest.mark.parametrize("shape", [*SHAPES, *OTHERS], ids=str)
+@pytest.mark.parametrize("shape", [*networks.SHAPES, *OTHERS], ids=str)
 def test_gradients_are_slopes(shape: Architecture, resets: bool, dropout: bool, idle: bool) -> None:
     """And a single wrong number would be noticed."""
     p = parameters_of(shape)
-    w, h0, m = window(shape.symbols, resets=resets, idle=idle), state_of(p), masks_of(p)
+    w, h0, m = window(shape.symbols, resets=resets, idle=idle), state_of(p), networks.masks_of(p)
     if shape.labels:  # one of each lane
         w = replace(w, x=np.where(w.is_first, [7, 9, 8], w.x))
     gradient, masks = p.like(), m if dropout else None
     total = loss_of(p, w, h0, masks, gradient)
     if masks is None:
-        assert total == pytest.approx(nats_through_time(begun(p, h0), p, w).sum(), rel=1e-12)
+        assert total == pytest.approx(networks.nats_through_time(begun(p, h0), p, w).sum(), 1e-12)
 
     def loss(flat: Array) -> float:
         return loss_of(Parameters(shape, flat), w, h0, masks, p.like())
 
-    measured = slopes(p, loss)
-    assert disagreement(gradient, measured) < 1e-6
+    measured = networks.slopes(p, loss)
+    assert networks.disagreement(gradient, measured) < 1e-6
     for name in p:
         broken = gradient.copy()
         broken[name].reshape(-1)[1] += 0.01
         is_read = name != "V" or shape.symbols == SYMBOLS
-        assert disagreement(broken, measured) > 5e-6 or not is_read, name
+        assert networks.disagreement(broken, measured) > 5e-6 or not is_read, name
     if shape.head_name == "length" and not shape.cell.feeds_back:
         assert not gradient["V"][END].any()  # which is never said
 
@@ -119,7 +105,7 @@ def test_gradients_are_slopes(shape: Architecture, resets: bool, dropout: bool, 
 def test_truncation_drops_the_gradient_and_keeps_the_state() -> None:
     p, w = parameters_of(Architecture(SYMBOLS, 5, 2)), window(resets=False)
     whole, first, second = p.like(), p.like(), p.like()
-    unfolded = Unfolded(p.architecture, STEPS, LANES, np.float64)
+    unfolded = Unfolded(p.architecture, STEPS, networks.LANES, np.float64)
     loss = unfolded.nats_and_gradient(p, w, whole)
     for states in unfolded.states:
         states[0] = 0
@@ -133,15 +119,13 @@ def test_truncation_drops_the_gradient_and_keeps_the_state() -> None:
 @pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
 @pytest.mark.parametrize("at_a_time", [1, 2, 4])
 @pytest.mark.parametrize("steps", [1, 5, STEPS])
-def test_slopes_are_the_same_however_many_steps_are_taken_at_a_time(
-    cell: str, at_a_time: int, steps: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_have_equal_slopes(cell: str, at_a_time: int, steps: int, monkeypatch: Any) -> None:
     p, w = parameters_of(Architecture(SYMBOLS, 5, 2, cell)), steps_of(window(), slice(steps))
     size, together, apart = np.getbufsize(), p.like(), p.like()
-    loss_of(p, w, state_of(p), masks_of(p), together)
-    numbers = at_a_time * LANES * p.architecture.hidden * p.architecture.cell.gates
+    loss_of(p, w, state_of(p), networks.masks_of(p), together)
+    numbers = at_a_time * networks.LANES * p.architecture.hidden * p.architecture.cell.gates
     monkeypatch.setattr("charrnn.network.through_time.AT_HAND", numbers)
-    loss_of(p, w, state_of(p), masks_of(p), apart)
+    loss_of(p, w, state_of(p), networks.masks_of(p), apart)
     np.testing.assert_array_equal(apart.flat, together.flat)
     assert np.getbufsize() == size  # numpy has its buffer back
 

@@ -3,6 +3,7 @@
 import os
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,9 +89,7 @@ def test_fault_38_the_cores_of_control_groups(
     assert (cores_for(None), cores_for(2)) == (min(cores(), 8), 2)
 
 
-def test_fault_38_a_limit_on_addresses_is_seen(
-    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_38_addresses_are_limited(program: Program, tmp_path: Path, monkeypatch: Any) -> None:
     resource = pytest.importorskip("resource")
     root = system(tmp_path, {"proc/meminfo": MEMINFO, "proc/self/status": "VmSize:\t 1000 kB\n"})
     for most, free in ((MB, 0), (300 * MB, 300 * MB - 1_024_000), (5000 * MB, 4_096_000_000)):

@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 
 from charrnn.settings.corpus import Kind
-from charrnn.text.examples import (
-    WARM_UP,
-    choose_kind,
-    excerpt_of,
-    join_examples,
-    line_numbers,
-    split_examples,
-    texts_of,
-)
+from charrnn.text import examples as cutting
+from charrnn.text.examples import excerpt_of, join_examples, split_examples, texts_of
 from charrnn.text.vocabulary import END, Ids
 
 
@@ -31,7 +24,7 @@ from charrnn.text.vocabulary import END, Ids
 )
 def test_cuts(text: str, kind: Kind, examples: list[str], lines: list[int]) -> None:
     assert texts_of(split_examples(text, kind)) == examples
-    assert line_numbers(text, kind).tolist() == lines
+    assert cutting.line_numbers(text, kind).tolist() == lines
     assert split_examples(text, kind).tolist() == join_examples(examples).tolist()
 
 
@@ -54,7 +47,7 @@ POEM = "Day after day,\nday after day,\n\n"
     ],
 )
 def test_lines_or_paragraphs(text: str, kind: str) -> None:
-    assert choose_kind(text) == kind
+    assert cutting.choose_kind(text) == kind
 
 
 def lines(count: int, length: int) -> Ids:
@@ -85,8 +78,8 @@ def test_a_piece_in_the_midst_of_an_example_begins_with_a_warm_up(text: Ids) -> 
     places, counts = excerpt_of(text, 16_384)
     joints = np.flatnonzero(np.diff(places) != 1) + 1
     assert len(joints) >= 16
-    assert all(not counts[joint : joint + WARM_UP].any() for joint in joints)
-    assert (~counts).sum() == len(joints) * WARM_UP
+    assert all(not counts[joint : joint + cutting.WARM_UP].any() for joint in joints)
+    assert (~counts).sum() == len(joints) * cutting.WARM_UP
     assert counts[0]
     tenths = np.bincount(10 * places // len(text))
     assert tenths.min() > 0.5 * tenths.mean()

@@ -148,9 +148,7 @@ def test_fault_64_the_first_byte_that_cannot_be_decoded_is_named_once(
 
 @pytest.mark.parametrize("errors", ["strict", "replace"])
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
-def test_fault_64_without_a_byte_order_utf_16_is_refused(
-    tmp_path: Path, encoding: str, errors: Any
-) -> None:
+def test_fault_64_a_byte_order_is_required(tmp_path: Path, encoding: str, errors: Any) -> None:
     with pytest.raises(CorpusError, match=f"is not {encoding.upper()}:") as error:
         text_of(file_of(tmp_path, TEXT.encode("utf-16-le")), Reading(encoding, errors=errors))
     assert "utf-16-le" in error.value.hint
@@ -196,9 +194,7 @@ def test_faults_7_and_66_packed_data_is_known_by_its_first_bytes_and_read_whole(
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_fault_66_what_is_unpacked_in_many_pieces_is_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
-) -> None:
+def test_fault_66_many_pieces_are_one_whole(tmp_path: Path, monkeypatch: Any, suffix: str) -> None:
     text = "".join(f"{i * i}\n" for i in range(5000))
     source = file_of(tmp_path, PACKERS[suffix](text.encode()) * 2)
     for size in (100, 1000, len(text), len(text) + 1):
@@ -211,9 +207,7 @@ ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "latin-1", "
 
 
 @pytest.mark.quick
-def test_faults_4_and_49_any_text_is_read_as_python_would_from_a_file_and_a_pipe(
-    pipe: Callable[..., None],
-) -> None:
+def test_faults_4_and_49_any_text_is_read_as_python_reads_it(pipe: Callable[..., None]) -> None:
     @settings(max_examples=settings().max_examples * 10)
     @given(ODD | st.text(), st.sampled_from(ENCODINGS), st.sampled_from(["none", "NFC", "NFKC"]))
     def assert_read(text: str, encoding: str, form: Any) -> None:

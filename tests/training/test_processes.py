@@ -122,9 +122,7 @@ def test_processes_start_with_the_first_step(batches: Batches) -> None:
     assert len(batches[-1].children.processes) == 1
 
 
-def test_ctrl_c_while_a_process_starts_leaves_it_to_be_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ctrl_c_while_a_process_starts_leaves_it_to_be_ended(monkeypatch: Any) -> None:
     popen, children = subprocess.Popen, Children()
 
     def start(*given: Any, **how: Any) -> Any:
@@ -156,9 +154,7 @@ def test_fault_26_a_killed_process_ends_the_training(tmp_path: Path, batches: Ba
     assert charrnn.resume(tmp_path / "model.npz", NAMES).checkpoint.state.step > 0
 
 
-def test_fault_26_a_killed_process_costs_no_step(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_26_a_killed_process_costs_no_step(program: Program, monkeypatch: Any) -> None:
     line = ("--hidden", "6", "--batch", "16", "--bptt", "2", "--epochs", "3", "--cores", "3")
     program.run("train", "names.txt", *line, "-m", "whole.npz").says()
     several_threads(monkeypatch)  # so that a child computes the norm of the gradient
@@ -202,9 +198,7 @@ def test_fault_67_in_any_order_of_imports_bytes_are_the_same(program: Program, c
 
 
 @pytest.mark.parametrize("cores", [1, 2])
-def test_fault_67_beside_other_threads_children_compute_all_shards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int
-) -> None:
+def test_fault_67_with_threads_children_work(tmp_path: Path, monkeypatch: Any, cores: int) -> None:
     whole = trained(tmp_path, 1, shards=2)
     several_threads(monkeypatch)
     monkeypatch.setattr(Shard, "compute", None)
