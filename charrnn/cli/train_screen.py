@@ -279,7 +279,7 @@ def show_dry_run(training: Training, options: CorpusOptions, console: Console) -
         ("time", f"about {clock(seconds)}, at {speed} characters a second"),
         ("counting", ", ".join(f"{name} {nats:.3f}" for name, nats in baselines)),
     ]
-    say(rows, options, console)
+    say([row for row in rows if row[1]], options, console)
 
 
 class Progress:
