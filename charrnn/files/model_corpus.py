@@ -198,7 +198,7 @@ def read_again(
     names = sources or record.sources, record.config, valid or record.valid
     try:
         return read_files(*names, read, typed)
-    except EncodingError as error:  # that of the run is kept
+    except (EncodingError, NoColumnError) as error:  # those of the run are kept
         raise CorpusError(error.what, hint) from None
 
 
