@@ -230,8 +230,7 @@ def dask_cluster(folder: Path, workers: int = 2) -> Iterator[tuple[Path, Child]]
         scheduler.until(lambda: file.exists() and file.stat().st_size > 0)
         one = [*dask_worker, *local, "--nthreads", "1", "--no-nanny"]
         with ExitStack() as stack:
-            begun = [stack.enter_context(going(one, folder, env)) for _ in range(workers)]
-            for worker in begun:
+            for worker in [stack.enter_context(going(one, folder, env)) for _ in range(workers)]:
                 worker.until(lambda worker=worker: "Registered to" in worker.err)  # type: ignore[misc]
             yield file, scheduler
 
@@ -246,8 +245,7 @@ needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="there 
 
 def strace(fault: str, command: Sequence[str] = CHARRNN) -> list[str]:
     """Return a command that runs the program with a fault such as "fsync:error=EIO"."""
-    call = fault.partition(":")[0]
-    traced = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
+    traced = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={fault.partition(':')[0]}"]
     return [*traced, "-e", f"inject={fault}", *command]
 
 

@@ -61,8 +61,7 @@ def by_default(again: list[str], own: Settings, trained: Settings) -> str:
     leads: dict[str, list[str]] = {}
     for field in again:
         default = own[field].default_in_words
-        is_same = default == trained[field].default_in_words
-        lead = ": " if is_same else f"; by default {default}: "
+        lead = ": " if default == trained[field].default_in_words else f"; by default {default}: "
         leads.setdefault(lead, []).append(f"`{own[field].options(field)[0]}`")
     return "".join(lead + ", ".join(names) for lead, names in sorted(leads.items()))
 
@@ -135,8 +134,7 @@ def shown(function: Any) -> str:
     if not isfunction(function):
         return ""
     parameters = [one for one in signature(function).parameters.values() if one.name != "self"]
-    untyped = [one.replace(annotation=Parameter.empty) for one in parameters]
-    return str(Signature(untyped))
+    return str(Signature([one.replace(annotation=Parameter.empty) for one in parameters]))
 
 
 def fields_of(what: Any) -> Iterator[tuple[str, str]]:
@@ -185,8 +183,7 @@ def notebook(text: str, before: str = '{"cells": []}') -> str:
 def run_notebook(text: str) -> str:
     """Return a notebook with the outputs of a kernel in a new folder."""
     nbformat, nbclient = map(import_module, ("nbformat", "nbclient"))
-    programs = os.path.join(sys.exec_prefix, "bin")
-    os.environ["PATH"] = os.pathsep.join([programs, os.environ["PATH"]])
+    os.environ["PATH"] = os.pathsep.join([os.path.join(sys.exec_prefix, "bin"), os.environ["PATH"]])
     document = nbformat.reads(text, 4)
     with TemporaryDirectory() as folder:
         where = {"metadata": {"path": folder}}

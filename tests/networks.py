@@ -54,8 +54,7 @@ def markov(after: Mapping[str, Odds]) -> LanguageModel:
     vocabulary = vocabulary_of("".join(after))
     p = Parameters.zeros(Architecture(vocabulary.symbols, vocabulary.symbols, 1))
     p["U1"][...] = 20 * np.eye(vocabulary.symbols)
-    keys = (END, UNKNOWN, *vocabulary.characters)
-    for column, key in enumerate(keys):
+    for column, key in enumerate((END, UNKNOWN, *vocabulary.characters)):
         p["V"][:, column] = log_odds(after.get(key, {END: 1.0}), vocabulary.characters)
     return LanguageModel(p, vocabulary)
 
@@ -149,8 +148,7 @@ def model_of(
     texts, config = [text] * len(labels or [""]), TrainConfig(batch=1, bptt=8, **size)
     run = train(texts, config, holdout=0.0, labels=labels)
     p = run.checkpoint.latest.parameters
-    rng = np.random.default_rng(seed)
-    p.flat[...] = scale * rng.standard_normal(p.flat.shape)
+    p.flat[...] = scale * np.random.default_rng(seed).standard_normal(p.flat.shape)
     for name in p:
         if p[name].ndim == 2 and name != "U1":
             p[name][...] *= p.architecture.hidden**-0.5
@@ -160,8 +158,7 @@ def model_of(
 
 def random_ids(model: Model, length: int) -> Integers:
     """Return END and then random symbols other than END."""
-    rng = np.random.default_rng(0)
-    ids = rng.integers(1, model.vocabulary.symbols, length + 1)
+    ids = np.random.default_rng(0).integers(1, model.vocabulary.symbols, length + 1)
     ids[0] = 0
     return ids
 

@@ -125,8 +125,7 @@ def run_command(block: Block, command: str, shown: str, program: Program, stack:
         ended = finished(["bash", "-c", command], program.folder, SHELL_ENV, None)
     told = ended.err + ended.out
     assert ended.status == int(block.direction("status") or 0), f"{command}\n{told}"
-    as_shown = all(block.direction(one) is None for one in ("small", "read", "output"))
-    if shown.strip() and as_shown:
+    if shown.strip() and all(block.direction(one) is None for one in ("small", "read", "output")):
         assert any(matches(shown, text) for text in (ended.out, told)), f"{command}\n{told}"
 
 

@@ -209,8 +209,7 @@ def explained(part: str) -> set[str]:
 
 
 def test_a_topic_is_a_page_and_without_one_the_list_is_shown(program: Program) -> None:
-    index = program.run("guide").out
-    assert index == (GUIDE / "README.md").read_text("utf-8")
+    assert program.run("guide").out == (GUIDE / "README.md").read_text("utf-8")
     page = (GUIDE / "sampling.md").read_text("utf-8")
     assert program.run("guide", "sampling").out == page
     assert program.run("guide", "sampling", "--raw").out == page
@@ -259,8 +258,7 @@ def test_the_recipe_for_cron_runs_with_the_variables_of_cron(program: Program) -
     assert (status, err) == (0, "")
     assert {line.strip() for line in odd} <= {*shown_lines}
     assert (program / "log.npz").read_bytes() == first
-    smaller = "--hidden 3 --layers 1 --epochs 1"
-    program.write("watch.sh", script.replace("--minutes 0.5", smaller))
+    program.write("watch.sh", script.replace("--minutes 0.5", "--hidden 3 --layers 1 --epochs 1"))
     assert by_cron(weekly) == (0, out, "")
     assert (program / "log.1.npz").read_bytes() == first
     assert charrnn.load("log.npz").config.hidden == 3

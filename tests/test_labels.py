@@ -47,8 +47,7 @@ def test_every_cell_and_end_learns_draws_scores_and_tells(cell: str, ends: str) 
     made = small(cell=cell, ends=ends, clock=True, blank=0.1, own_inputs=0.2)
     assert made.labels == ["north", "south"]
     assert len(made.sample(3, label="south", seed=1)) == 3
-    chances = made.label_probabilities(TEXTS)
-    np.testing.assert_allclose(chances.sum(1), 1)
+    np.testing.assert_allclose(made.label_probabilities(TEXTS).sum(1), 1)
     given = [made.score([text], [label]).nats for text, label in zip(TEXTS, LABELS, strict=True)]
     assert made.score(TEXTS, LABELS).nats == pytest.approx(sum(given))
     if ends == "symbol":
@@ -67,8 +66,7 @@ def test_telling_kinds_is_the_rule_of_bayes(model: Model, use: Any) -> None:
     joint = counts / counts.sum() * np.exp(np.negative(nats))
     chances = model.label_probabilities(["vona"], use=use)
     np.testing.assert_allclose(chances[0], joint / joint.sum(), rtol=1e-12)
-    expected = pytest.approx(-np.log(joint.sum()), rel=1e-12)
-    assert model.score(["vona"], use=use).nats == expected
+    assert model.score(["vona"], use=use).nats == pytest.approx(-np.log(joint.sum()), rel=1e-12)
     assert model.classify([], use=use) == []
     told = model.classify(TEXTS, use=use)
     assert [label for label, _ in told] == LABELS

@@ -317,8 +317,7 @@ def test_fault_53_a_fitted_model_knows_its_texts_while_it_lives(program: Program
     assert (
         told.value.hint == "Resume a model that holds its run, with the list named once, by resume."
     )
-    again = charrnn.resume("model.npz", texts).model
-    drawn = again.sample(9, seed=1, known_words=True)
+    drawn = charrnn.resume("model.npz", texts).model.sample(9, seed=1, known_words=True)
     assert {text.casefold() for text in drawn} <= {"a", "b", "cc"}
     with pytest.warns(UserWarning, match="samples may be copies"):
         charrnn.load("model.npz").sample(best=True)

@@ -28,8 +28,7 @@ def with_another_letter(word: str, r: random.Random) -> str:
 
 def area(normal: list[float], odd: list[float]) -> float:
     """Return the share of pairs in which the odd text has the larger number; a tie is a half."""
-    wins = sum((a < b) + (a == b) / 2 for a in normal for b in odd)
-    return wins / len(normal) / len(odd)
+    return sum((a < b) + (a == b) / 2 for a in normal for b in odd) / len(normal) / len(odd)
 
 
 def report() -> None:

@@ -106,8 +106,7 @@ def drawing() -> None:
     print("| language | names a second, one core |\n|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for language, draw in exports.drawers_in(Path(folder)).items():
-            rate = exports.TEXTS / exports.seconds_of(draw)
-            print(f"| {language} | {rate:,.0f} |", flush=True)
+            print(f"| {language} | {exports.TEXTS / exports.seconds_of(draw):,.0f} |", flush=True)
 
 
 def surroundings() -> None:

@@ -211,8 +211,7 @@ def results(program: Program, variables: str) -> list[object]:
         ("sample", "-n", "5", "--seed", "1", "--prime", "Zoë"),
         ("eval", "text", "--per-example"),
     ):
-        ended = program.run(*line, env=env).says()
-        found += [ended.out_bytes] * (line[0] != "train")
+        found += [program.run(*line, env=env).says().out_bytes] * (line[0] != "train")
     return [*found, (program / "model.npz").read_bytes()]
 
 
@@ -281,8 +280,7 @@ def test_fault_27_nothing_steers_a_terminal(logs: Program, name: str) -> None:
         assert r"\x1b" in seen or name in ("info", "eval")
     piped = logs.run(*LINES[name]).says()
     assert not steers(piped.err)
-    is_exact = name in ("sample", "prime", "per example", "fill")
-    assert bool(steers(piped.out)) == is_exact
+    assert bool(steers(piped.out)) == (name in ("sample", "prime", "per example", "fill"))
 
 
 def test_fault_27_a_pipe_gets_the_exact_characters_and_json_means_them(logs: Program) -> None:

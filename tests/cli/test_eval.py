@@ -177,8 +177,7 @@ def test_the_oddest_held_out_example_is_a_unit(made: Program) -> None:
     assert known.keys() == {"network", "counts", "both"}
     for use, oddest in known.items():
         found = rows(made, "-m", "counts.npz", "--use", use, "--held-out", "--per-example")
-        most = max(row["nats_per_character"] for row in found)
-        assert oddest == pytest.approx(most, rel=1e-9)
+        assert oddest == pytest.approx(max(row["nats_per_character"] for row in found), rel=1e-9)
         assert max(row["x_oddest"] for row in found) == pytest.approx(1)
     found = rows(made, "-m", "labels.npz", "--held-out", "--per-example")
     assert max(row["x_oddest"] for row in found) == pytest.approx(1)  # with the labels they have
@@ -283,8 +282,7 @@ def test_fault_36_standard_input_is_read(made: Program, kind: str) -> None:
     with ours, theirs, open(made.write("in.txt", "anna\nbo\n"), "rb") as file:
         ours.sendall(b"anna\nbo\n")
         ours.shutdown(socket.SHUT_WR)
-        stdin = file if kind == "file" else theirs
-        with made.going("eval", "--json", stdin=stdin) as child:
+        with made.going("eval", "--json", stdin=file if kind == "file" else theirs) as child:
             ended = child.end().says("reading text from standard input")
     assert ended.json["characters"] == 6
 

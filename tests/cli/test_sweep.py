@@ -113,8 +113,7 @@ def test_smallest_and_fastest_are_marked_on_the_rows_that_are(program: Program) 
     assert rows["hidden=2"]["marks"][:1] == ["smallest"]
     seconds = [row["seconds"] for row in ranking if row["model"]]  # which may be alike
     for row in (row for row in ranking if row["model"]):
-        is_fastest = min(seconds) == row["seconds"] < max(seconds)
-        assert ("fastest" in row["marks"]) == is_fastest
+        assert ("fastest" in row["marks"]) == (min(seconds) == row["seconds"] < max(seconds))
     alike = program.run(*line, "--try", "hidden=2", "-o", "alike", "--json").json
     assert [row["marks"] for row in alike["ranking"] if row["model"]] == [["best"]]
 
@@ -122,8 +121,7 @@ def test_smallest_and_fastest_are_marked_on_the_rows_that_are(program: Program) 
 def test_what_the_corpus_chose_is_a_column_where_it_differs(program: Program) -> None:
     line = ("sweep", "names.txt", "--layers", "1", "--epochs", "1", "--hidden", "3")
     tried_line = (*line, "--try", "batch=1,8", "--dropconnect", "0")
-    ended = program.run(*tried_line)
-    head, *rows = (row.split() for row in ended.lines)
+    head, *rows = (row.split() for row in program.run(*tried_line).lines)
     assert head[-4:] == ["size", "rate", "settings", "samples"]
     for row in rows:
         if "counting" not in row:

@@ -43,8 +43,7 @@ def test_where_nothing_is_held_out_there_is_no_loss_to_compare(program: Program)
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The parameters that the usual settings lead to."""
-    program = Program(tmp_path_factory.mktemp("usual"))
-    return saved_by(program).state.parameters.flat.tobytes()
+    return saved_by(Program(tmp_path_factory.mktemp("usual"))).state.parameters.flat.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -61,8 +60,7 @@ def test_a_setting_has_its_effect(program: Program, usual: bytes, option: str, v
     typed = [f"--{option.replace('_', '-')}", *([] if value is True else [str(value)])]
     changed = saved_by(program, *typed)
     assert getattr(changed.config, option) == value
-    is_usual = changed.state.parameters.flat.tobytes() == usual
-    assert is_usual == (option == "counts")
+    assert (changed.state.parameters.flat.tobytes() == usual) == (option == "counts")
 
 
 @pytest.mark.parametrize(
@@ -309,8 +307,7 @@ def test_fault_46_a_full_disk_is_no_end(program: Program, monkeypatch: Any, reco
         usual(file, row)
 
     monkeypatch.setattr(LineFile, "append", append)
-    line = ("train", "names.txt", *BRIEF, "--metrics", "m.jsonl")
-    ran = program.run(*line, "--json")
+    ran = program.run("train", "names.txt", *BRIEF, "--metrics", "m.jsonl", "--json")
     what = "m.jsonl cannot be written: No space left on device"
     assert ran.err.count(f"charrnn: warning: {what}; training continues") == 1
     assert ran.json["steps"] == charrnn.load("model.npz").trained.counters.step == 26
@@ -330,8 +327,7 @@ def test_metrics_are_on_the_disk_before_the_model(program: Program, disk_calls: 
 def test_fault_16_a_resumed_run_is_the_same_run(program: Program) -> None:
     assert program.run(*RUN).status == 0
     before = (program / "model.npz").read_bytes()
-    ran = program.run("train", "--resume")
-    assert "nothing was left to do" in ran.err
+    assert "nothing was left to do" in program.run("train", "--resume").err
     assert (program / "model.npz").read_bytes() == before
     os.rename(program / "names.txt", program / "moved.txt")
     more = ("--epochs", "4", "--examples", "auto")

@@ -151,7 +151,6 @@ def test_a_page_holds_the_text_as_text_and_loads_nothing(well_trained: Program) 
     assert [one.get("type") for one in scripts] == ["application/json", None]
     assert not [one for _, some in page.elements for one in some if one in ("src", "href", "style")]
     assert not set(page.texts["script"][0]) & set("<>&")
-    facts = json.loads(page.texts["script"][0])
-    assert facts["text"] == HOSTILE
+    assert json.loads(page.texts["script"][0])["text"] == HOSTILE
     assert "names.txt" not in text
     assert not re.search("[\x00-\x08\x1b\u202e]", text)

@@ -106,8 +106,7 @@ def test_what_steers_a_page_is_the_same_in_both_languages() -> None:
     steers = f"((c) => new RegExp({json.dumps(facts['steering'])}, 'u').test(c))"
     codes = [*range(0x300), *range(0x2000, 0x2100), 0x61C, 0xD800, 0xDFFF, 0xE000, 0x1F600]
     found = ask(f"{codes}.map((code) => {steers}(String.fromCodePoint(code)))")
-    expected = [bool(re.match(f"[{CONTROLS}]", chr(code))) for code in codes]
-    assert found == expected
+    assert found == [bool(re.match(f"[{CONTROLS}]", chr(code))) for code in codes]
 
 
 def luminance(colour: str) -> float:
@@ -129,8 +128,7 @@ def test_everything_can_be_read_in_the_light_and_in_the_dark(is_dark: bool) -> N
     for one, other in pairs + lines:
         shades = (str(colours.get(name[6:-1], name)) for name in (colours[one], colours[other]))
         dark, light = sorted(map(luminance, shades))
-        least = 4.5 if (one, other) in pairs else 3
-        assert (light + 0.05) / (dark + 0.05) >= least, (one, other)
+        assert (light + 0.05) / (dark + 0.05) >= (4.5 if (one, other) in pairs else 3), (one, other)
 
 
 def test_the_legend_names_the_bounds_of_bands() -> None:
@@ -151,8 +149,7 @@ def test_every_field_has_a_name_and_every_button_a_word(labels: list[str] | None
     labelled = re.sub(r"<label\b.*?</label>", "", page, flags=re.DOTALL)
     for tag, attributes in Reading(labelled).elements:
         if tag in ("input", "textarea", "select"):
-            named = "aria-labelledby" in attributes
-            assert named or f'<label for="{attributes["id"]}">' in page
+            assert "aria-labelledby" in attributes or f'<label for="{attributes["id"]}">' in page
     assert all(word.strip() for word in read.texts["button"])
     assert [tag for tag, _ in read.elements if tag in ("h1", "h2")] == ["h1", *["h2"] * 3]
     (root,) = (attributes for tag, attributes in read.elements if tag == "html")

@@ -110,8 +110,7 @@ def test_it_draws_what_python_draws(opened: Open, tmp_path: Path) -> None:
     small = slim(model, tmp_path)
     page = opened(page_of(model), ADDRESS)
     assert settle(page) == small.sample(7, **HOW)
-    lengths = settle(page, "type('longest', '4')")
-    assert lengths == small.sample(7, longest=4, **HOW)
+    assert settle(page, "type('longest', '4')") == small.sample(7, longest=4, **HOW)
     page = opened(page_of(model, "files"), f"{ADDRESS}&best=1")
     with pytest.warns(UserWarning, match="may be copies"):
         best = small.sample(7, best=True, **HOW)
@@ -261,13 +260,11 @@ def test_the_likeliest_letters_follow_and_a_click_appends_one(opened: Open, tmp_
     assert page.ask(is_off) == [k == END for k in best]
     place = next(i for i, k in enumerate(best) if k != 0)
     page.ask(f"get('next').children[{place}].children[0].click(), 0")
-    letter = small.vocabulary.characters[best[place] - 2]
-    assert page.ask("get('typed').value") == "ab" + letter
+    assert page.ask("get('typed').value") == "ab" + small.vocabulary.characters[best[place] - 2]
 
 
 def test_characters_that_are_meant_to_harm_are_shown(opened: Open) -> None:
-    model = model_of(HOSTILE, hidden=4, layers=1, seed=3)
-    page = opened(page_of(model), "#seed=1&count=40")
+    page = opened(page_of(model_of(HOSTILE, hidden=4, layers=1, seed=3)), "#seed=1&count=40")
     drawn = settle(page)
     assert any("<" in text for text in drawn)
     assert not set("".join(drawn)) & set("\x00\u202e\u2028")

@@ -194,8 +194,7 @@ def test_fault_69_the_example_in_a_header_draws_what_python_draws_without_repeat
     tmp_path: Path, standard: str, labels: list[str] | None
 ) -> None:
     model = model_of(cell="lstm", ends="halt", layers=2, hidden=3, labels=labels)
-    about = ExportOptions(prefix="names", name="the-names")
-    header = export(model.trained, ".h", about).decode()
+    header = export(model.trained, ".h", ExportOptions(prefix="names", name="the-names")).decode()
     example = re.search(
         r' {7}#define NAMES_IMPL\w+\n +#include "the-names.h".*?\n {7}}\n', header, re.DOTALL
     )
@@ -257,8 +256,7 @@ def test_the_command_writes_each_kind(trained: Program) -> None:
     for suffix in ("html", "mjs", "h", "safetensors", "npz"):
         row = trained.run("export", f"page.{suffix}", "--json").json
         assert (row["kind"], row["bytes"]) == (suffix, (trained / f"page.{suffix}").stat().st_size)
-        content = (trained / f"page.{suffix}").read_bytes()
-        assert b"names.txt" not in content or suffix == "npz"
+        assert b"names.txt" not in (trained / f"page.{suffix}").read_bytes() or suffix == "npz"
 
 
 def test_a_model_with_counts_writes_its_network_alone(program: Program) -> None:
@@ -278,8 +276,7 @@ def test_fault_33_a_file_without_counts_says_nothing_of_them(program: Program) -
     for model, name in (("model.npz", "tiny.npz"), ("tiny.npz", "again.npz")):
         ran = program.run("export", name, "--without-counts", "-m", model)
         assert (ran.status, "training text" in ran.err) == (0, False)
-        told = program.run("info", "-m", name)
-        assert "--counts" not in told.out.replace("counting", "")
+        assert "--counts" not in program.run("info", "-m", name).out.replace("counting", "")
         facts = program.run("info", "-m", name, "--json").json
         assert not facts["holds_corpus"]
         assert not facts["settings"]["counts"]

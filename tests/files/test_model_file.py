@@ -163,8 +163,7 @@ def test_a_model_of_format_6_scores_as_it_did(old: Program) -> None:
 
 def test_fault_29_nothing_that_it_names_is_opened(old: Program) -> None:
     what = "names.txt is not opened: the model file has no hash of it"
-    hints = {"eval": "name a text.", "train --resume": "Type the texts"}
-    for line, hint in hints.items():
+    for line, hint in {"eval": "name a text.", "train --resume": "Type the texts"}.items():
         old.refuses(*line.split(), what=what, hint=hint)
     assert old.run("info", "--json").json["resume"]["is_possible"]
     old.run("train", "names.txt", "--resume", "--epochs", "4").says()

@@ -31,8 +31,7 @@ def test_lengths_of_any_corpus_have_their_probabilities(lengths: list[int]) -> N
 def test_the_rank_of_an_end_counts_likelier_lengths() -> None:
     model = drawing_lengths()
     costs = Lengths.nats(model.parameters, np.arange(50))
-    ids = np.array([2, 3, 2, END, END], np.uint8)
-    _, ranks = score_ids(Predictor([model]), ids, ranking=True)
+    _, ranks = score_ids(Predictor([model]), np.array([2, 3, 2, END, END], np.uint8), ranking=True)
     assert ranks is not None
     assert ranks[3] == 1 + np.count_nonzero(costs < costs[3])
     assert ranks[4] == 1 + np.count_nonzero(costs < costs[0])
@@ -41,10 +40,8 @@ def test_the_rank_of_an_end_counts_likelier_lengths() -> None:
 def test_the_drawn_lengths_match_the_corpus() -> None:
     """Two samples of one distribution are farther apart than this once in a million times."""
     names = Path(path_of("dinosaurs")).read_text().split()
-    model = charrnn.fit(names, ends="length", hidden=4, layers=1, epochs=2)
-    drawn = model.sample(2000, seed=0)
+    drawn = charrnn.fit(names, ends="length", hidden=4, layers=1, epochs=2).sample(2000, seed=0)
     ours, theirs = (np.sort([len(text) for text in texts]) for texts in (drawn, names))
-    lengths = np.arange(60)
-    shares = (a.searchsorted(lengths, "right") / len(a) for a in (ours, theirs))
+    shares = (a.searchsorted(np.arange(60), "right") / len(a) for a in (ours, theirs))
     apart = np.abs(np.subtract(*shares)).max()
     assert apart < 2.7 * math.sqrt(1 / len(ours) + 1 / len(theirs))  # Kolmogorov and Smirnov

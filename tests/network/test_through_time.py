@@ -61,8 +61,7 @@ def test_an_lstm_forgets_little_before_it_has_learned_anything() -> None:
 def test_rotations_of_a_new_network_are_uniform() -> None:
     """A single unit has two of them: its state comes back, or turned round."""
     size, rngs = Architecture(3, 1, 1), map(np.random.default_rng, range(20))
-    turns = [initial(size, np.zeros(3), rng)["W1"].item() for rng in rngs]
-    assert set(turns) == {-1, 1}
+    assert {initial(size, np.zeros(3), rng)["W1"].item() for rng in rngs} == {-1, 1}
 
 
 # A network with as many units as symbols, one with a vocabulary that takes the other path, labels

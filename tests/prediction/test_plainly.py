@@ -169,8 +169,7 @@ def test_mixtures_with_counts(
             p = np.mean([np.exp(reader.log_p(x)) for reader in readers], axis=0)
             last = tuple(context[-counts.highest + 1 :])
             q = np.array([plain.probability(last, k) for k in range(symbols)])
-            known = knowledge(stream, context, counts.highest)
-            a, b = np.reshape(mixture, (2, 3)) @ known
+            a, b = np.reshape(mixture, (2, 3)) @ knowledge(stream, context, counts.highest)
             both = a * np.log(p + 1e-300) + b * np.log(q)
             for use, logs in {"network": np.log(p), "counts": np.log(q), "both": both}.items():
                 expected[use].append(cost(networks[0], logs - np.logaddexp.reduce(logs), y))

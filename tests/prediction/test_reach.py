@@ -121,8 +121,7 @@ def test_an_example_is_as_far_as_it_goes(size: dict[str, Any]) -> None:
 
 
 def test_a_window_is_the_text_before_its_targets() -> None:
-    ids = np.array([5, 6, END, 7, 8, 9, END], np.uint8)
-    w = window_before(ids, np.array([1, 5]), 4)
+    w = window_before(np.array([5, 6, END, 7, 8, 9, END], np.uint8), np.array([1, 5]), 4)
     assert w.y[-1].tolist() == [6, 9]
     assert w.x.T.tolist() == [[END, END, END, 5], [6, END, 7, 8]]
     np.testing.assert_array_equal(w.is_first, w.x == END)

@@ -53,8 +53,7 @@ def test_fault_51_known_texts_are_compared_in_one_form_without_case(text: str, o
 def passing(texts: list[str], **conditions: Any) -> tuple[list[str], dict[str, int]]:
     """Return the texts that these conditions accept, in order, and how many failed which."""
     held = Conditions({"red lion", "the swan's inn"}, **conditions)
-    accepted = [text for text in texts if held.accept(Sample(0, text, 0.0, "end"))]
-    return accepted, dict(held.rejected)
+    return [text for text in texts if held.accept(Sample(0, text, 0.0, "end"))], dict(held.rejected)
 
 
 def test_no_sample_contains_a_word_whatever_its_case() -> None:

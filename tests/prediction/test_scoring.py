@@ -34,8 +34,7 @@ def test_groups_depend_on_the_texts_alone() -> None:
 
 def test_fault_40_many_characters_have_fewer_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     predictor = Predictor([babbler(MANY, hidden=4, layers=1)])
-    texts = [MANY[at] + MANY[-at] for at in range(120)]
-    group = Group(texts)
+    group = Group([MANY[at] + MANY[-at] for at in range(120)])
     nats = score_texts(predictor, group).nats
     monkeypatch.setattr("charrnn.prediction.predictor.LOGITS_AT_ONCE", 10 * len(MANY))
     assert peak_bytes(lambda: score_texts(predictor, group)) < 50 * 8 * len(MANY)
@@ -95,6 +94,5 @@ def test_a_long_example_is_cut_into_blocks_and_one_unit_has_no_error() -> None:
 def test_the_oddest_example_is_known_from_20_on() -> None:
     ids, nats = np.tile(np.array([2, 3, END], np.uint8), 20), np.ones(60)
     nats[30:33] = 4, 5, 6
-    found = oddest(ids, {"network": nats, "both": 2 * nats})
-    assert found == {"network": 5, "both": 10}
+    assert oddest(ids, {"network": nats, "both": 2 * nats}) == {"network": 5, "both": 10}
     assert not any(oddest(ids[3:], {"network": nats[3:]}).values())

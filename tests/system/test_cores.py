@@ -125,5 +125,4 @@ def test_fault_34_the_program_limits_threads_unless_they_were_chosen(program: Pr
     show = "import atexit, os; atexit.register(lambda: print(os.environ['OMP_NUM_THREADS'], "
     show += "os.environ['OPENBLAS_NUM_THREADS']))"
     env = UNLIMITED | {"OMP_NUM_THREADS": "7"}
-    ran = program.run("--version", by=program_with(show), env=env)
-    assert ran.lines[1:] == ["7 1"]
+    assert program.run("--version", by=program_with(show), env=env).lines[1:] == ["7 1"]

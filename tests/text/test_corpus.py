@@ -113,8 +113,7 @@ def test_one_kind_of_examples_for_all_files(tmp_path: Path) -> None:
 
 
 def test_fault_5_many_characters_and_marks() -> None:
-    distinct = "".join(map(chr, range(0x4E00, 0x4E00 + 5000)))
-    texts = [distinct, "e\u0301", "👩\u200d🚀", "שלום"]
+    texts = ["".join(map(chr, range(0x4E00, 0x4E00 + 5000))), "e\u0301", "👩\u200d🚀", "שלום"]
     corpus = corpus_of(texts, WHOLE)
     assert parts_of(corpus)[0] == texts
     assert corpus.train.ids.dtype == np.uint16
@@ -155,8 +154,7 @@ NAMES = [f"name{number}" for number in range(40)]
 def test_warnings(tmp_path: Path, lines: Sequence[str], expected: list[object]) -> None:
     names = written(tmp_path, "\n".join(lines))
     assert not find_warnings(read_files(names, CorpusConfig("files")))
-    found = find_warnings(read_files(names))
-    assert [astuple(warned) for warned in found] == expected
+    assert [astuple(warned) for warned in find_warnings(read_files(names))] == expected
 
 
 def test_cells_with_commas_are_no_rows(tmp_path: Path) -> None:

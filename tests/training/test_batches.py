@@ -55,14 +55,12 @@ def test_every_symbol_is_a_target_exactly_once_after_the_last_of_its_example(epo
 
 
 def test_lanes_begin_with_an_example_where_examples_are_short() -> None:
-    text = examples([3, 4, 5, 6] * 100)
-    first = next(Epoch(text, 8, 16, 0, 0).windows_from(0))
+    first = next(Epoch(examples([3, 4, 5, 6] * 100), 8, 16, 0, 0).windows_from(0))
     assert first.is_first[0].all()
 
 
 def test_one_long_example_is_cut_into_as_many_stretches_as_there_are_lanes() -> None:
-    text = examples([10_000])
-    windows = list(Epoch(text, 10, 50, 0, 0).windows_from(0))
+    windows = list(Epoch(examples([10_000]), 10, 50, 0, 0).windows_from(0))
     assert windows[0].x.shape == (50, 10)
     assert sum(len(window.x) for window in windows) <= 1000 + 1000 // SLACK + 1  # one cut may move
 

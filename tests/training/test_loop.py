@@ -38,8 +38,7 @@ def test_a_weight_that_is_dropped_is_not_read() -> None:
 
 
 def test_minutes_are_those_of_steps_and_check_ups_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    seconds = iter(range(10**6))  # each look at the clock takes one
-    clock = SimpleNamespace(monotonic=lambda: next(seconds))
+    clock = SimpleNamespace(monotonic=iter(range(10**6)).__next__)  # each look takes a second
     monkeypatch.setattr("charrnn.training.loop.time", clock)
     size = charrnn.TrainConfig(hidden=5, layers=1, batch=3, bptt=8, check_every=5)
     *events, done = charrnn.train(TEXTS, size, minutes=0.49)

@@ -45,8 +45,7 @@ def zeros(p: Parameters) -> list[np.ndarray]:
 def test_their_share_grows_to_what_was_asked_for(done: float) -> None:
     p, w = network(), window()
     own = OwnInputs(p.architecture, config(own_inputs=0.6))
-    places = own.draw_places(np.random.default_rng(0), w, done)
-    of_characters = places[w.x > UNKNOWN].mean()
+    of_characters = own.draw_places(np.random.default_rng(0), w, done)[w.x > UNKNOWN].mean()
     assert of_characters == pytest.approx(0.6 * done, abs=0.03)
 
 
@@ -58,8 +57,7 @@ def test_a_stretch_is_so_many_steps_in_a_row_in_every_lane(length: int) -> None:
     places = own.draw_places(np.random.default_rng(0), full, 0.0)
     assert (places.sum(0) == length).all()
     assert (np.abs(np.diff(places.astype(int), axis=0)).sum(0) <= 2).all()
-    starts = places.argmax(0)
-    assert set(starts.tolist()) == set(range(STEPS - length + 1))
+    assert set(places.argmax(0).tolist()) == set(range(STEPS - length + 1))
 
 
 def test_what_begins_an_example_is_always_read_and_no_end_is_drawn() -> None:
@@ -86,8 +84,7 @@ def test_each_is_drawn_after_what_was_drawn_before_it(cell: str, layers: int) ->
     x[0] = END
     w = Window(x, x, x == END)
     own = OwnInputs(p.architecture, config(own_inputs=1.0))
-    reads = [own.read(p, w, zeros(p), step, 1.0).x for step in range(60)]
-    drawn = np.concatenate(reads, axis=1)
+    drawn = np.concatenate([own.read(p, w, zeros(p), step, 1.0).x for step in range(60)], axis=1)
     steps = Network(p)
     for first in range(UNKNOWN + 1, SYMBOLS):
         state = steps.zeros(1)

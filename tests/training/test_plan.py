@@ -113,6 +113,5 @@ def test_what_a_run_of_the_book_leaves_out_is_named(schedule: str) -> None:
     [({"epochs": 2}, 2 * 8), ({"epochs": 2, "minutes": 1}, 2 * 8), ({"minutes": 1}, None)],
 )
 def test_steps_are_planned_unless_minutes_alone_end_a_run(given: Any, steps: int | None) -> None:
-    config = fitted(450, **SMALL, batch=6, bptt=10, **given)
-    found = plan(config, corpus_with(450))
+    found = plan(fitted(450, **SMALL, batch=6, bptt=10, **given), corpus_with(450))
     assert (found["steps"], found["steps_per_epoch"]) == (steps, 8)

@@ -193,8 +193,7 @@ def test_fault_67_in_any_order_of_imports_bytes_are_the_same(program: Program, c
         with going(line, program.folder, UNLIMITED) as child:
             assert child.end().status == 0, child.err
     program.run("train", "--resume", "-m", "names.npz", "--epochs", "3").says()
-    files = {(program / name).read_bytes() for name in ("names.npz", "0.npz", "14.npz")}
-    assert len(files) == 1
+    assert len({(program / name).read_bytes() for name in ("names.npz", "0.npz", "14.npz")}) == 1
 
 
 @pytest.mark.parametrize("cores", [1, 2])
