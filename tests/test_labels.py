@@ -160,8 +160,10 @@ def test_odd_labels_are_refused(tmp_path: Path) -> None:
     names = files(tmp_path)
     with pytest.raises(CorpusError, match="all examples have the label north"):
         labels_in(names[:1], label_by="file")
-    with pytest.raises(CorpusError, match="there are 1,001 labels"):
-        corpus_of(["a"] * 1001, labels=list(map(str, range(1001))))
+    for labels in (["x"] * 1001, list(map(str, range(1001)))):
+        with pytest.raises(CorpusError, match=r"label x|1,001 labels") as error:
+            corpus_of(["a"] * 1001, labels=labels)
+        assert error.value.hint == "Give 2 to 1,000 labels."  # there are no files
     with pytest.raises(SettingError, match="a character in two halves"):
         corpus_of(["a", "b"], labels=["\ud83d\ude00", "b"])
     other = tmp_path / "valid" / "east.txt"

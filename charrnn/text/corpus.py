@@ -273,7 +273,7 @@ def encoded(train: Part, held_out: Part, known: str, kind: str, fingerprint: str
     counts[0xD800:0xE000] = counts[END_CODE] = 0  # lone surrogates
     counted = dict.fromkeys(known, 0)
     counted |= {chr(code): int(counts[code]) for code in np.flatnonzero(counts).tolist()}
-    labels = counted_labels(train.labels, held_out.labels)
+    labels = counted_labels(train.labels, held_out.labels, kind)
     vocabulary = replace(Vocabulary.counted(counted, len(train.codes)), labels=labels)
 
     def examples_of(part: Part) -> Examples:
@@ -284,17 +284,17 @@ def encoded(train: Part, held_out: Part, known: str, kind: str, fingerprint: str
     return Corpus(vocabulary, *texts, kind, fingerprint, held_out.codes)
 
 
-def counted_labels(train: Sequence[str], held_out: Sequence[str]) -> dict[str, int]:
+def counted_labels(train: Sequence[str], held_out: Sequence[str], kind: str) -> dict[str, int]:
     """Return the labels and the number of training examples of each; CorpusError if that is odd."""
     counts = dict(sorted(Counter(train).items()))
     if train and not 2 <= len(counts) <= MOST_LABELS:
         what = f"there are {len(counts):,} labels, not 2 to {MOST_LABELS:,}"
         what = f"all examples have the label {train[0]}" if len(counts) == 1 else what
-        raise CorpusError(what, "Name several files, or another column with [label_by].")
-    for label in held_out:
-        if label not in counts:
-            what = f"the label {label} is only in the held-out part"
-            raise CorpusError(what, "Add training examples of it, or leave it out of [valid].")
+        hint = "Name several files, or another column with [label_by]."
+        raise CorpusError(what, f"Give 2 to {MOST_LABELS:,} labels." if kind == "texts" else hint)
+    for label in (label for label in held_out if label not in counts):
+        what = f"the label {label} is only in the held-out part"
+        raise CorpusError(what, "Add training examples of it, or leave it out of [valid].")
     return counts
 
 
