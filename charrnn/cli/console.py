@@ -110,8 +110,7 @@ class Console:
         self.say(visible_line(text))
 
     def warn(self, text: str) -> None:
-        warning = visible_line(f"charrnn: warning: {text}")
-        self.say(self.err.paint(warning, "yellow"), always=True)
+        self.say(self.err.paint(visible_line(f"charrnn: warning: {text}"), "yellow"), always=True)
 
     def error(self, what: str, hint: str = "") -> None:
         self.say(self.err.paint(visible_line(f"charrnn: error: {what}"), "red"), always=True)
@@ -138,9 +137,10 @@ class Console:
         from tqdm import tqdm
 
         tqdm.monitor_interval = 0  # starts no thread
-        disable = self.quiet or self.err.is_dumb or not self.err.is_terminal
-        columns = self.err.window - 1
-        return tqdm(file=self.err.stream, leave=False, ncols=columns, disable=disable, **how)
+        how |= {"file": self.err.stream, "leave": False, "ncols": self.err.window - 1}
+        bar: Any = tqdm(disable=self.quiet or self.err.is_dumb or not self.err.is_terminal, **how)
+        bar.dynamic_ncols = lambda _: (self.err.window - 1, None)  # tqdm's own ignores COLUMNS
+        return bar
 
 
 def entries(rows: Iterable[Entry], output: Output) -> Iterator[Visible]:

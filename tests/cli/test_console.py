@@ -6,7 +6,7 @@ import math
 import os
 import re
 import subprocess
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +111,15 @@ def test_errors_are_red_on_a_terminal_that_has_colours(program: Program) -> None
 def test_text_is_20_to_100_wide(monkeypatch: Any, columns: str, window: int, width: int) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     assert (Console().out.window, Console().out.width) == (window, width)
+
+
+def test_a_bar_fits_a_window_that_shrinks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    with redirect_stderr(stream := Terminal()):
+        bar = Console().bar(total=9)
+        monkeypatch.setenv("COLUMNS", "40")
+        bar.refresh()
+    assert len(stream.getvalue().split("\r")[-1].rstrip()) == 39
 
 
 # 21: readers that leave, streams that are full or closed
