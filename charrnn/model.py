@@ -106,6 +106,8 @@ class Model:
     @cached_property
     def counts(self) -> Ngrams | None:
         """The counts of the training text, if the model keeps it."""
+        if self.mixed:
+            return self.predictor().counts
         return counts_of(self.trained.counted, self.vocabulary)
 
     @property

@@ -349,6 +349,8 @@ def test_a_mixture_draws_and_scores_as_the_command_does(program: Program) -> Non
     assert mixed.score(texts, use="network").nats != found["nats"]
     three = charrnn.mix(mixed, c).score("anna").nats
     assert three == pytest.approx(charrnn.mix(a, b, c).score(["anna"]).nats, rel=1e-12)
+    assert charrnn.mix(a, c).counts is None
+    assert charrnn.mix(a, b).counts is charrnn.mix(b, a).counts is b.counts
     assert repr(mixed) == "<charrnn.Model: a mixture of 2 models>"
     assert charrnn.mix(a) is a
     acts: list[Callable[[], object]] = [partial(mixed.embed, "anna"), partial(mixed.logits, [2])]

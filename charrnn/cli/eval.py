@@ -93,8 +93,7 @@ class Options(shared.CommandOptions):
     )
     baselines: bool = flag(short="Compare with counting")
     label: str | None = shared.label_option(
-        "Score all texts under this label.",
-        default_in_words="the known one, else the sum over all",
+        "Score all texts under this label.", default_in_words="the known one, else the sum over all"
     )
     use: str | None = shared.use_option()
     models: tuple[Path, ...] = shared.models_option(

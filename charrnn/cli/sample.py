@@ -84,9 +84,7 @@ class Options(shared.CommandOptions):
     sampling: dict[str, Any] = nested(SampleConfig, "top_k", "top_p", "max_characters", "seed")
     novel: bool = flag("Skip texts of the corpus|; case and outer spaces do not count.")
     not_in: tuple[str, ...] = repeatable(
-        shared.Source("FILE"),
-        "Skip texts of this file|. Repeatable.",
-        panel=DRAWING,
+        shared.Source("FILE"), "Skip texts of this file|. Repeatable.", panel=DRAWING
     )
     unique: bool = flag(short="Skip repeated samples")
     without: tuple[str, ...] = repeatable(

@@ -138,8 +138,7 @@ class CorpusOptions(CommandOptions):
         short="Continue the saved run",
     )
     dry_run: bool = flag(
-        "Show settings, memory, time and baselines, and exit.",
-        short="Show settings and exit",
+        "Show settings, memory, time and baselines, and exit.", short="Show settings and exit"
     )
 
     def read(self, known: str, console: Console) -> tuple[Corpus, CorpusConfig]:

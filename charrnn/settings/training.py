@@ -78,9 +78,7 @@ class TrainConfig(Checked):
         short="Set the steps of a window",
     )
     own_inputs: float = learning(
-        Real(0, 1),
-        "Feed the network its own samples| for up to this fraction of inputs.",
-        0.0,
+        Real(0, 1), "Feed the network its own samples| for up to this fraction of inputs.", 0.0
     )
     free_running: int = learning(
         STEPS,
@@ -145,9 +143,7 @@ class TrainConfig(Checked):
         short="Check the loss every N steps",
     )
     seed: int = learning(
-        SEED,
-        "Set the seed of random numbers|. It gives the same file if no minutes are set.",
-        0,
+        SEED, "Set the seed of random numbers|. It gives the same file if no minutes are set.", 0
     )
     counts: bool = learning(
         Flag(),
