@@ -358,6 +358,9 @@ def test_a_mixture_draws_and_scores_as_the_command_does(program: Program) -> Non
     for act in acts:
         with pytest.raises(charrnn.CharrnnError, match="a mixture has no network of its own"):
             act()
+    (program / "names.txt").unlink()  # whose texts are in b, too, but for those held out
+    ran = program.run("sample", "-m", "c.npz", *line, "-n", "9", "--novel", "--seed", "1")
+    assert (ran.status, ran.err.count("names.txt is gone: samples may be texts that")) == (0, 1)
 
 
 def test_a_mixture_knows_the_texts_of_all_its_models() -> None:
