@@ -137,14 +137,15 @@ def run(options: Options, console: Console) -> None:
     rows.write_head()
     split = None if held_out is None else len(held_out.held_out.ids) // 2
     scored = score_groups(groups, split, predictors, rows, options, console)
-    if scored and (options.as_json or rows.count or not (options.above and console.quiet)):
-        facts: dict[str, Any] = {"seconds": time.monotonic() - began}
-        facts |= {"above": options.above, "above_count": rows.count} if options.above else {}
-        counted = corpus if options.baselines else None
-        records = [record | facts for record in screen.records_of(scored, first, counted, learned)]
+    above = [of_model.count_above(rows.limit) for of_model in scored.values()] or [rows.count]
+    if scored and (options.as_json or above[0] or not (options.above and console.quiet)):
+        records = screen.records_of(scored, first, corpus if options.baselines else None, learned)
+        for record, number in zip(records, above, strict=True):
+            record["seconds"] = time.monotonic() - began
+            record |= {"above": options.above, "above_count": number} if options.above else {}
         screen.show_records(records, console, as_json=options.as_json)
-    if options.above and rows.count:
-        console.note(f"{count(rows.count, 'example')} above {options.above}")
+    if options.above and above[0]:
+        console.note(f"{count(above[0], 'example')} above {options.above}")
         raise SystemExit(ABOVE)
 
 

@@ -34,7 +34,7 @@ class Rows:
     """A row for each character, or for each example above the limit: as it comes, or the oddest."""
 
     output: Output
-    kind: Literal["characters", "examples", ""]  # "": examples are counted, and not shown
+    kind: Literal["characters", "examples", ""]  # "": neither
     as_json: bool
     files: Sequence[str]  # that are scored
     labels: Iterable[str]  # one of which each row shows, if any
@@ -60,19 +60,18 @@ class Rows:
         """Write the characters, or count the examples above the limit and write or keep them."""
         if self.kind == "characters":
             write_characters(scored, self.as_json, self.output)
-        elif self.kind or self.limit >= 0:
+        elif self.kind:
             rows = list(self._rows(examples, scored))
             self.count += len(rows)
             if self.top:
                 self.top_rows = nlargest(self.top, self.top_rows + rows, itemgetter(0))
-            elif self.kind:
+            else:
                 self.output.write_lines(line for _, line in rows)
 
     def _rows(self, examples: list[Example], scored: ScoredTexts) -> Iterator[Row]:
         by_use = {use: scored.totals(nats).tolist() for use, nats in scored.nats_by_use.items()}
-        for i, (example, score) in enumerate(
-            zip(examples, map(Score, *scored.columns()), strict=True)
-        ):
+        scores = map(Score, *scored.columns())
+        for i, (example, score) in enumerate(zip(examples, scores, strict=True)):
             loss = score.nats_per_character
             if loss <= self.limit:
                 continue

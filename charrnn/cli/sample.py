@@ -169,8 +169,7 @@ def run(options: Options, console: Console) -> None:
     taken = texts_like(models[0].corpus, options.not_in)
     wishes = {name: getattr(options, name) for name in CONDITIONS}
     wishes["without"] = [*lines_of_files(options.without)]
-    trained = [model.trained for model in models]
-    conditions = conditions_on(trained, taken, console.note, **wishes)
+    conditions = conditions_on([model.trained for model in models], taken, console.note, **wishes)
     is_free = not taken and not any(wishes.values())
     streams = is_free and options.count == 1 and not (options.as_json or options.scheduler)
     # For few samples, processes would take longer to start than to draw.
@@ -193,8 +192,7 @@ def run(options: Options, console: Console) -> None:
             continue
         with open_executor(sampler, cores, options.scheduler) as executor:
             share = partial(executor, Sampler.draw_group)
-            drawn = choose(sampler, options.count, conditions, share)
-            for sample in drawn:
+            for sample in choose(sampler, options.count, conditions, share):
                 if options.as_json:
                     console.json("sample", sample.figures() | {"temperature": temperature})
                 else:

@@ -82,6 +82,11 @@ class ScoredTexts:
     def of_text(self, i: int) -> slice:
         return slice(self.stops[i - 1] if i else 0, self.stops[i])
 
+    def count_above(self, limit: float) -> int:
+        """Return how many texts have more nats per character."""
+        losses = self.totals(self.nats) / np.diff(self.stops, prepend=0)
+        return int(np.count_nonzero(losses > limit))
+
     @property
     def total(self) -> Score:
         size = len("".join(self.texts).encode("utf-8", "replace"))

@@ -120,6 +120,10 @@ def test_several_models_are_a_row_each_after_their_mixture(made: Program) -> Non
         less = one["nats_per_character"] - first["nats_per_character"]
         assert one.get("difference", 0) == pytest.approx(less, abs=1e-9)
     assert mixture["standard_error"] > 0
+    both = ("names.txt", "-m", "few.npz", "-m", "counts.npz")
+    for one in rows(made, *both, "--above", "4", status=3)[1:]:
+        scores = charrnn.load(made / one["model"]).scores(WORDS)
+        assert one["above_count"] == sum(score.bits_per_character > 4 for score in scores)
     ran = made.run("eval", *line).says("bits per character of the row less those of model.npz;")
     assert "difference" in ran.out
 
