@@ -118,8 +118,8 @@ def run(options: Options, console: Console) -> None:
     first, model = next(iter(models.items()))
     predictors = {name: model.predictor(options.use) for name, model in models.items()}
     if len(models) > 1:
-        mixture = charrnn.mix(*models.values()).predictor(options.use)
-        predictors = {MIXTURE: mixture, **predictors}
+        mixture = charrnn.mix(*(models[shown_name(path)] for path in options.models))
+        predictors = {MIXTURE: mixture.predictor(options.use), **predictors}
     predictor = next(iter(predictors.values()))
     oddest, learned = oddest_of(models, predictor.use, options), predictor.vocabulary.labels
     rows = new_rows(oddest, learned, options, console)

@@ -124,6 +124,9 @@ def test_several_models_are_a_row_each_after_their_mixture(made: Program) -> Non
     for one in rows(made, *both, "--above", "4", status=3)[1:]:
         scores = charrnn.load(made / one["model"]).scores(WORDS)
         assert one["above_count"] == sum(score.bits_per_character > 4 for score in scores)
+    few, counts = (charrnn.load(made / name) for name in both[2::2])
+    weighted = charrnn.mix(few, counts, few).score(WORDS)  # as in sample
+    assert rows(made, *both, "-m", "few.npz")[0]["nats"] == pytest.approx(weighted.nats)
     ran = made.run("eval", *line).says("bits per character of the row less those of model.npz;")
     assert "difference" in ran.out
 
