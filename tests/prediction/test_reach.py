@@ -150,13 +150,6 @@ def test_json_and_table_say_the_same(well_trained: Program) -> None:
     assert (short["horizon"], short["cut_off_share"] > found["cut_off_share"]) == (2, True)
 
 
-def test_a_dash_is_standard_input_and_else_what_was_held_out(well_trained: Program) -> None:
-    names = (well_trained / "names.txt").read_bytes()
-    named = well_trained.run("reach", "names.txt", "--json").json
-    assert well_trained.run("reach", "-", "--json", stdin=names).json == named
-    assert well_trained.run("reach", "--json", stdin=names).json != named
-
-
 def test_the_likeliest_label_of_a_text_is_read(program: Program) -> None:
     texts, labels = ["ann", "bob", "cleo"] * 4, ["x", "y", "x"] * 4
     model = charrnn.fit(texts, labels=labels, hidden=4, layers=1, epochs=1)
