@@ -313,9 +313,8 @@ def test_fault_53_a_fitted_model_knows_its_texts_while_it_lives(program: Program
         charrnn.load("model.npz").sample(novel=True)
     with pytest.raises(charrnn.CharrnnError) as told:
         charrnn.load("model.npz").sample(known_words=True)
-    assert (
-        told.value.hint == "Resume a model that holds its run, with the list named once, by resume."
-    )
+    hint = "Resume a model that holds its run, with the list named once, by resume."
+    assert told.value.hint == hint
     drawn = charrnn.resume("model.npz", texts).model.sample(9, seed=1, known_words=True)
     assert {text.casefold() for text in drawn} <= {"a", "b", "cc"}
     with pytest.warns(UserWarning, match="samples may be copies"):

@@ -7,10 +7,7 @@ import sys
 from typing import Any
 
 MODULES = ("fcntl", "termios", "resource")
-FUNCTIONS = {
-    os: ("fork", "memfd_create", "sched_getaffinity"),
-    signal: ("SIGHUP", "pthread_sigmask"),
-}
+ABSENT = {os: ("fork", "memfd_create", "sched_getaffinity"), signal: ("SIGHUP", "pthread_sigmask")}
 
 
 class Popen(subprocess.Popen[Any]):
@@ -22,7 +19,7 @@ class Popen(subprocess.Popen[Any]):
 subprocess.Popen = Popen  # type: ignore[misc]
 for module in MODULES:
     sys.modules[module] = None  # type: ignore[assignment]  # importing it raises ImportError
-for home, names in FUNCTIONS.items():
+for home, names in ABSENT.items():
     for name in names:
         if hasattr(home, name):
             delattr(home, name)

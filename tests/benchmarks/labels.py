@@ -92,10 +92,8 @@ def told_by_peer(command: list[str], learn: Pairs, held_out: Pairs) -> Told | No
     line = [python, str(Path(__file__).parent / "peers" / peer), *words]
     texts = json.dumps({"learn": learn, "held_out": [text for text, _ in held_out]})
     began = time.monotonic()
-    said = subprocess.run(line, input=texts.encode(), capture_output=True, check=False)
-    return (
-        None if said.returncode else (json.loads(said.stdout), math.nan, time.monotonic() - began)
-    )
+    ran = subprocess.run(line, input=texts.encode(), capture_output=True, check=False)
+    return None if ran.returncode else (json.loads(ran.stdout), math.nan, time.monotonic() - began)
 
 
 def write(folder: Path, pairs: Pairs) -> list[str]:

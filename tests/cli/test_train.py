@@ -208,11 +208,9 @@ def stopped_after(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     assert not plans, "a run ended before it could be stopped"
 
 
-@pytest.mark.parametrize(
-    "options", ["", "--dropout 0.4 --counts", "--optimizer sgd", "--cell lstm"]
-)
-def test_stops_change_no_byte(program: Program, stopped_after: list[int], options: str) -> None:
-    line = (*RUN, *options.split())
+@pytest.mark.parametrize("more", ["", "--dropout 0.4 --counts", "--optimizer sgd", "--cell lstm"])
+def test_stops_change_no_byte(program: Program, stopped_after: list[int], more: str) -> None:
+    line = (*RUN, *more.split())
     assert program.run(*line, "-m", "straight.npz", "--metrics", "straight.jsonl").status == 0
     metrics = ("--metrics", "broken.jsonl", "-m", "broken.npz")
     stopped_after += [5, 1, 16, 1, 8, 10]  # the last one at the last check-up

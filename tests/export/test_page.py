@@ -23,10 +23,7 @@ from tests.export.test_html import HOSTILE
 from tests.export.test_write import slim
 from tests.networks import LABELS, model_of
 
-PLACES = [
-    "v8",
-    pytest.param("chromium", marks=pytest.mark.skipif(not CHROMIUM, reason="no chromium")),
-]
+WAYS = ["v8", pytest.param("chromium", marks=pytest.mark.skipif(not CHROMIUM, reason="not here"))]
 Open = Callable[..., Page | Stub]
 HELPERS = """(() => {
   globalThis.get = (id) => document.getElementById(id);
@@ -45,7 +42,7 @@ HELPERS = """(() => {
 })()"""
 
 
-@pytest.fixture(params=PLACES)
+@pytest.fixture(params=WAYS)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Open a page at an address that ends in these settings; Chromium loads it from a server."""
     pages: list[Page] = []
@@ -283,7 +280,7 @@ NOT_WIDER = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize("opened", PLACES[1:], indirect=True)
+@pytest.mark.parametrize("opened", WAYS[1:], indirect=True)
 def test_on_a_phone_nothing_is_wider_than_the_screen(opened: Open) -> None:
     model = model_of("abcdé", hidden=8, layers=2)
     long = "#prime=" + "abcdé" * 60 + "&count=3"

@@ -28,9 +28,7 @@ NETWORKS: list[dict[str, Any]] = [
     {"cell": "output", "layers": 1, "hidden": 6},
     {"cell": "output", "layers": 1, "hidden": 6, "teacher_forcing": True},
 ]
-every_network = pytest.mark.parametrize(
-    "size", NETWORKS, ids=lambda size: "-".join(map(str, size.values()))
-)
+every_network = pytest.mark.parametrize("size", NETWORKS, ids=str)
 
 
 @every_network
