@@ -349,7 +349,7 @@ def preview(model: LanguageModel, samples: int, seed: int, columns: int) -> Iter
     config = SampleConfig(seed=seed, max_characters=longest + 1)
     for sample in Sampler(model, config).samples(range(samples)):
         text = visible_line(sample.text)
-        fits = cell_len(text) <= longest
+        fits = cell_len(text) <= longest and sample.ended == "end"
         yield text if fits else Visible(set_cell_size(text, longest - 3).rstrip() + "...")
 
 

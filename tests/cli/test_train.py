@@ -131,8 +131,10 @@ def test_samples_stand_beside_a_check_up_and_below_it(program: Program) -> None:
     rows = err[err.index("done") : err.index("next")].splitlines()
     assert sum(bool(re.match(r" {30}\S", row)) for row in rows) >= 2
     assert "a new line" not in program.run(*RUN, "--force").err
-    shown = [next(train_screen.preview(speller("abcdefghij"[:n]), 1, 0, 9)) for n in (9, 10)]
-    assert shown == ["abcdefghi", "abcdef..."]
+    accents = "a" + "".join(map(chr, range(0x300, 0x30C)))  # many characters in one column
+    words = "abcdefghi", "abcdefghij", accents
+    shown = [next(train_screen.preview(speller(word), 1, 0, 9)) for word in words]
+    assert shown == ["abcdefghi", "abcdef...", f"{accents[:10]}..."]
 
 
 def test_the_book_is_kept_and_counts_clipped_steps(program: Program) -> None:
