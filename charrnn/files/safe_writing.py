@@ -76,7 +76,7 @@ def written(target: Path, old: Path) -> Iterator[IO[bytes]]:
             mask = os.umask(0o077)  # to read it is to set it
             os.umask(mask)
             with suppress(OSError):
-                temporary.chmod(0o666 & ~mask)
+                temporary.chmod(0o666 & ~mask | 0o600)  # for the next save
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)

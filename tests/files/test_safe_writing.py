@@ -42,7 +42,7 @@ def test_a_save_outlasts_a_power_cut(stored: Path, disk_calls: list[str]) -> Non
 @pytest.mark.parametrize(("before", "after"), [(None, 0o660), (0o600, 0o600), (0o664, 0o664)])
 def test_fault_31_nobody_else_reads_a_file(tmp_path: Path, before: int | None, after: int) -> None:
     """It is made for its owner alone: who opens it while it is empty reads on."""
-    path, usual = tmp_path / "m.npz", os.umask(0o007)
+    path, usual = tmp_path / "m.npz", os.umask(0o207)
     if before is not None:
         path.touch()
         path.chmod(before)
@@ -55,9 +55,9 @@ def test_fault_31_nobody_else_reads_a_file(tmp_path: Path, before: int | None, a
             file.write(b"a text")
             file.flush()
             [temporary] = tmp_path.glob(".*.tmp")  # stays where the process is killed
-            assert stat.S_IMODE(temporary.stat().st_mode) == (before or 0o600)
+            assert stat.S_IMODE(temporary.stat().st_mode) == (before or 0o400)
         assert stat.S_IMODE(path.stat().st_mode) == after
-        assert os.umask(usual) == 0o007
+        assert os.umask(usual) == 0o207
     finally:
         os.umask(usual)
 
