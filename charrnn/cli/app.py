@@ -15,6 +15,7 @@ charrnn train --help
 charrnn --install-completion
 """
 
+import os
 import shlex
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -174,6 +175,8 @@ def show_help(ctx: Any, *, is_whole: bool) -> None:
     from rich.console import Console as RichConsole
     from rich.text import Text
 
+    if "COLUMNS" in os.environ:  # Rich would take 0, and show nothing
+        os.environ["COLUMNS"] = str(Console().out.window)
     command, shorts, output = ctx.command, ctx.obj or {}, RichConsole(highlight=False)
     examples, command.epilog = command.epilog.split("\n\n"), None  # which Typer would wrap
     if not is_whole:

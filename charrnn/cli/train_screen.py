@@ -367,8 +367,7 @@ def summary(training: Training) -> list[str]:
     """Return a line about the held-out loss, and one about counting, if these are known."""
     state, loss = training.checkpoint.state, training.loss
     if loss is None or state.best is None:
-        nothing = not training.corpus.held_out.ids.size
-        why = "nothing is held out" if nothing else "there was no check-up"
+        why = "there was no check-up" if len(training.corpus.held_out) else "nothing is held out"
         return [f"{why}, so the loss on new text is not known"]
     best_at = training.share * state.best.step / state.step  # of the whole run
     where, prefix, use = f"best at {100 * best_at:.0f} %", "", "network"

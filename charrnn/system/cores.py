@@ -67,8 +67,7 @@ def available(root: Path = ROOT) -> int | None:
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]  # of addresses: ulimit -v
         if limit != resource.RLIM_INFINITY:
-            sizes = _numbers(root / "proc/self/status", "VmSize:")
-            free += [limit - 1024 * size for size in sizes]
+            free += [limit - 1024 * size for size in _numbers(root / "proc/self/status", "VmSize:")]
     return max(0, min(free)) if free else None
 
 

@@ -33,7 +33,7 @@ def test_the_version_is_that_of_the_package(program: Program) -> None:
 
 
 def test_the_program_alone_shows_its_commands_and_two_examples(program: Program) -> None:
-    alone, short = program.run(), program.run("-h")
+    alone, short = program.run(), program.run("-h", env={"COLUMNS": "0"})
     assert (alone.status, alone.err, short.status) == (2, "", 0)
     assert alone.out.strip() == short.out.strip()
     for name, line in app.COMMANDS.items():
