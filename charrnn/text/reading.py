@@ -32,7 +32,7 @@ PACKINGS: Final[dict[str, tuple[bytes, Callable[[], Any]]]] = {  # by suffix: ho
     ".bz2": (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", bz2.BZ2Decompressor),
 }
 TEXT_SUFFIXES: Final = (".txt", ".text", ".csv", ".tsv", ".md")  # that are no part of a label
-ENCODINGS: Final = "utf-8", "utf-16", "latin-1", "utf-16-le"  # of most texts
+ENCODINGS: Final = "utf-8", "latin-1", "utf-16-le"  # of most texts without a mark of UTF-16
 UTF_16_MARKS: Final = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 TAR_MARKS: Final = b"ustar\x0000", b"ustar  \0"  # at byte 257
 LONGEST_MARK: Final = 265  # bytes at the beginning of packed data, or of an archive
@@ -121,7 +121,7 @@ def decoded(
             if reading.errors == "strict" or not text:
                 known = codecs.lookup(reading.encoding).name
                 others = [name for name in ENCODINGS if name != known]
-                if size == len(data) and data.startswith(UTF_16_MARKS) and "utf-16" in others:
+                if size == len(data) and data.startswith(UTF_16_MARKS) and known != "utf-16":
                     others, text = ["utf-16"], ""
                 hint = f"Try [encoding] {either(others)}{', or [errors] replace' if text else ''}."
                 raise EncodingError(what, hint) from None
