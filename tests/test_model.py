@@ -275,7 +275,7 @@ def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> Non
         (["--best"], {"best": True}),
         (["--use", "counts"], {"use": "counts"}),
         (["--best", "-p", "a"], {"best": True, "prime": "a"}),
-        (["-p", "a", "-p", "@@b"], {"prime": ["a", "@b"]}),
+        (["-p", "a", "-p", "@@b", "-p", "a"], {"prime": ["a", "@b", "a"]}),
         (["--without", "AN", "--without", "o"], {"without": ["an", "O"]}),
         (["--distance", "2", "--best"], {"distance": 2, "best": True}),
         (["--known-words", "-t", "0.5"], {"known_words": True, "temperature": 0.5}),

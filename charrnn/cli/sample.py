@@ -165,7 +165,7 @@ def run(options: Options, console: Console) -> None:
     limits = {prime: limit_length(config, prime, *lengths) for prime in primes}
     kinds: Sequence[str | None] = options.labels or (None,)
     predictor.vocabulary.label_ids(options.labels)  # an error before the first sample is shown
-    combinations = list(product(kinds, limits, options.temperatures or (1.0,)))
+    combinations = list(product(kinds, primes, options.temperatures or (1.0,)))
     taken = texts_like(models[0].corpus, options.not_in)
     wishes = {name: getattr(options, name) for name in CONDITIONS}
     wishes["without"] = [*lines_of_files(options.without)]
@@ -182,7 +182,7 @@ def run(options: Options, console: Console) -> None:
     words = {*map(folded, taken)} if are_words else set()
     shown = Shown(texts_for_note(models) if has_note else None, words)
     for label, prime, temperature in combinations:
-        if heading := heading_of(label, prime if len(limits) > 1 else "", temperature, options):
+        if heading := heading_of(label, prime if len(primes) > 1 else "", temperature, options):
             console.note(heading)
         how = replace(limits[prime], temperature=temperature)
         sampler = Sampler(predictor, how, prime, label, may_be_empty=options.shortest == 0)
