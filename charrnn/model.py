@@ -181,8 +181,7 @@ class Model:
         choice = {name: check(name, value, Flag()) for name, value in choice.items()}
         limits = {"distance": distance, "shortest": shortest, "longest": longest}
         wishes = {"without": check_texts(without, "without"), **choice, **limits}
-        note = partial(warnings.warn, stacklevel=3)
-        conditions = conditions_on(learned, taken, note, **wishes)
+        conditions = conditions_on(learned, taken, partial(warnings.warn, stacklevel=3), **wishes)
         predictor, samples = self.predictor(use), list[str]()
         for text, config in zip(primes, configs, strict=True):
             sampler = Sampler(predictor, config, text, label, may_be_empty=shortest == 0)

@@ -185,8 +185,7 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
 
 def compute_baselines(corpus: Corpus, record: CorpusRecord) -> list[Baseline]:
     """Return the baselines of a corpus, and add their losses to its record."""
-    texts = corpus.train.labelled, corpus.held_out.labelled
-    known = baselines(*texts, corpus.vocabulary)
+    known = baselines(corpus.train.labelled, corpus.held_out.labelled, corpus.vocabulary)
     record.baselines.update({order.name: order.nats_per_character for order in known})
     return known
 

@@ -220,6 +220,10 @@ def test_a_run_with_labels_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     for labels, said in ((LABELS[::-1], "was trained on texts from"), (None, "texts with labels$")):
         with pytest.raises(CharrnnError, match=said):
             charrnn.resume(part, TEXTS, labels=labels)
+    what = "part.npz was trained on texts with labels from Python"
+    for more in ((), (__file__,)):
+        line = ("train", *more, "--resume", "--epochs", "9", "-m", "part.npz")
+        Program(tmp_path).refuses(*line, what=what, hint="Resume it there")
     assert charrnn.load(whole).sample(4, seed=1) == run.model.sample(4, seed=1)
 
 

@@ -53,8 +53,7 @@ def run(options: Options, console: Console) -> None:
     if path is not None:
         # of the names in a model, only this one is looked up
         learned = [name for name in model.corpus.names if abspath(name) == abspath(path)]
-        names = (*sources, *learned)
-        check_output(path, "--output", options.model, *names, force=options.force)
+        check_output(path, "--output", options.model, *sources, *learned, force=options.force)
     texts = texts_to_read(model, sources, console, options.examples)
     vectors = model.embed(texts, label=options.label)
     if path is None:

@@ -20,7 +20,7 @@ from rich.filesize import decimal
 from charrnn import runs
 from charrnn.cli.console import INDENT, TIME_LEFT, Console, Entry, clock, entries, option_for
 from charrnn.cli.shared_options import CorpusOptions, typed_models
-from charrnn.errors import CharrnnError, in_words, unbracketed
+from charrnn.errors import CharrnnError, ResumeError, in_words, unbracketed
 from charrnn.export.write import misfit
 from charrnn.files.model_contents import Checkpoint, Trained, record_of
 from charrnn.files.model_corpus import read_again
@@ -169,6 +169,9 @@ def resume_run(options: CorpusOptions, path: Path, console: Console) -> Training
     """Read the run in the model file and its corpus, which is shown."""
 
     def read(checkpoint: Checkpoint) -> Corpus:  # whose texts may have other names now
+        if checkpoint.vocabulary.labels and checkpoint.corpus.reading.label_by is None:
+            what = f"{path} was trained on texts with labels from Python"
+            raise ResumeError(what, "Resume it there, with its texts and their labels.")
         console.note_if_waiting((*options.sources, *options.valid))
         files = ["CORPUS", *["--valid", "FILE"][: 2 * bool(checkpoint.corpus.valid)]]
         command = shlex.join(["charrnn", "train", *files, *typed_models(path), "--resume"])
