@@ -217,7 +217,7 @@ def check_folder(path: Path, *, resume: bool) -> None:
     if not resume and os.path.lexists(rows_file):
         raise SaveError(f"{path} holds a sweep", "Resume it, or name another folder.")
     for folder in (path, *path.parents):
-        if os.path.lexists(folder) and not folder.is_dir():
+        if (folder.is_symlink() or folder.exists()) and not folder.is_dir():
             raise SaveError(f"{folder} is no folder", "Name another folder.")
 
 
