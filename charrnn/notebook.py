@@ -48,8 +48,8 @@ def plot(*models: HasTrained, names: Sequence[str] | None = None, ax: Axes | Non
     if any(getattr(model, "mixed", ()) or not model.trained.history for model in models):
         hint = "Train it until its first check-up; a slim model has none, nor has a mixture."
         raise CharrnnError("a model has no learning curve", hint)
-    names = () if names is None else names
-    names = [names] if isinstance(names, str) else list(names) or names_of(models)
+    given = [] if names is None else [names] if isinstance(names, str) else list(names)
+    names = given or names_of(models)
     if len(names) != len(models):
         what = f"there are {len(names)} names for {len(models)} models"
         raise SettingError(what, "Give a name for each model.", "names")
@@ -61,8 +61,9 @@ def plot(*models: HasTrained, names: Sequence[str] | None = None, ax: Axes | Non
         ax = plt.subplots(figsize=INCHES, layout="constrained")[1]  # which notebooks show at once
     shown: list[float] = []
     for number, (model, name) in enumerate(zip(models, names, strict=True)):
-        lead = f"{name}, " if len(models) > 1 else ""
-        shown += draw_curves(model.trained, COLOURS[number % len(COLOURS)], lead, ax)
+        lead = f"{name}, " if given or len(models) > 1 else ""
+        colour = COLOURS[number % len(COLOURS)]
+        shown += draw_curves(model.trained, colour, lead, ax, len(models) == 1)
     baselines = models[0].trained.corpus.baselines
     if baselines and len({model.trained.corpus.fingerprint for model in models}) == 1:
         best = min(baselines, key=lambda name: baselines[name])
@@ -79,23 +80,23 @@ def plot(*models: HasTrained, names: Sequence[str] | None = None, ax: Axes | Non
     return ax
 
 
-def draw_curves(trained: Trained, colour: str, lead: str, ax: Axes) -> list[float]:
+def draw_curves(trained: Trained, colour: str, lead: str, ax: Axes, alone: bool) -> list[float]:
     """Draw the losses of a model. Return those that have to be visible: not the high start.
 
-    A ``lead`` begins the names of curves if there are several models.
+    A ``lead`` begins the names of curves. A model that is alone has a curve of training, too.
     """
     steps = [row["step"] for row in trained.history]
     learning = [row["train"] for row in trained.history]
     held_out = [row["held_out"] for row in trained.history if "held_out" in row]
     is_known = len(held_out) == len(steps)
-    if not (is_known and lead):
+    if alone or not is_known:
         ax.plot(steps, learning, ":", color=colour, lw=1.2, label=f"{lead}training")
     if not is_known:
         return learning
     ax.plot(steps, held_out, color=colour, lw=1.8, label=f"{lead}held out")
     if trained.best is not None:
         ax.plot(*([part] for part in trained.best), "o", color=colour, ms=5)
-    return held_out if lead else [learning[-1], *held_out]
+    return [learning[-1], *held_out] if alone else held_out
 
 
 def names_of(models: Sequence[HasTrained]) -> list[str]:
