@@ -139,9 +139,10 @@ def run(options: Options, console: Console) -> None:
     scored = score_groups(groups, split, predictors, rows, options, console)
     above = [of_model.count_above(rows.limit) for of_model in scored.values()] or [rows.count]
     if scored and (options.as_json or above[0] or not (options.above and console.quiet)):
+        seconds = time.monotonic() - began  # without those of the baselines
         records = screen.records_of(scored, first, corpus if options.baselines else None, learned)
         for record, number in zip(records, above, strict=True):
-            record["seconds"] = time.monotonic() - began
+            record["seconds"] = seconds
             record |= {"above": options.above, "above_count": number} if options.above else {}
         screen.show_records(records, console, as_json=options.as_json)
     if options.above and above[0]:
@@ -158,8 +159,7 @@ def check(options: Options) -> None:
     only_one({"--held-out": options.held_out, "TEXT": options.sources})
     only_one({"--label": options.label, "--label-by": options.reading.get("label_by")})
     if not options.sources and (options.examples or options.reading):
-        name = next(iter(options.reading), "examples")
-        what = f"{option_for(name)} needs TEXT"
+        what = f"{option_for(next(iter(options.reading), 'examples'))} needs TEXT"
         raise SettingError(what, "Held-out text is read as in training.")
     for source in options.sources:
         if source.isalnum() and source not in CORPORA and not os.path.lexists(source):

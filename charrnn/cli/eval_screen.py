@@ -234,8 +234,7 @@ def write_coloured(characters: Sequence[str | None], nats: list[float], output: 
     from charrnn.export.html import band_of
 
     text = Text()
-    pairs = zip(map(band_of, nats), characters, strict=True)
-    for band, stretch in groupby(pairs, itemgetter(0)):
+    for band, stretch in groupby(zip(map(band_of, nats), characters, strict=True), itemgetter(0)):
         shown = ["$\n" if character is None else visible(character) for _, character in stretch]
         text.append("".join(shown), BAND_STYLES[band])
     output.rich.print(text, end="", soft_wrap=True)
