@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.files.model_contents import Checkpoint, Trained
-from charrnn.prediction.losses import BITS, in_bits
+from charrnn.prediction.losses import BITS
 from charrnn.system.visible import count, visible
 from charrnn.training.state import share_done
 
@@ -71,8 +71,7 @@ def plot(*models: HasTrained, names: Sequence[str] | None = None, ax: Axes | Non
         shown.append(baselines[best])
     margin = 0.05 * (max(shown) - min(shown)) or 0.05
     ax.set_ylim(max(0.0, min(shown) - margin), max(shown) + margin)
-    ax.set_xlabel("step")
-    ax.set_ylabel("nats per character")
+    ax.set(xlabel="step", ylabel="nats per character")
     ax.margins(x=0.01)
     ax.grid(visible=True, color="0.9", lw=0.6)
     ax.spines[["top", "right"]].set_visible(False)
@@ -154,9 +153,8 @@ class Surprisal:
                 style = f"color:{ink};background-color:{ground}"
                 words = f'<span style="{style}" title="{bits}">{words}</span>'
             parts.append(words)
-        size, total = count(len(self.text), "character"), math.fsum(self.nats)
-        bits, rate = f"{total * BITS:,.1f}", in_bits(total / len(self.nats))
-        sums = f"{size} and the end: {bits} bits, {rate} for each.{cut}"
+        size, total = count(len(self.text), "character"), math.fsum(self.nats) * BITS
+        sums = f"{size} and the end: {total:,.1f} bits, {total / len(self.nats):.3f} for each.{cut}"
         style = "white-space:pre-wrap;overflow-wrap:anywhere"
         return f'<pre style="{style}">{"".join(parts)}</pre><p>{sums}</p>'
 

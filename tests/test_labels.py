@@ -182,9 +182,11 @@ def test_odd_labels_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_label_that_is_not_there_is_named_with_those_that_are(model: Model) -> None:
-    with pytest.raises(SettingError, match="there is no label 'nort'") as error:
-        model.sample(label="nort")
-    assert error.value.hint == "Did you mean north? There are north, south."
+    wrong: Any
+    for wrong, near in (("nort", "Did you mean north? "), (np.array(["north", "south"]), "")):
+        with pytest.raises(SettingError, match=r"there is no label .*nort") as error:
+            model.sample(label=wrong)
+        assert error.value.hint == f"{near}There are north, south."
     with pytest.raises(SettingError, match="has labels, and none was given"):
         model.fill("v_lla")
     plain = charrnn.fit(NORTH, **SMALL)
@@ -192,7 +194,6 @@ def test_a_label_that_is_not_there_is_named_with_those_that_are(model: Model) ->
         with pytest.raises(SettingError, match="the model has no labels") as error:
             refused()
         assert error.value.hint.startswith("Train one with labels")
-    wrong: Any
     stream, score = partial(model.stream, prime="a"), partial(model.score, TEXTS[:1])
     for wrong in (("north",), 5, b"x"):
         for refuse in (model.surprisal, model.embed, model.fill):

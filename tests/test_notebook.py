@@ -44,16 +44,14 @@ def test_models_are_compared_by_their_names_or_sizes(model: Model) -> None:
     usual = ["1: 1 x 4 tanh", "2: 1 x 4 tanh"]
     each: Any = ((np.array(["a", "b"]), ["a", "b"]), (iter("ab"), ["a", "b"]), (None, usual))
     for names, shown in (*each, ("mine", ["mine"])):
-        legend = charrnn.plot(*[model] * len(shown), names=names, ax=axes()).get_legend()
-        assert legend is not None
+        legend: Any = charrnn.plot(*[model] * len(shown), names=names, ax=axes()).get_legend()
         labels = [text.get_text() for text in legend.get_texts() if "train" not in text.get_text()]
         assert labels == [f"{name}, held out" for name in shown]
     with pytest.raises(CharrnnError, match="1 names for 2 models"):
         charrnn.plot(model, model, names="ab")
-    nothing: Any
-    for nothing in ((), ([model, model],), (charrnn.mix(model, model),)):
+    for each in ((), ([model, model],), (charrnn.mix(model, model),)):
         with pytest.raises(CharrnnError, match=r"no (model was given|learning curve)"):
-            charrnn.plot(*nothing)
+            charrnn.plot(*each)
 
 
 def test_counting_is_a_line_only_beside_curves_of_one_corpus(program: Program) -> None:

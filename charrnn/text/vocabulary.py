@@ -89,7 +89,7 @@ class Vocabulary:
         names = list(self.labels)
         if label is None and not names:
             return END
-        if label in names:
+        if isinstance(label, str) and label in names:
             return self.symbols + names.index(label)
         several = ", ".join(map(unbracketed, names[:SHOWN_LABELS]))
         several += ", ..." if len(names) > SHOWN_LABELS else ""
