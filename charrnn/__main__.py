@@ -11,9 +11,10 @@ def run() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during imports leaves no traceback
     from charrnn.cli.console import report_errors, show_version
     from charrnn.system.cores import limit_threads
-    from charrnn.system.signals import die_of
+    from charrnn.system.signals import die_if_ignored, die_of
 
     limit_threads()
+    sys.unraisablehook = die_if_ignored  # as in callbacks while a module is imported
     statuses: list[int] = []
     atexit.register(die_of, statuses)  # the first to be registered is the last to be done
     try:

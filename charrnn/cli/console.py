@@ -38,8 +38,7 @@ class Output:
         self.stream, self.is_terminal = stream, stream.isatty()
         # True on a terminal that can neither draw nor colour
         self.is_dumb = os.environ.get("TERM", "") in ("", "dumb", "unknown") and os.name != "nt"
-        has_no_colour = self.is_dumb or bool(os.environ.get("NO_COLOR"))
-        self.takes_colour = self.is_terminal and not has_no_colour
+        self.takes_colour = self.is_terminal and not (self.is_dumb or os.environ.get("NO_COLOR"))
 
     def write(self, text: Visible) -> None:
         """Write and flush, so that text appears as it is drawn and a closed pipe is noticed."""

@@ -60,8 +60,7 @@ def run(options: Options, console: Console) -> None:
     if options.as_json:
         console.json("info", {name: value for *_, facts in rows for name, value in facts.items()})
         return
-    lines = [(name, words) for name, words, _ in rows if words]
-    console.out.write_lines(entries(lines, console.out))
+    console.out.write_lines(entries([row[:2] for row in rows if row[1]], console.out))
     console.out.write_lines(learning_curve(model.trained.history, console.out))
 
 

@@ -189,7 +189,6 @@ def show_next(training: Training, options: Options, console: Console) -> None:
         shown = f"{command:{width}}{about}" if width + ABOUT_WIDTH <= room else command
         console.note(f"{label:{INDENT}}{shown}")
         label = ""
-    loss = None if console.quiet else training.loss_with_counts()
-    if loss is not None:
+    if not console.quiet and (loss := training.loss_with_counts()) is not None:
         command = line("train", *again, "--resume", "--counts")
         console.note(f"{'':{INDENT}}with counting {loss:.3f}: {command}")

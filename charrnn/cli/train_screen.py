@@ -240,8 +240,7 @@ def show_plan(training: Training, options: CorpusOptions, console: Console) -> N
     """Show the network, and the loss of counting, which takes a moment."""
     state, c, seconds = training.checkpoint.state, training.checkpoint.config, training.seconds_left
     words = f"{c.layers} x {c.hidden:,} {c.cell}, {len(state.parameters.flat):,} parameters, "
-    may_end_early = c.patience is not None or (c.minutes and c.epochs != FOREVER)
-    words += "at most " if may_end_early else ""
+    words += "at most " if c.patience is not None or (c.minutes and c.epochs != FOREVER) else ""
     words += count(c.minutes or 0, "minute") if c.epochs == FOREVER else count(c.epochs, "epoch")
     words += f", resumed at step {state.step:,}" if options.resume else ""
     words += f", about {clock(seconds)}" if seconds else ""

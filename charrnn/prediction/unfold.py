@@ -138,8 +138,7 @@ def unfold(
     output, loss = output_and_loss(stored, layers[-1].values["h"], window.y[:, 0], nats)
     factors = factors_of(layers, output.values["dL/do"], net, window)
     if architecture.cell.feeds_back:  # W reads no h(t-1), and what it reads may come from c and V
-        shown = ["b1", "U1"] + ["c", "V"] * architecture.forced
-        factors = {name: factors[name] for name in shown}
+        factors = {name: factors[name] for name in ["b1", "U1"] + ["c", "V"] * architecture.forced}
     columns = {"reads": [label, *text], "target": [*text, None], "nats": nats.tolist()}
     for name, value in (("norm_h", "h"), ("norm_dh", "dL/dh")):
         of_layers = np.hstack([layer.values[value] for layer in layers])

@@ -47,8 +47,7 @@ def results_of(
         pending += [submit(function, group) for group in islice(groups, max(0, free))]
         if not pending:
             return
-        wanted = pending[:1] if in_order else pending
-        for future in wait(wanted, TICK, FIRST_COMPLETED).done:
+        for future in wait(pending[:1] if in_order else pending, TICK, FIRST_COMPLETED).done:
             pending.remove(future)
             yield future.result()
 

@@ -7,11 +7,12 @@ program dies of the signal, so that the loop of a shell that started it ends, to
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
@@ -46,6 +47,13 @@ def die_of(statuses: Sequence[int]) -> None:
         if 128 + number in statuses and os.name == "posix":
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
+
+
+def die_if_ignored(ignored: Any) -> None:
+    """Die of a signal that came where Python ignores what is raised, and show other errors."""
+    if isinstance(ignored.exc_value, Stopped):
+        die_of([ignored.exc_value.status])
+    sys.__unraisablehook__(ignored)
 
 
 @contextmanager

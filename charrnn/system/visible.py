@@ -20,12 +20,9 @@ CONTROLS: Final = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f"
     "\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff"
 )
-SYNONYMS: Final = {  # what other programs call a setting
-    **dict.fromkeys(["size", "units", "hidden-size"], "hidden"),
-    "learning-rate": "lr",
-    "temperature": "temp",
-    "temp": "temperature",
-}
+# What other programs call a setting
+SYNONYMS: Final = {"learning-rate": "lr", "temperature": "temp", "temp": "temperature"}
+SYNONYMS.update(dict.fromkeys(["size", "units", "hidden-size"], "hidden"))
 ANY_CONTROL, CONTROLS_OR_BREAKS = re.compile(f"[{CONTROLS}]"), re.compile(f"[\t\n{CONTROLS}]")
 
 

@@ -53,8 +53,7 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     logits = 2 * min(rows * a.symbols, max(LARGEST_BLOCK, 16 * a.symbols)) * config.shards
     parameters = (AT_WORK + config.shards) * a.parameter_count
     stepping = 4 * (parameters + units + logits) + bytes_of_scoring(a, 4)
-    most = max(shared + counting, stepping, ending)
-    return processes * BYTES_OF_PYTHON + text + kept + most
+    return processes * BYTES_OF_PYTHON + text + kept + max(shared + counting, stepping, ending)
 
 
 def bytes_of_scoring(a: Architecture, size: int) -> int:

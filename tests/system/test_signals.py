@@ -99,6 +99,13 @@ def test_fault_20_outside_of_training_a_signal_ends_it_cleanly(
     assert trained.files() == before
 
 
+def test_fault_20_a_signal_ends_it_where_python_ignores_errors(program: Program) -> None:
+    code = "import signal; from charrnn.cli import console; dropped = type('Dropped', (), {})\n"
+    code += "dropped.__del__ = lambda _: signal.raise_signal(15); console.show_version = dropped"
+    ended = program.run("--version", by=children.program_with(code))
+    assert (ended.status, ended.err) == (143, "")
+
+
 def test_fault_20_a_signal_while_processes_start_ends_them(program: Program) -> None:
     line = ("train", "names.txt", "--batch", "24", "--cores", "3", "--epochs", "100000", "-q")
     with program.going(*line) as child:
