@@ -233,6 +233,14 @@ def test_stops_change_no_byte(program: Program, stopped_after: list[int], more: 
     assert runs[0] != runs[1]  # the model files have other names
 
 
+def test_a_signal_in_the_last_check_up_puts_off_what_takes_long(
+    program: Program, stopped_after: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("charrnn.cli.train.QUICK_WORK", 0)
+    stopped_after += [41]  # after the last step, and its check-up
+    assert "to resume: charrnn train --resume" in program.run(*RUN).err
+
+
 def test_fault_25_metrics_have_a_line_for_each_step_and_check_up(program: Program) -> None:
     summary_of(program, "--metrics", "run.jsonl", "--check-every", "7")
     run, *lines = rows_of("run.jsonl")
