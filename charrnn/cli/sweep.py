@@ -256,10 +256,11 @@ def show_ranking(
         lines.append(out.paint(shown, "bold") if row is best else shown)
     out.write_lines(lines)
     if best is not None:
-        command, files = shlex.join(["cp", "-i", best["model"], str(shared.MODEL)]), {*record.names}
+        model, *texts = [f"./{n}" if n[0] == "-" else n for n in (best["model"], *options.sources)]
+        command, files = shlex.join(["cp", "-i", model, str(shared.MODEL)]), {*record.names}
         if "-" not in files and files.difference(CORPORA):  # which a copy finds once it is resumed
-            again = [*options.sources, *(f"--valid={name}" for name in options.valid)]
-            again = ["charrnn", "train", *again, "--resume", "-q"]
+            valid = [f"--valid={name}" for name in options.valid]
+            again = ["charrnn", "train", *texts, *valid, "--resume", "-q"]
             command += f" && {shlex.join([*again, *shared.typed_models(shared.MODEL)])}"
         console.note(f"keep the best: {command}")
 

@@ -53,13 +53,17 @@ def test_the_table_names_a_winner_and_shows_samples(program: Program) -> None:
 
 @pytest.mark.parametrize(
     ("text", "more"),
-    [("-", ""), ("reber", ""), ("names.txt --valid valid.txt", "names.txt --valid=valid.txt")],
+    [
+        *(("-", ""), ("reber", ""), ("names.txt --valid -v.txt", "names.txt --valid=-v.txt")),
+        ("-o -s -- -v.txt", "./-v.txt"),
+    ],
 )
 def test_a_copy_is_resumed_if_it_has_a_file_to_find(program: Program, text: str, more: str) -> None:
-    program.write("valid.txt", "anna\ncleo\n")
-    line = ("sweep", *text.split(), *SMALL, "--seeds", "1")
+    program.write("-v.txt", "anna\ncleo\n")
+    line = ("sweep", *SMALL, "--seeds", "1", *text.split())
     noted = program.run(*line, stdin=b"anna\nbob\n" * 9).err.splitlines()[-1]
     assert noted.partition(" model.npz")[2] == (more and f" && charrnn train {more} --resume -q")
+    assert " -i -" not in noted, "cp would take it for an option"
 
 
 def test_folders_are_numbered_and_seeds_are_counted(program: Program) -> None:
