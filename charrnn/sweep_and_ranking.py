@@ -47,7 +47,7 @@ COLUMNS = {"hidden": "units", "lr": "rate", "dropout": "dropout", "dropconnect":
 COLUMNS |= {"weight_decay": "decay"}
 RUN_NAME = re.compile(r"[\w.+=,-]*seed=[0-9]+")  # of a run, and of its file
 ROW_KINDS: dict[str, Any] = {"name": str, "fingerprint": str, "seed": int, "seconds": float}
-ROW_KINDS |= {"best": dict[str, float] | None, "held_out_blocks": list[float]}
+ROW_KINDS |= {"best": dict[str, float] | None, "held_out_blocks": list[float], "stopped": str}
 
 Row = dict[str, Any]
 
