@@ -50,6 +50,8 @@ def test_every_cell_and_end_learns_draws_scores_and_tells(cell: str, ends: str) 
     np.testing.assert_allclose(made.label_probabilities(TEXTS).sum(1), 1)
     given = [made.score([text], [label]).nats for text, label in zip(TEXTS, LABELS, strict=True)]
     assert made.score(TEXTS, LABELS).nats == pytest.approx(sum(given))
+    with pytest.raises(SettingError, match="draws the length" if ends == "length" else "none was"):
+        made.fill("v_lla")  # which asks for a label only where that helps
     if ends == "symbol":
         made.parameters["c"][END] += 9
         for label in (None, "south"):

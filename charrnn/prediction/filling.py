@@ -97,10 +97,10 @@ class Pattern:
 
 def fill(predictor: Predictor, text: str, config: FillConfig, label: str | None = None) -> Filled:
     """Return the likeliest fillings, likeliest first. They do not depend on other texts."""
-    first = predictor.vocabulary.id_of(label)
     if predictor.head.lengths is not None:
         what = "a model that draws the length before the text cannot fill in missing characters"
         raise SettingError(what, "Train one with [ends] symbol or [ends] halt.")
+    first = predictor.vocabulary.id_of(label)
     pattern = Pattern(text, predictor.vocabulary, config.max_gap)
     after, accepts = cache(pattern.after), cache(pattern.accepts)
     symbols = len(pattern.characters)
