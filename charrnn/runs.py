@@ -282,7 +282,9 @@ def reopen(
         names, old_names = map(", ".join, ((*corpus.sources, *corpus.valid), record.names))
         old = f"{old_names or 'texts from Python'} (SHA-256 {record.fingerprint[:12]})"
         new = f"{names or 'the given text'} (SHA-256 {corpus.fingerprint[:12]})"
-        advice = "Give the same text in the same order, or train a new model into another file."
+        same = "the same text in the same order"
+        same += ", in files of the same names" if record.reading.label_by == "file" else ""
+        advice = f"Give {same}, or train a new model into another file."
         raise ResumeError(f"{path} was trained on {old}, not on {new}", advice)
     can_be_read_again = corpus.files.keys() >= {*corpus.sources, *corpus.valid}
     if corpus.sources and can_be_read_again and corpus.files != record.files:

@@ -287,6 +287,8 @@ def test_the_command_line_trains_draws_scores_and_tells(program: Program) -> Non
     assert found["nats_per_character"] == pytest.approx(counting.nats_per_character)
     assert program.run("fill", "v_lla").status == 2
     assert program.run("fill", "v_lla", "--label", "south").out.split()[1] == "villa"
+    again = ("train", program.write("n.txt", "\n".join(NORTH)), "south.txt", "--resume")
+    program.refuses(*again, what="was trained on north.txt", hint="in files of the same names")
     embed = ("embed", "-", "--label")
     assert len({program.run(*embed, label, stdin=b"a\n").out for label in LABELS[::20]}) == 2
 

@@ -102,8 +102,7 @@ def find_ending(
         # Called at each step, so a long history is not counted row by row.
         until_best = bisect_right(history, best[0], key=lambda row: int(row["step"]))
         after_best = len(history) - until_best
-        is_set = config.patience != AUTOMATIC
-        patience = config.patience if is_set else usual_patience(until_best)
+        patience = config.patience if config.patience != AUTOMATIC else usual_patience(until_best)
         return "patience" if after_best >= patience else None
     return None
 
