@@ -285,6 +285,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
     for cell in ("gru", "output"):
         made.train("names.txt", *SIZE, "--cell", cell, "-m", f"{cell}.npz").says()
     (made / "folder").mkdir()
+    (made / "gone").symlink_to("nowhere")
     return made
 
 
