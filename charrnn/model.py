@@ -66,7 +66,8 @@ class Model:
         if self.mixed:
             return f"<charrnn.Model: a mixture of {len(self.mixed)} models>"
         size, best = self.parameters.architecture, self.trained.best
-        loss = "" if best is None else f", {best[1]:.3f} nats per character"
+        is_known = self.corpus.held_out_characters  # else the best loss is one of training
+        loss = f", {best[1]:.3f} nats per character" if best and is_known else ""
         layers = f"{size.layers} x {visible.count(size.hidden, f'{size.cell_name} unit')}"
         counts = "" if self.trained.counted is None else ", and counts"
         return f"<charrnn.Model: {layers}{counts}, {size.symbols} symbols{loss}>"

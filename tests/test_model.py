@@ -41,6 +41,7 @@ def test_what_is_announced_is_there_and_shows_itself_in_a_line(model: charrnn.Mo
     symbols = model.vocabulary.symbols
     shown = rf"<charrnn.Model: 1 x 16 tanh units, {symbols} symbols, .* nats per character>"
     assert re.fullmatch(shown, repr(model))
+    assert repr(charrnn.fit(TEXTS, CONFIG, holdout=0)).endswith(" symbols>")  # no loss is known
     score = model.score(["anna", "bob"])
     mean = f"{score.nats_per_character:.4f} nats per character, {score.nats:.1f} nats"
     assert repr(score) == f"<charrnn.Score: {mean} for 7 characters and 2 ends>"
