@@ -134,9 +134,10 @@ class Vocabulary:
     def encode(self, text: str) -> Ids:
         return self.encode_codes(codes_of(text))
 
-    def decode(self, ids: NDArray[np.integer[Any]]) -> str:
+    def decode(self, ids: Sequence[int] | NDArray[np.integer[Any]]) -> str:
         """Return the text of ids, without END and with U+FFFD for UNKNOWN."""
-        text: bytes = self.codes[ids[ids != END]].astype("<u4").tobytes()
+        symbols = np.asarray(ids, np.intp)
+        text: bytes = self.codes[symbols[symbols != END]].astype("<u4").tobytes()
         return text.decode("utf-32-le")
 
     def unknown_in(self, text: str) -> list[str]:

@@ -26,7 +26,7 @@ def test_ids_of_characters(characters: str, text: str, ids: list[int], unknown: 
 
 
 def test_end_prints_nothing_and_unknown_is_the_replacement_character() -> None:
-    assert Vocabulary("abc").decode(np.array([2, END, UNKNOWN, 3, END], np.uint8)) == "a\ufffdb"
+    assert Vocabulary("abc").decode([2, END, UNKNOWN, 3, END]) == "a\ufffdb"
 
 
 @pytest.mark.parametrize(
