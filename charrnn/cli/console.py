@@ -268,6 +268,8 @@ def explain(error: BaseException) -> tuple[int, str, str] | None:
             return int(error.code or 0), "", ""
         case KeyboardInterrupt():
             return getattr(error, "status", errors.INTERRUPTED), "", ""
+        case RuntimeError(__cause__=KeyboardInterrupt() as stop):  # as of one in a __set_name__
+            return explain(stop)
         case BrokenPipeError():
             return errors.READER_LEFT, "", ""
         case OSError():

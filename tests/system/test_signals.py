@@ -99,9 +99,15 @@ def test_fault_20_outside_of_training_a_signal_ends_it_cleanly(
     assert trained.files() == before
 
 
-def test_fault_20_a_signal_ends_it_where_python_ignores_errors(program: Program) -> None:
-    code = "import signal; from charrnn.cli import console; dropped = type('Dropped', (), {})\n"
-    code += "dropped.__del__ = lambda _: signal.raise_signal(15); console.show_version = dropped"
+@pytest.mark.parametrize(
+    ("name", "show"), [("__del__", "Late"), ("__set_name__", "lambda: type('', (), {'': Late()})")]
+)
+def test_fault_20_a_signal_ends_it_where_python_ignores_or_replaces_errors(
+    program: Program, name: str, show: str
+) -> None:
+    code = "import signal; from charrnn.cli import console\n"
+    code += f"class Late: {name} = lambda *_: signal.raise_signal(15)\n"
+    code += f"console.show_version = {show}"
     ended = program.run("--version", by=children.program_with(code))
     assert (ended.status, ended.err) == (143, "")
 
