@@ -158,7 +158,7 @@ def load(name: str) -> Command:
     read.__signature__ = signature  # type: ignore[attr-defined]
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     shorts = {name: setting.short for name, setting in settings.items()}
-    page = page_of(f"{COMMANDS[name]}\n\n{module.__doc__}")
+    page = page_of(f"{COMMANDS[name]}\n\n{module.__doc__ or ''}")
     app.command(name, context_settings={"obj": shorts}, **page)(read)
     return without_pydantic(typer.main.get_command(app))
 

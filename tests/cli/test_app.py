@@ -70,6 +70,11 @@ def test_each_command_has_help_and_examples_that_can_be_typed(program: Program, 
     assert whole.rstrip().endswith(command.epilog.rpartition("\n")[2])
 
 
+def test_help_is_there_without_docstrings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("charrnn.cli.info.__doc__", None)  # as with python -OO
+    assert app.load("info").help == app.COMMANDS["info"]
+
+
 @pytest.mark.parametrize("name", app.COMMANDS)
 def test_short_help_has_a_row_for_each_usual_option(program: Program, name: str) -> None:
     shown = program.run(name, "-h", env={"COLUMNS": "80"}).out
