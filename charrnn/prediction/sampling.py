@@ -104,7 +104,7 @@ class Sample(NamedTuple):
         loss = self.nats_per_character
         figures |= {"nats_per_character": round(loss, 6)}
         figures |= {"bits_per_character": round(loss * BITS, 6), "ended": self.ended}
-        return figures if self.label is None else figures | {"label": encodable(self.label)}
+        return figures if self.label is None else figures | {"label": self.label}
 
 
 # Calls draw_group for groups of draws, perhaps elsewhere, and yields the results in order.
