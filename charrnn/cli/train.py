@@ -17,6 +17,7 @@ charrnn train mine.txt --from given-names -m mine.npz
 
 from __future__ import annotations
 
+import os
 import shlex
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -181,7 +182,7 @@ def show_next(training: Training, options: Options, console: Console) -> None:
     stem = Path(corpus.sources[0]).name.partition(".")[0]
     names_all = stem.isidentifier() and len(corpus.sources) == 1
     page = f"{stem if names_all else options.model.stem.lstrip('-')}.html"  # no option
-    if misfit(state.parameters.architecture, page) is None and not Path(page).exists():
+    if misfit(state.parameters.architecture, page) is None and not os.path.lexists(page):
         lines[line("export", page)] = "a page for a friend"
     room, label = console.err.window - INDENT - 1, "next"
     width = max(map(len, lines)) + 2
