@@ -309,6 +309,10 @@ def test_fault_53_a_fitted_model_knows_its_texts_while_it_lives(program: Program
         assert {"a", "b"} & {*model.sample(40, seed=1)}
         for drawn in (model.sample(40, seed=1, novel=True), model.sample(4, seed=1, best=True)):
             assert not {text.strip().casefold() for text in drawn} & {"a", "b", "cc"}
+    charrnn.fit(texts, CONFIG, counts=True).save("model.npz")  # without those held out
+    counted = charrnn.load("model.npz")
+    for mixed in (charrnn.mix(counted, lists), charrnn.mix(lists, counted)):
+        assert len(mixed.sample(4, seed=1, novel=True)) == 4  # the list knows all: no warning
     lists.save("model.npz")
     with pytest.raises(charrnn.CharrnnError, match="trained on texts from Python"):
         charrnn.load("model.npz").sample(novel=True)

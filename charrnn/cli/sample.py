@@ -201,8 +201,7 @@ def run(options: Options, console: Console) -> None:
                 shown.add(sample.text, sample.ended)
     note_figures(shown, conditions, options, console)
     if shown.samples < (wanted := options.count * len(combinations)):
-        raised = "Lower -n, raise" if options.count > 1 else "Raise"
-        hint = f"{raised} -t, or ask for less."
+        hint = f"{'Lower -n, raise' if options.count > 1 else 'Raise'} -t, or ask for less."
         raise CharrnnError(f"found only {shown.samples:,} of {count(wanted, 'sample')}", hint)
 
 

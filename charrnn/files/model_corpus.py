@@ -157,9 +157,10 @@ def conditions_on(
     """Return the conditions that a user asks for; CharrnnError if they need texts that are gone."""
     needs_list = wishes["known_words"] or wishes["distance"] is not None
     needs_texts, known = needs_list or wishes["novel"], set[str]()
-    # Of models of the same texts, one is asked, which holds them if any does.
-    models = sorted(models, key=lambda each: isinstance(each, Corpus) or each.counted is not None)
-    of_texts = {(m if isinstance(m, Corpus) else m.corpus).digest: m for m in models}
+    # Of models of the same texts in the same files, the one that holds most of them is asked.
+    models = sorted(models, key=lambda m: 2 if isinstance(m, Corpus) else m.counted is not None)
+    records = [(m if isinstance(m, Corpus) else m.corpus, m) for m in models]
+    of_texts = {(record.digest, record.sources): model for record, model in records}
     for model in of_texts.values() if needs_texts or wishes["best"] else ():
         try:
             texts, change = training_texts(model)
