@@ -287,6 +287,10 @@ def test_the_command_line_trains_draws_scores_and_tells(program: Program) -> Non
     assert found["nats_per_character"] == pytest.approx(counting.nats_per_character)
     assert program.run("fill", "v_lla").status == 2
     assert program.run("fill", "v_lla", "--label", "south").out.split()[1] == "villa"
+    for more in ([], ["--dry-run"]):  # at once, and not in each run
+        start = ("sweep", "north.txt", "--from", "model.npz", "--seeds", "2", *more)
+        what, hint = "the model to start from has labels", "Add --label-by."
+        program.refuses(*start, what=what, hint=hint, status=2)
     again = ("train", program.write("n.txt", "\n".join(NORTH)), "south.txt", "--resume")
     program.refuses(*again, what="was trained on north.txt", hint="in files of the same names")
     embed = ("embed", "-", "--label")

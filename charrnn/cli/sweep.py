@@ -195,6 +195,7 @@ def read_material(options: Options, console: Console) -> Material:
     from charrnn.files.model_contents import record_of
     from charrnn.files.model_file import load_trained
     from charrnn.sweep_and_ranking import Material
+    from charrnn.training.automatic_settings import fit_settings
 
     model, known, typed = None, "", {**options.reading, **options.cutting}
     if options.start_from is not None:
@@ -204,6 +205,7 @@ def read_material(options: Options, console: Console) -> Material:
     if not len(corpus.held_out):
         what = "nothing is held out, and a sweep compares held-out losses"
         raise SettingError(what, "Hold out some text with [holdout] or [valid].")
+    fit_settings(TrainConfig(), corpus, model)  # an error that each run would end with
     return Material(corpus, record_of(corpus, cutting), cutting, typed, options.learning, model)
 
 

@@ -42,8 +42,7 @@ def line_numbers(text: str, kind: Kind) -> NDArray[np.int64]:
     """Return the lines on which the examples of a text begin, from 1."""
     if kind == "files":
         return np.ones(1 if text.strip() else 0, np.int64)
-    lines = text.replace("\r", "\n").split("\n")
-    visible = np.array([bool(line.strip()) for line in lines])
+    visible = np.array([bool(line.strip()) for line in text.replace("\r", "\n").split("\n")])
     if kind == "paragraphs":
         visible[1:] &= ~visible[:-1].copy()
     return np.compress(visible, lines_in(text))

@@ -119,8 +119,7 @@ def table_in(head: str, lines: Sequence[str], are_cells: bool) -> tuple[str, int
     """
     if len(lines) < ENOUGH_LINES:
         return None
-    separators = f"[{''.join(COLUMN_SEPARATORS)}]"
-    fields = [field.strip(" \"'") for field in re.split(separators, head)]
+    fields = [field.strip(" \"'") for field in re.split(f"[{''.join(COLUMN_SEPARATORS)}]", head)]
     headings = [field for field in fields if field.casefold() in HEADINGS]
     heading = min(headings, key=lambda field: field.casefold() == "id", default="")
     for separator, word in () if are_cells else COLUMN_SEPARATORS.items():

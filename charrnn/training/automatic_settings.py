@@ -106,6 +106,9 @@ def weights_of(hidden: int, layers: int, cell: str) -> int:
 
 def fit_settings(config: TrainConfig, corpus: Corpus, model: LanguageModel | None = None) -> Fitted:
     """Return the settings with every open one chosen, none larger than the corpus can fill."""
+    if model is not None and model.vocabulary.labels and not corpus.vocabulary.labels:
+        what = "the model to start from has labels, and the corpus has none"
+        raise SettingError(what, "Add [label_by].", "label_by")
     length = len(corpus.train.ids)
     usual = OF_BOOK if config.book else UNLESS_TYPED
     config = replace(config, **{k: v for k, v in usual.items() if getattr(config, k) is None})

@@ -58,8 +58,7 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
 
 def bytes_of_scoring(a: Architecture, size: int) -> int:
     """Estimate the memory of a network that scores, with numbers of this size."""
-    logits = lanes_at_once(a.symbols) * a.symbols
-    return int(size * (NETWORKS * a.parameter_count + 4 * logits))
+    return int(size * (NETWORKS * a.parameter_count + 4 * lanes_at_once(a.symbols) * a.symbols))
 
 
 def check_memory(needed: int, available: int | None) -> None:

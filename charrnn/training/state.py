@@ -69,9 +69,6 @@ def initial_state(corpus: Corpus, config: Fitted, model: LanguageModel | None = 
         if architecture.head.lengths is not None:
             starts = corpus.train.starts.astype(np.int64)
             architecture.head.lengths.initialize(p, np.diff(starts) - 1)
-    elif model.vocabulary.labels and not corpus.vocabulary.labels:
-        what = "the model to start from has labels, and the corpus has none"
-        raise SettingError(what, "Add [label_by].", "label_by")
     else:
         size = len(corpus.train.ids)
         # each count and 1, so that none is 0
