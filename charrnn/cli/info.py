@@ -97,9 +97,8 @@ def training(model: charrnn.Model) -> Iterator[Row]:
     from charrnn.training.automatic_settings import settings_to_show
 
     trained, counters, best = model.trained, model.trained.counters, model.trained.best
-    holds_corpus = trained.counted is not None
-    words = "the file holds the training text (--counts)" if holds_corpus else ""
-    yield "counts", words, {"holds_corpus": holds_corpus}
+    words = "" if trained.counted is None else "the file holds the training text (--counts)"
+    yield "counts", words, {"holds_corpus": bool(words)}
     settings = settings_to_show(model.config)
     typed = [
         in_words(option_for(name), value)
