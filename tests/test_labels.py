@@ -297,7 +297,7 @@ def test_the_command_line_trains_draws_scores_and_tells(program: Program) -> Non
     assert len({program.run(*embed, label, stdin=b"a\n").out for label in LABELS[::20]}) == 2
 
 
-def test_a_label_of_a_file_name_that_is_no_text_is_called_alike_in_all_json(program: Program) -> None:
+def test_a_label_that_is_no_text_is_called_alike_in_all_json(program: Program) -> None:
     charrnn.fit(["a", "b"], labels=["a", "\udcff"], **SMALL).save(program / "model.npz")
     told = program.run("info", "--json").json["corpus"]["labels"].keys()
     assert {row["label"] for row in program.run("sample", "-n", "30", "--json").rows} == told
