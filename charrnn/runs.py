@@ -179,8 +179,7 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
             if len(rates) > 1 and ended - began > TRIAL:
                 break
     # The first step touches all memory for the first time, and any may be slow by chance.
-    rate = statistics.median(rates[1:] or rates or [0.0])
-    return rate * max(1.0, SHARED_SPEED * processes)
+    return statistics.median(rates[1:] or rates or [0.0]) * max(1.0, SHARED_SPEED * processes)
 
 
 def compute_baselines(corpus: Corpus, record: CorpusRecord) -> list[Baseline]:

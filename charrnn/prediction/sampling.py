@@ -194,8 +194,7 @@ class Sampler:
         rows, symbols, nats = (np.concatenate(part) for part in steps)
         totals = (self.prime_nats + np.bincount(rows, nats, len(draws))).tolist()
         order = np.argsort(rows, kind="stable")  # symbol by symbol within a sample
-        stops = np.bincount(rows, minlength=len(draws)).cumsum()[:-1]
-        by_sample = np.split(symbols[order], stops)
+        by_sample = np.split(symbols[order], np.bincount(rows, minlength=len(draws)).cumsum()[:-1])
         texts = [self.prime + self.vocabulary.decode(ids) for ids in by_sample]
         ended = ["end" if ids[-1] == END else "limit" for ids in by_sample]
         return list(map(Sample, numbers, texts, totals, ended, repeat(self.label)))
@@ -320,8 +319,7 @@ class LengthChoice:
         self._first, self._sizes = bounds[:-1], np.diff(bounds)  # (R,) the lengths of each range
         log_p = -self._read(self._first + (self._sizes - 1) // 2)[1]  # of one length and the prime
         sums = np.add.accumulate(np.exp(log_p - log_p.max()) * self._sizes)
-        has_prime = len(prime_ids) > 1
-        self.prime_nats = -float(log_p.max() + np.log(sums[-1])) if has_prime else 0.0
+        self.prime_nats = -float(log_p.max() + np.log(sums[-1])) if len(prime_ids) > 1 else 0.0
         if temperature != 1:
             # The longest are RARE, but so many that they could outweigh the others: leave out the
             # ranges that begin where all but the rare ones are summed up.
