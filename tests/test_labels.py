@@ -98,6 +98,8 @@ def test_a_label_draws_its_kind_and_a_text_is_the_same_alone(model: Model, use: 
     assert model.sample(5, label="south", seed=3, temperature=0.5, use=use) == south[:5]
     mixed = model.sample(200, seed=3, temperature=0.5)
     assert mixed[:7] == model.sample(7, seed=3, temperature=0.5)
+    streamed = ["".join(model.stream(seed=seed)) for seed in range(4)]
+    assert streamed == [model.sample(seed=seed)[0] for seed in range(4)]
     share = [label for label, _ in model.classify(mixed)].count("south") / 200
     assert share == pytest.approx(len(SOUTH) / len(TEXTS), abs=0.12)
 
@@ -280,6 +282,7 @@ def test_the_command_line_trains_draws_scores_and_tells(program: Program) -> Non
     assert right["labels"]["accuracy"] > 0.9
     told = program.run("eval", "north.txt", "south.txt", "--label-by", "file").out
     assert f"right label {100 * right['labels']['accuracy']:.1f}% ± " in told
+    assert "south taken for south" not in told
     corpus = read_files(sources, CorpusConfig(reading=Reading(label_by="file")))
     ids = corpus.vocabulary.encode_codes(join_examples(NORTH))
     counting = baselines(corpus.train.ids, ids, corpus.vocabulary)[-1]  # no label is given
