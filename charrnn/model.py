@@ -188,9 +188,9 @@ class Model:
             sampler = Sampler(predictor, config, text, label, may_be_empty=shortest == 0)
             samples += [sample.text for sample in choose(sampler, count, conditions)]
         if len(samples) < count * len(primes):
-            hint = "Lower [count], raise [temperature], or allow more texts."
+            hint = "Lower [count], raise" if count > 1 else "Raise"
             what = f"found only {len(samples):,} of {visible.count(count * len(primes), 'sample')}"
-            raise CharrnnError(what, hint)
+            raise CharrnnError(what, f"{hint} [temperature], or allow more texts.")
         return samples
 
     def stream(

@@ -288,8 +288,10 @@ def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> Non
         assert [text.replace("\n", "") for text in drawn] == typed.lines, line
     begun: dict[str, Any] = {"prime": "hann", "temperature": 0.4, "seed": 1}
     assert ["hann" + "".join(model.stream(**begun))] == model.sample(1, **begun)
-    with pytest.raises(charrnn.CharrnnError, match=r"found only 0 of 1 sample\b"):
-        model.sample(1, seed=1, shortest=9, longest=9, prime="a", top_k=1)
+    for primes, what in (("a", "1 sample"), (["a", "e"], "2 samples")):
+        with pytest.raises(charrnn.CharrnnError, match=rf"found only 0 of {what}\b") as found:
+            model.sample(1, seed=1, shortest=9, longest=9, prime=primes, top_k=1)
+        assert found.value.hint.startswith("Raise temperature")
     with pytest.raises(SettingError, match="without cannot be str"):
         model.sample(without="word")
     with pytest.raises(SettingError, match="distance cannot be 0"):
