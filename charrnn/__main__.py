@@ -1,6 +1,5 @@
 """The program: ``charrnn``, or ``python -m charrnn``."""
 
-import atexit
 import signal
 import sys
 
@@ -11,12 +10,11 @@ def run() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during imports leaves no traceback
     from charrnn.cli.console import report_errors, show_version
     from charrnn.system.cores import limit_threads
-    from charrnn.system.signals import die_if_ignored, die_of
+    from charrnn.system.signals import Stopped, die_if_ignored, die_of
 
     limit_threads()
     sys.unraisablehook = die_if_ignored  # as in callbacks while a module is imported
-    statuses: list[int] = []
-    atexit.register(die_of, statuses)  # the first to be registered is the last to be done
+    status = 0
     try:
         with report_errors():
             if sys.argv[1:2] == ["--version"]:
@@ -26,8 +24,11 @@ def run() -> None:
 
                 main(sys.argv[1:])
     except SystemExit as end:
-        statuses.append(int(end.code or 0))
-        raise
+        status = int(end.code or 0)
+    except Stopped as stop:  # it came as report_errors was entered or left
+        status = stop.status
+    die_of(status)  # at exit, Python would wait for processes that it kept from being ended
+    sys.exit(status)
 
 
 if __name__ == "__main__":

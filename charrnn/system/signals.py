@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
@@ -41,10 +41,10 @@ def raise_stopped(number: int, _frame: FrameType | None) -> NoReturn:
     raise Stopped(number)
 
 
-def die_of(statuses: Sequence[int]) -> None:
-    """Die of the signal that one of these statuses is for; do nothing for any other status."""
+def die_of(status: int) -> None:
+    """Die of the signal that this exit status is for; do nothing for any other status."""
     for number in SIGNALS:
-        if 128 + number in statuses and os.name == "posix":
+        if 128 + number == status and os.name == "posix":
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
 
@@ -52,7 +52,7 @@ def die_of(statuses: Sequence[int]) -> None:
 def die_if_ignored(ignored: Any) -> None:
     """Die of a signal that came where Python ignores what is raised, and show other errors."""
     if isinstance(ignored.exc_value, Stopped):
-        die_of([ignored.exc_value.status])
+        die_of(ignored.exc_value.status)
     sys.__unraisablehook__(ignored)
 
 

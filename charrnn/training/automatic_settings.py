@@ -312,5 +312,4 @@ def check_agreement(
             has = in_words(name, old).removeprefix(f"{name} ")
             what = f"{in_words(name, value)} contradicts {holder}, which has {has}"
             is_limit = name in may_rise and old is not None
-            advice = f"[{name}] may be raised, not lowered." if is_limit else hint
-            raise error(what, advice, name)
+            raise error(what, f"[{name}] may be raised, not lowered." if is_limit else hint, name)

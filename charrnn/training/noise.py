@@ -62,8 +62,7 @@ class Noise:
         """Return the window with some inputs hidden, and all targets."""
         if not self.config.blank:
             return window
-        share = self.config.blank * self._strength
-        is_blank = self._rng.random(window.x.shape, np.float32) < share
+        is_blank = self._rng.random(window.x.shape, np.float32) < self.config.blank * self._strength
         return replace(window, x=np.where(is_blank & ~window.is_first, UNKNOWN, window.x))
 
     def _draw_factors(self, shape: tuple[int, ...], share: float) -> Array:

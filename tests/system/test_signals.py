@@ -112,6 +112,29 @@ def test_fault_20_a_signal_ends_it_where_python_ignores_or_replaces_errors(
     assert (ended.status, ended.err) == (143, "")
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "when"),
+    [
+        ("contextlib._GeneratorContextManager", "__exit__", "self.gen.__name__ == 'report_errors'"),
+        ("multiprocessing.process.BaseProcess", "kill", "True"),
+    ],
+)
+def test_fault_20_a_signal_ends_it_where_it_cleans_up(
+    program: Program, kind: str, name: str, when: str
+) -> None:
+    code = f"""
+import contextlib, multiprocessing, signal
+def late(self, *given):
+    if {when}:
+        signal.raise_signal(signal.SIGTERM)
+    return call(self, *given)
+call, {kind}.{name} = {kind}.{name}, late
+"""
+    line = ("sweep", "names.txt", "--epochs", "1", "--hidden", "3", "--seeds", "2")
+    ended = program.run(*line, "--cores", "2", by=children.program_with(code))
+    assert (ended.status, "Traceback" in ended.err) == (143, False)
+
+
 def test_fault_20_a_signal_while_processes_start_ends_them(program: Program) -> None:
     line = ("train", "names.txt", "--batch", "24", "--cores", "3", "--epochs", "100000", "-q")
     with program.going(*line) as child:
