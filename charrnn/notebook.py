@@ -48,7 +48,7 @@ def plot(*models: HasTrained, names: Sequence[str] | None = None, ax: Axes | Non
     if any(getattr(model, "mixed", ()) or not model.trained.history for model in models):
         hint = "Train it until its first check-up; a slim model has none, nor has a mixture."
         raise CharrnnError("a model has no learning curve", hint)
-    given = [] if names is None else [names] if isinstance(names, str) else list(names)
+    given = [] if names is None else [names] if isinstance(names, str) and names else list(names)
     names = given or names_of(models)
     if len(names) != len(models):
         what = f"there are {len(names)} names for {len(models)} models"

@@ -43,7 +43,7 @@ def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
 def test_models_are_compared_by_their_names_or_sizes(model: Model) -> None:
     usual = ["1: 1 x 4 tanh", "2: 1 x 4 tanh"]
     each: Any = ((np.array(["a", "b"]), ["a", "b"]), (iter("ab"), ["a", "b"]), (None, usual))
-    for names, shown in (*each, ("mine", ["mine"])):
+    for names, shown in (*each, ("", usual), ("mine", ["mine"])):
         legend: Any = charrnn.plot(*[model] * len(shown), names=names, ax=axes()).get_legend()
         labels = [text.get_text() for text in legend.get_texts() if "train" not in text.get_text()]
         assert labels == [f"{name}, held out" for name in shown]
