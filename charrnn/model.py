@@ -202,9 +202,8 @@ class Model:
         **drawing: Unpack[Drawing],
     ) -> Iterator[str]:
         """Yield the characters of one text as they are sampled, without the prime."""
-        prime = check("prime", prime, Text())
         config = with_settings(SampleConfig(), drawing, Model.stream)
-        stream = Sampler(self.predictor(use), config, prime, label).stream()
+        stream = Sampler(self.predictor(use), config, check("prime", prime, Text()), label).stream()
         return (character for character in stream if character)
 
     def score(
@@ -293,9 +292,8 @@ class Model:
         max_gap: Fill at most this many characters into a gap.
         beam: Try at most this many beginnings of each length.
         """
-        text = check("text", text, Text())
-        config = FillConfig(count=count, max_gap=max_gap, beam=beam)
-        return fill(self.predictor(), text, config, label)
+        how, text = FillConfig(count=count, max_gap=max_gap, beam=beam), check("text", text, Text())
+        return fill(self.predictor(), text, how, label)
 
     def logits(self, ids: Sequence[int] | Integers, *, label: str | None = None) -> Array64:
         """Return the logits (T, K) after each of these ids, read from a zero state.

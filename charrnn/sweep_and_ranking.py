@@ -93,8 +93,9 @@ def with_same_size(trials: Sequence[Trial], material: Material) -> list[Trial]:
 
 
 def size_of(tried: Mapping[str, Any], material: Material) -> Architecture:
-    config = fit_settings(configure({**material.learning, **tried}, None), material.corpus)
-    return architecture_of(config, material.corpus.vocabulary)
+    corpus, model = material.corpus, material.start_from
+    config = fit_settings(configure({**material.learning, **tried}, model), corpus, model)
+    return architecture_of(config, corpus.vocabulary)
 
 
 def resized(size: Architecture, parameters: int) -> Architecture:
@@ -279,13 +280,11 @@ def rank(rows: Iterable[Row]) -> list[Row]:
     for name in names:
         group = sorted(groups[name], key=loss_of)
         difference, error = compare(group, groups[best])
-        has_failed = not group and bool(groups[best])
-        is_worse = has_failed or difference > CLEAR_ERRORS * error  # not, if NaN
+        is_worse = difference > CLEAR_ERRORS * error or (not group and groups[best] != [])
         ranked = {"name": name, "nats_per_character": losses[name], "difference": difference}
         ranked |= {"standard_error": error, "clearly_worse": is_worse, "run_count": len(group)}
         ranked["seconds"] = mean(row["seconds"] for row in group) if group else math.nan
-        ranked["model"] = group[0]["model"] if group else None
-        ranking.append(ranked)
+        ranking.append(ranked | {"model": group[0]["model"] if group else None})
     return ranking
 
 

@@ -158,6 +158,12 @@ def run(options: Options, console: Console) -> None:
         tried["hidden"] = ()
     how = "by a scheduler" if options.scheduler else f"{at_once:,} at once"
     console.note(f"runs      {len(trials):,}, {how}, each on one core")
+    for trial in trials:
+        with suppress(SettingError):
+            sweep.size_of(trial.tried, material)
+            break
+    else:
+        sweep.size_of(trials[0].tried, material)  # an error, as each run would end with one
     if options.dry_run:
         if options.resume:
             with sweep.open_folder(path, resume=True, only_read=True) as folder:
@@ -195,7 +201,6 @@ def read_material(options: Options, console: Console) -> Material:
     from charrnn.files.model_contents import record_of
     from charrnn.files.model_file import load_trained
     from charrnn.sweep_and_ranking import Material
-    from charrnn.training.automatic_settings import fit_settings
 
     model, known, typed = None, "", {**options.reading, **options.cutting}
     if options.start_from is not None:
@@ -205,7 +210,6 @@ def read_material(options: Options, console: Console) -> Material:
     if not len(corpus.held_out):
         what = "nothing is held out, and a sweep compares held-out losses"
         raise SettingError(what, "Hold out some text with [holdout] or [valid].")
-    fit_settings(TrainConfig(), corpus, model)  # an error that each run would end with
     return Material(corpus, record_of(corpus, cutting), cutting, typed, options.learning, model)
 
 

@@ -11,6 +11,7 @@ from charrnn.errors import CharrnnError, ResumeError, SettingError, in_words
 from charrnn.network.arrays import ceil_div
 from charrnn.network.cells import CELLS
 from charrnn.network.parameters import LanguageModel
+from charrnn.prediction.predictor import check_mixable
 from charrnn.settings.training import AUTOMATIC, Fitted, TrainConfig
 from charrnn.settings.values import LARGEST
 from charrnn.text.corpus import Corpus
@@ -109,6 +110,8 @@ def fit_settings(config: TrainConfig, corpus: Corpus, model: LanguageModel | Non
     if model is not None and model.vocabulary.labels and not corpus.vocabulary.labels:
         what = "the model to start from has labels, and the corpus has none"
         raise SettingError(what, "Add [label_by].", "label_by")
+    if config.counts:
+        check_mixable(config.ends)
     length = len(corpus.train.ids)
     usual = OF_BOOK if config.book else UNLESS_TYPED
     config = replace(config, **{k: v for k, v in usual.items() if getattr(config, k) is None})

@@ -15,7 +15,6 @@ from charrnn.errors import SettingError
 from charrnn.network.arrays import Array
 from charrnn.network.parameters import LanguageModel, Parameters, architecture_of, initial
 from charrnn.network.through_time import LaneStates
-from charrnn.prediction.predictor import check_mixable
 from charrnn.settings.training import AUTOMATIC, WEIGHTS, Ending, Fitted
 from charrnn.text.corpus import Corpus
 from charrnn.training.automatic_settings import usual_patience
@@ -59,8 +58,6 @@ class TrainState(Counters):
 
 def initial_state(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) -> TrainState:
     """Return the state before the first step, with the parameters of a model if there is one."""
-    if config.counts:
-        check_mixable(config.ends)
     check_patience(config.patience, len(corpus.held_out))
     architecture = architecture_of(config, corpus.vocabulary)
     if model is None:
