@@ -15,26 +15,21 @@ from typing import TYPE_CHECKING, Any
 import charrnn.system.cores  # it notes whether numpy is there  # noqa: F401
 
 if TYPE_CHECKING:
-    from charrnn.errors import CharrnnError as CharrnnError
-    from charrnn.model import Model as Model
-    from charrnn.model import load as load
-    from charrnn.model import mix as mix
-    from charrnn.notebook import Surprisal as Surprisal
-    from charrnn.notebook import plot as plot
-    from charrnn.prediction.filling import Filled as Filled
-    from charrnn.prediction.filling import Filling as Filling
-    from charrnn.prediction.losses import Score as Score
-    from charrnn.runs import Run as Run
-    from charrnn.runs import fit as fit
-    from charrnn.runs import resume as resume
-    from charrnn.runs import train as train
-    from charrnn.settings.drawing import SampleConfig as SampleConfig
-    from charrnn.settings.training import TrainConfig as TrainConfig
-    from charrnn.training.loop import Checkup as Checkup
-    from charrnn.training.loop import Done as Done
-    from charrnn.training.loop import Step as Step
+    from charrnn.errors import CharrnnError
+    from charrnn.model import Model, load, mix
+    from charrnn.notebook import Surprisal, plot
+    from charrnn.prediction.filling import Filled, Filling
+    from charrnn.prediction.losses import Score
+    from charrnn.runs import Run, fit, resume, train
+    from charrnn.settings.drawing import SampleConfig
+    from charrnn.settings.training import TrainConfig
+    from charrnn.training.loop import Checkup, Done, Step
 
 __version__ = "1.0.0"
+# Checkers of types read a list of strings alone.
+__all__ = ["CharrnnError", "Checkup", "Done", "Filled", "Filling", "Model", "Run", "SampleConfig"]
+__all__ += ["Score", "Step", "Surprisal", "TrainConfig"]
+__all__ += ["fit", "load", "mix", "plot", "resume", "train"]
 
 _NAMES = {
     "settings.drawing": "SampleConfig",
@@ -48,15 +43,16 @@ _NAMES = {
     "training.loop": "Checkup Done Step",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
-__all__ = sorted(_MODULES)
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        value = globals()[name] = getattr(import_module(f"charrnn.{_MODULES[name]}"), name)
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker shall notice a name that is not there
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            value = globals()[name] = getattr(import_module(f"charrnn.{_MODULES[name]}"), name)
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__})

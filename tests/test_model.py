@@ -36,8 +36,9 @@ def model() -> charrnn.Model:
 
 def test_what_is_announced_is_there_and_shows_itself_in_a_line(model: charrnn.Model) -> None:
     assert {*charrnn.__all__} <= {*dir(charrnn)}
+    assert dir(charrnn) == sorted({*dir(charrnn)})  # where some were used already, too
     with pytest.raises(AttributeError):
-        _ = charrnn.nothing
+        _ = charrnn.nothing  # type: ignore[attr-defined]  # which checkers of types notice, too
     symbols = model.vocabulary.symbols
     shown = rf"<charrnn.Model: 1 x 16 tanh units, {symbols} symbols, .* nats per character>"
     assert re.fullmatch(shown, repr(model))
