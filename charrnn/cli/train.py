@@ -181,7 +181,7 @@ def show_next(training: Training, options: Options, console: Console) -> None:
         lines = {line("sample", "-n", "30", "--best", *kind): f"thirty good {corpus.examples_are}"}
     stem = Path(corpus.sources[0]).name.partition(".")[0]
     names_all = stem.isidentifier() and len(corpus.sources) == 1
-    page = f"{stem if names_all else options.model.stem.lstrip('-')}.html"  # no option
+    page = f"{stem if names_all else options.model.stem.lstrip('-') or 'page'}.html"  # no option
     if misfit(state.parameters.architecture, page) is None and not os.path.lexists(page):
         lines[line("export", page)] = "a page for a friend"
     room, label = console.err.window - INDENT - 1, "next"
