@@ -76,6 +76,8 @@ def trained(name: str) -> charrnn.Model:
 
 def main() -> None:
     """Train and write the models that the command line names, or all."""
+    if unknown := {*sys.argv[1:]} - {*MODELS}:
+        sys.exit(f"{', '.join(sorted(unknown))}: no model; there are {', '.join(MODELS)}")
     os.environ.update(ONE_THREAD)  # before numpy is imported: one BLAS thread, as in the program
     FOLDER.mkdir(exist_ok=True)
     for name in sys.argv[1:] or MODELS:

@@ -243,6 +243,9 @@ def panel(width: float, height: float, parts: Iterable[str]) -> str:
 
 def main() -> None:
     """Draw the pictures that the command line names, or all."""
+    if unknown := {*sys.argv[1:]} - {*OF_TERMINALS, *OF_PAGES}:
+        names = ", ".join([*OF_TERMINALS, *OF_PAGES])
+        sys.exit(f"{', '.join(sorted(unknown))}: no picture; there are {names}")
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         studio = Studio(Path(folder))

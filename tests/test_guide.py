@@ -20,8 +20,9 @@ import charrnn
 from charrnn.cli.app import COMMANDS
 from charrnn.cli.guide import TOPICS
 from charrnn.cli.typer_options import command_settings
+from tests import make_models, pictures
 from tests.benchmarks import __main__ as benchmarks
-from tests.benchmarks import results
+from tests.benchmarks import results, seconds, training
 from tests.child import CHARRNN, HOME
 from tests.make_pages import notebook, options_page, python_page
 from tests.pages import GUIDE, PAGES, blocks_of, matches, run_page
@@ -106,6 +107,23 @@ def test_each_table_of_the_results_is_made_by_the_command() -> None:
         assert f'"{name}": ' in source
         table = f"<!-- table {name} -->\n| new |\n\n"
         assert table in results.with_table(page, name, "| new |\n")
+
+
+def test_benchmarks_go_on_without_pytorch_and_without_git(
+    program: Program, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(seconds, "TIMES", (0.06,))
+    seconds.report(str(program / "names.txt"), ["false"])
+    assert re.search(r"1 s .*\n.*\n\| charrnn, .*\|\n$", capsys.readouterr().out)
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    assert training.version() == charrnn.__version__
+
+
+@pytest.mark.parametrize("tool", [make_models, pictures])
+def test_a_tool_says_which_names_it_knows(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["tool", "--help"])
+    with pytest.raises(SystemExit, match=r"^--help: no \w+; there are \w+, "):
+        tool.main()
 
 
 def test_a_page_shows_each_picture_and_says_what_is_seen() -> None:

@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import charrnn
+
 
 def trained(arguments: list[str], seed: int) -> tuple[dict[str, Any], float]:
     """Train with this seed; return the summary and the wall-clock seconds."""
@@ -62,6 +64,8 @@ def machine() -> str:
 
 
 def version() -> str:
-    """Return the commit of this checkout."""
+    """Return the commit of this checkout, or the version where there is none."""
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
-    return subprocess.check_output(command, text=True).strip()
+    with suppress(OSError, subprocess.CalledProcessError):
+        return subprocess.check_output(command, text=True).strip()
+    return charrnn.__version__
