@@ -115,9 +115,7 @@ def slim(trained: Trained, *, without_counts: bool = False) -> Trained:
         from charrnn.prediction.predictor import EVEN
 
         slim = replace(slim, config=replace(slim.config, counts=False))
-        oddest, sums = (
-            {use: nats for use, nats in by_use.items() if use == "network"}
-            for by_use in (slim.oddest, slim.oddest_sums)
-        )
+        both = slim.oddest, slim.oddest_sums
+        oddest, sums = ({use: nats for use, nats in of.items() if use == "network"} for of in both)
         slim = replace(slim, counted=None, mixture=EVEN, oddest=oddest, oddest_sums=sums)
     return slim

@@ -4,7 +4,7 @@ A new fact is a field of Facts; of Trained, if it concerns the model but not its
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Self
@@ -13,7 +13,7 @@ from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.prediction.predictor import EVEN
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Ending, Fitted
-from charrnn.system.packaged import CORPORA, path_of
+from charrnn.system.packaged import CORPORA, corpus_at, path_of
 from charrnn.text.corpus import Corpus
 from charrnn.text.reading import Mark
 from charrnn.text.vocabulary import Ids, Vocabulary
@@ -56,10 +56,14 @@ class CorpusRecord:
 
     def may_know(self, other: Self) -> bool:
         """Return whether the model of this corpus may have learned what the other one holds out."""
-        learned = {self.files[name] for name in self.sources if name in self.files}
-        held_out = (other.files.get(name) for name in other.valid or other.sources)
+        learned, held_out = self.traces(self.sources), other.traces(other.valid or other.sources)
         is_same = self.digest == other.digest and self.known in ("", other.known)  # as a start is
         return not is_same and not learned.isdisjoint(held_out)
+
+    def traces(self, names: Iterable[str]) -> set[object]:
+        """Return the marks of files, and their names, which stay where a list grows."""
+        kept = [name for name in names if name in self.files]
+        return {*map(self.files.get, kept), *(os.path.abspath(corpus_at(name)) for name in kept)}
 
     def renamed(self, rename: Callable[[str], str]) -> Self:
         """Return the record with other names of its files; names of the package stay."""

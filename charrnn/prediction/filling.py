@@ -124,8 +124,7 @@ def fill(predictor: Predictor, text: str, config: FillConfig, label: str | None 
         states = [after(states[row], symbol) for row, symbol in pairs]
         log_p, h, x = log_next[rows, y], [array[rows] for array in h], pattern.read_as[y]
     fillings = [Filling(filling, math.exp(log - log_total)) for log, filling in whole]
-    left_out = math.exp(log_dropped - np.logaddexp(log_total, log_dropped))
-    return Filled(text, fillings, left_out)
+    return Filled(text, fillings, math.exp(log_dropped - np.logaddexp(log_total, log_dropped)))
 
 
 def likeliest(log_p: Array64, count: int) -> tuple[Symbols, Array64]:

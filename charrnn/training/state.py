@@ -104,5 +104,4 @@ def find_ending(
 def share_done(state: TrainState, config: Fitted, length: int) -> float:
     """Return the share of the run that is done, by symbols seen or by time, from 0 to 1."""
     seen = state.characters / (config.epochs * length)
-    used = 0.0 if config.minutes is None else state.minutes / config.minutes
-    return min(1.0, max(seen, used))
+    return min(1.0, max(seen, 0.0 if config.minutes is None else state.minutes / config.minutes))
