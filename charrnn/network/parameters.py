@@ -203,7 +203,7 @@ class Parameters(dict[str, Array]):
 def initial(
     a: Architecture, log_frequencies: Array, rng: np.random.Generator, radius: float = 1.0
 ) -> Parameters:
-    """Return initial parameters, whose first loss is that of these frequencies, (K,).
+    """Return initial parameters, whose first loss is near that of these frequencies, (K,).
 
     The W of each gate is orthogonal, times its spectral radius: with a radius of 1 a gradient
     neither shrinks nor grows on its way back. A symbol that never occurs (UNKNOWN) has zeros in U,

@@ -1,7 +1,7 @@
 """The state of a run: what changes from step to step, and when the run is over.
 
-A new network predicts each symbol by its frequency in the corpus, whatever came before. A network
-that starts from a model has the model's sizes and predicts as the model does.
+A new network predicts each symbol by about its frequency in the corpus, whatever came before. A
+network that starts from a model has the model's sizes and predicts as the model does.
 """
 
 from bisect import bisect_right
