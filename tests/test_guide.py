@@ -22,7 +22,7 @@ from charrnn.cli.guide import TOPICS
 from charrnn.cli.typer_options import command_settings
 from tests import make_models, pictures
 from tests.benchmarks import __main__ as benchmarks
-from tests.benchmarks import results, seconds, training
+from tests.benchmarks import labels, results, seconds, training
 from tests.child import CHARRNN, HOME
 from tests.make_pages import notebook, options_page, python_page
 from tests.pages import GUIDE, PAGES, blocks_of, matches, run_page
@@ -117,6 +117,8 @@ def test_benchmarks_go_on_without_pytorch_and_without_git(
     assert re.search(r"1 s .*\n.*\n\| charrnn, .*\|\n$", capsys.readouterr().out)
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     assert training.version() == charrnn.__version__
+    with pytest.raises(SystemExit, match=r"^dinosaurs is no folder .* by --corpus$"):
+        labels.report("dinosaurs", [])
 
 
 @pytest.mark.parametrize("tool", [make_models, pictures])

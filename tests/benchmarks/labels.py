@@ -12,6 +12,7 @@ import json
 import math
 import random
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -33,6 +34,8 @@ def report(folder: str, against: list[str]) -> None:
         file.stem: sorted({line.strip() for line in file.read_text("utf-8").splitlines()} - {""})
         for file in sorted(Path(folder).glob("*.txt"))
     }
+    if len(kinds) < 2:
+        sys.exit(f"{folder} is no folder with a .txt file for each kind: name one by --corpus")
     right: dict[str, list[bool]] = {}  # by way, whether it is, of all held-out texts
     print("| split | way | right | mean over labels | nats | seconds |\n|---|---|---|---|---|---|")
     for seed in range(SPLITS):
