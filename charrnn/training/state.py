@@ -80,7 +80,7 @@ def check_patience(patience: int | None, held_out: int) -> None:
     """Raise SettingError if patience would wait for a held-out loss, and nothing is held out."""
     if patience is not None and not held_out:
         what = f"patience {patience} needs held-out text, and nothing is held out"
-        hint = "Leave it out, or hold out some text with [holdout]."
+        hint = "Leave it out, or train a new model with some text held out."
         raise SettingError(what, hint, "patience")
 
 
