@@ -14,7 +14,7 @@ from charrnn.network.arrays import Array, Array64, Arrays, Integers, log_softmax
 from charrnn.text.vocabulary import END
 
 COMPONENTS: Final = 8  # M
-NARROWEST, WIDEST = -6.0, 3.0  # widths: beyond these, nothing changes
+NARROWEST, WIDEST = -6.0, 3.0  # widths: beyond these, P stays; the gradient is that at the bound
 FARTHEST_PLACE: Final = 1e4  # of places
 
 
