@@ -285,8 +285,8 @@ def reopen(
         same += ", in files of the same names" if record.reading.label_by == "file" else ""
         advice = f"Give {same}, or train a new model into another file."
         raise ResumeError(f"{path} was trained on {old}, not on {new}", advice)
-    can_be_read_again = corpus.files.keys() >= {*corpus.sources, *corpus.valid}
-    if corpus.sources and can_be_read_again and corpus.files != record.files:
+    are_kept = corpus.files.keys() >= {*corpus.sources, *corpus.valid}
+    if corpus.sources and are_kept and ("-" in record.names or corpus.files != record.files):
         checkpoint.corpus = record.with_files_of(corpus)
     checkpoint.config = with_limits(path, checkpoint.config, corpus, typed)
     return corpus, checkpoint

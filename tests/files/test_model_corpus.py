@@ -195,6 +195,10 @@ def test_fault_29_files_that_are_typed_are_outside_this_rule(trained: Program) -
     trained.run("train", "texts/names.txt", "--resume", "--epochs", "2").says()
     assert charrnn.load("model.npz").corpus.sources == (os.path.join("texts", "names.txt"),)
     assert trained.run("eval").status == 0
+    piped, same = Path("texts/names.txt").read_bytes(), ("--valid", "texts/names.txt", "-mb.npz")
+    trained.run("train", "-", *same, *BRIEF, stdin=piped).says()
+    trained.run("train", "texts/names.txt", *same, "--resume", "--epochs", "4").says()
+    assert trained.run("eval", "-m", "b.npz").status == 0
 
 
 def test_fault_29_validation_files_are_known_again_too(program: Program) -> None:
