@@ -367,7 +367,8 @@ def test_a_label_of_a_table_is_read_alike_in_training_and_in_scoring(program: Pr
         told.append(f"{row['model']}: right label {shares}")
     assert told == [line for line in several.splitlines() if "right label" in line]
     assert [line.split(":")[0] for line in told] == ["mixture", "a.npz", "b.npz"]
-    for label, near in (("", ""), ("[x]", "Did you mean [y]? ")):  # which names no setting
+    odd = ("cafe\u0301", "Copy it from here. ")  # which looks the same
+    for label, near in (odd, ("", ""), ("[x]", "Did you mean [y]? ")):  # which names no setting
         what, hint = f"there is no label '{label}'", f"{near}There are [y], caf\u00e9."
         refused = ("eval", "t.csv", "--label", label, "-m", "a.npz")
         program.refuses(*refused, what=what, hint=hint, status=2)

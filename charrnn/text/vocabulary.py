@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,8 +101,10 @@ class Vocabulary:
             what = "the model has no labels"
             hint = "Train one with labels, or name none."
         else:
-            what = f"there is no label {label!r:.80}"
-            hint = f"{did_you_mean(str(label), names)} There are {several}.".lstrip()
+            what, near = f"there is no label {label!r:.80}", did_you_mean(str(label), names)
+            if normalize("NFC", str(label)) in (normalize("NFC", name) for name in names):
+                what, near = f"{what} in this form of Unicode", "Copy it from here."
+            hint = f"{near} There are {several}.".lstrip()
         raise SettingError(what, hint, "label")
 
     @property
