@@ -369,7 +369,7 @@ def test_a_mixture_draws_and_scores_as_the_command_does(program: Program) -> Non
         with pytest.raises(SettingError, match="there is no model to mix"):
             charrnn.mix(*wrong)
     (program / "names.txt").unlink()  # whose texts are in b, too, but for those held out
-    ran = program.run("sample", "-m", "c.npz", *line, "-n", "9", "--novel", "--seed", "1")
+    ran = program.run("sample", *line, "-m", "c.npz", "-n", "9", "--novel", "--seed", "1")
     assert (ran.status, ran.err.count("names.txt is gone: samples may be texts that")) == (0, 1)
 
 
