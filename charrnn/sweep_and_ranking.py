@@ -46,8 +46,8 @@ COUNTING = "counting"
 COLUMNS = {"hidden": "units", "lr": "rate", "dropout": "dropout", "dropconnect": "dropconnect"}
 COLUMNS |= {"weight_decay": "decay"}
 RUN_NAME = re.compile(r"[\w.+=,-]*seed=[0-9]+")  # of a run, and of its file
-ROW_KINDS: dict[str, Any] = {"name": str, "fingerprint": str, "seed": int, "seconds": float}
-ROW_KINDS |= {"best": dict[str, float] | None, "held_out_blocks": list[float], "stopped": str}
+ROW_KINDS: dict[str, Any] = {"fingerprint": str, "seed": int, "stopped": str, "error": str | None}
+ROW_KINDS |= {"best": dict[str, float] | None, "held_out_blocks": list[float], "seconds": float}
 
 Row = dict[str, Any]
 

@@ -103,7 +103,7 @@ def test_fault_25_resuming_makes_only_what_is_missing(tmp_path: Path) -> None:
         *({"name": name} for name in ("../m,seed=0", "/seed=0", "a\\seed=0", "counting")),
         *({"fingerprint": None}, {"settings": []}, {"seed": []}, {"best": {"step": 1.0}}),
         *({"best": {"step": 1, "nats_per_character": "x"}}, {"held_out_blocks": [None]}),
-        *({"seconds": None}, {"stopped": None}, {"schema": "charrnn.sweep.run/9"}),
+        *({"seconds": None}, {"stopped": None}, {"error": 0}, {"schema": "charrnn.sweep.run/9"}),
     ],
 )
 def test_a_row_that_no_sweep_has_written_is_refused(tmp_path: Path, odd: Row) -> None:
