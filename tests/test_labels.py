@@ -187,7 +187,8 @@ def test_odd_labels_are_refused(tmp_path: Path) -> None:
 
 def test_a_label_that_is_not_there_is_named_with_those_that_are(model: Model) -> None:
     wrong: Any
-    for wrong, near in (("nort", "Did you mean north? "), (np.array(["north", "south"]), "")):
+    meant = "Did you mean north? "
+    for wrong, near in (("nort", meant), (Path("north"), meant), (np.array(["nort", ""]), "")):
         with pytest.raises(SettingError, match=r"there is no label .*nort") as error:
             model.sample(label=wrong)
         assert error.value.hint == f"{near}There are north, south."
@@ -367,7 +368,7 @@ def test_a_label_of_a_table_is_read_alike_in_training_and_in_scoring(program: Pr
         told.append(f"{row['model']}: right label {shares}")
     assert told == [line for line in several.splitlines() if "right label" in line]
     assert [line.split(":")[0] for line in told] == ["mixture", "a.npz", "b.npz"]
-    odd = ("cafe\u0301", "Copy it from here. ")  # which looks the same
+    odd = ("cafe\u0301", "Copy caf\u00e9. ")  # which looks the same
     for label, near in (odd, ("", ""), ("[x]", "Did you mean [y]? ")):  # which names no setting
         what, hint = f"there is no label '{label}'", f"{near}There are [y], caf\u00e9."
         refused = ("eval", "t.csv", "--label", label, "-m", "a.npz")

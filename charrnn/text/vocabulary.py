@@ -102,8 +102,9 @@ class Vocabulary:
             hint = "Train one with labels, or name none."
         else:
             what, near = f"there is no label {label!r:.80}", did_you_mean(str(label), names)
-            if normalize("NFC", str(label)) in (normalize("NFC", name) for name in names):
-                what, near = f"{what} in this form of Unicode", "Copy it from here."
+            alike = {normalize("NFC", name): name for name in names}
+            if isinstance(label, str) and (name := alike.get(normalize("NFC", label))):
+                what, near = f"{what} in this form of Unicode", f"Copy {unbracketed(name)}."
             hint = f"{near} There are {several}.".lstrip()
         raise SettingError(what, hint, "label")
 
