@@ -33,8 +33,7 @@ def command_settings(kind: type[CommandOptions]) -> dict[str, Setting]:
     settings: dict[str, Setting] = {}
     for declared in fields(kind):
         settings |= settings_in(declared)
-    common = settings_of(CommandOptions)
-    names = sorted(settings, key=lambda name: name in common)
+    names = sorted(settings, key=lambda name: name in settings_of(CommandOptions))
     first = {name: replace(settings[name], panel="") for name in kind.FIRST.split() or names}
     return first | {name: settings[name] for name in names if name not in first}
 

@@ -68,8 +68,7 @@ def features(name: str, dtype: str) -> Array:
 def count_features(name: str, counts: Integers, dtype: DTypeLike) -> Array:
     """Return the features of counts, (..., F)."""
     beyond = DISTINCT + (counts - DISTINCT) % PERIOD if name == "clock" else DISTINCT - 1
-    rows = np.where(counts < DISTINCT, counts, beyond)
-    return features(name, np.dtype(dtype).char)[rows]
+    return features(name, np.dtype(dtype).char)[np.where(counts < DISTINCT, counts, beyond)]
 
 
 def read_before(ids: Integers) -> Counts:

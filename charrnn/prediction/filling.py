@@ -139,7 +139,6 @@ def likeliest(log_p: Array64, count: int) -> tuple[Symbols, Array64]:
 def log_p_of_next(predictor: Predictor, pattern: Pattern, x: Symbols, state: StepState) -> Array64:
     """Read x (B,) and return log P of the next symbol, (B, E)."""
     nats = -log_softmax(predictor.step(x, state))  # (B, K)
-    symbols = np.broadcast_to(np.arange(nats.shape[1]), nats.shape)
-    add_novelty(predictor, symbols, nats)
+    add_novelty(predictor, np.broadcast_to(np.arange(nats.shape[1]), nats.shape), nats)
     log_p: Array64 = -nats.take(pattern.read_as, 1)
     return log_p

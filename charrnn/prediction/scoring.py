@@ -218,8 +218,7 @@ def add_lengths(predictor: Predictor, ids: Ids, nats: Costs, ranks: Ranks | None
     ends, tau = stops[is_whole] - 1, np.diff(stops, prepend=0)[is_whole] - 1
     nats["network"][ends] = lengths.nats(p, tau)
     if ranks is not None and len(ends):
-        most = min(MOST_LENGTHS, 4 * int(tau.max()) + 256)
-        likeliest = np.sort(lengths.nats(p, np.arange(most)))
+        likeliest = np.sort(lengths.nats(p, np.arange(min(MOST_LENGTHS, 4 * int(tau.max()) + 256))))
         ranks[ends] = 1 + likeliest.searchsorted(nats["network"][ends])
 
 

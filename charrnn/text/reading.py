@@ -34,7 +34,11 @@ PACKINGS: Final[dict[str, tuple[bytes, Callable[[], Any]]]] = {  # by suffix: ho
 TEXT_SUFFIXES: Final = (".txt", ".text", ".csv", ".tsv", ".md")  # that are no part of a label
 ENCODINGS: Final = "utf-8", "latin-1", "utf-16-le"  # of most texts without a mark of UTF-16
 UTF_16_MARKS: Final = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
-TAR_MARKS: Final = b"ustar\x0000", b"ustar  \0"  # at byte 257
+NO_TEXTS: Final = {  # by how they begin: what they are, and what to do
+    rb"PK\x03\x04(?s:.{26})charrnn\.json": ("a model, and no text", "Name a text."),
+    rb"PK\x03\x04": ("a zip archive", "Unpack it, or save it as text, and name that."),
+    rb"(?s:.{257})ustar(?:\x0000|  \0)": ("a tar archive", "Unpack it, and name its files."),
+}
 LONGEST_MARK: Final = 265  # bytes at the beginning of packed data, or of an archive
 TIMES_UNPACKED, LEAST_ROOM = 64, 1 << 26  # bytes of unpacked data
 
@@ -105,8 +109,9 @@ def decoded(
     with_breaks = io.IncrementalNewlineDecoder(decoder, translate=False)
     size, ends, mark = 0, {"\n": 0, "\r": 0}, "\ufeff"
     for data in chain(pieces, [b""]):
-        if not size and data[257:265] in TAR_MARKS:
-            raise CorpusError(f"{name} is a tar archive", "Unpack it, and name its files.")
+        for beginning, (what, hint) in NO_TEXTS.items():
+            if not size and re.match(beginning, data):
+                raise CorpusError(f"{name} is {what}", hint)
         size += len(data)
         state = with_breaks.getstate()
         try:

@@ -140,7 +140,6 @@ def score_portion(vocabulary: Vocabulary, p: Parameters, portion: Portion) -> li
     nats, _ = score_ids(predictor, ids, labels, stretch=CHECKUP_LANE, warm_up=WARM_UP)
     scores, first = list[Score](), 0
     for ids, is_counted, _ in portion:
-        of_text = nats["network"][first : first + len(ids)]
-        scores.append(tally(ids[is_counted], of_text[is_counted]))
+        scores.append(tally(ids[is_counted], nats["network"][first : first + len(ids)][is_counted]))
         first += len(ids) + 1
     return scores

@@ -168,11 +168,11 @@ def test_faults_7_and_66_packed_data_is_known_by_its_first_bytes_and_read_whole(
             assert text_of(file_of(tmp_path, data, name), Reading()) == TEXT
     assert text_of(file_of(tmp_path, pack(b"")), Reading()) == ""
     readers: Any = text_of, lambda _, reading: lines_typed(reading)
-    for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT):
-        tar = tarfile.TarInfo("a").tobuf(form)
-        for data, read in product((tar, pack(tar)), readers):
+    tars = [tarfile.TarInfo("a").tobuf(form) for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT)]
+    for archive, kind in zip((*tars, b"PK\3\4\n\0"), ("tar", "tar", "zip"), strict=True):
+        for data, read in product((archive, pack(archive)), readers):
             pipe(data)
-            with pytest.raises(CorpusError, match="standard input is a tar archive"):
+            with pytest.raises(CorpusError, match=f"standard input is a {kind} archive"):
                 read("-", Reading())
     assert text_of(file_of(tmp_path, b"B\nBZh\n"), Reading()) == "B\nBZh\n"  # is not packed
     for size in (1, 1 << 16):
