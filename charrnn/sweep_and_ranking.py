@@ -275,8 +275,7 @@ def rank(rows: Iterable[Row]) -> list[Row]:
         groups.setdefault(name, []).extend([row] if row["best"] else [])
     losses = {name: mean(map(loss_of, g)) if g else math.inf for name, g in groups.items()}
     names = sorted(groups, key=losses.__getitem__)
-    best = next(name for name in names if name != COUNTING)
-    ranking = []
+    best, ranking = next(name for name in names if name != COUNTING), []
     for name in names:
         group = sorted(groups[name], key=loss_of)
         difference, error = compare(group, groups[best])

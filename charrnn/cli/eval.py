@@ -262,8 +262,7 @@ def score_groups(
     from charrnn.spread.workers import open_executor
     from charrnn.text.reading import name_of
 
-    total = Score()
-    used = [*predictors.values()][: 1 if rows.kind else None]
+    total, used = Score(), [*predictors.values()][: 1 if rows.kind else None]
     cores = min(len(groups), cores_for(options.cores)) if isinstance(groups, list) else 1
     results: list[list[ScoredTexts]] = []
     groups, copies = tee(groups)

@@ -58,8 +58,7 @@ class Options(CommandOptions):
 
 def run(options: Options, console: Console) -> None:
     path, about = options.out, ExportOptions(**options.about)
-    suffix = about.suffix_for(path)
-    model = charrnn.load(options.model)
+    suffix, model = about.suffix_for(path), charrnn.load(options.model)
     check_output(path, "FILE", options.model, force=options.force)
     export_to(path, model.trained, about, force=options.force)
     if model.trained.counted is not None and suffix != ".npz":

@@ -138,7 +138,11 @@ class LineFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        is_new = not path.exists()
         self._file = open(path, "ab+", buffering=0)  # noqa: SIM115
+        if is_new:
+            with suppress(OSError):  # the filesystem has no modes
+                path.chmod(path.stat().st_mode | 0o600)  # to go on with it
 
     def lines(self) -> list[bytes]:
         """Return the lines of the file with their ends. The last one may be torn."""

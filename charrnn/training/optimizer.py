@@ -24,8 +24,7 @@ Moments = dict[str, Array]
 
 BETA1, BETA2 = 0.9, 0.999  # Adam's memory of past gradients and squares
 DECAY_OF_SQUARES = 0.99  # RMSprop's memory of past squares
-MOMENTUM = 0.9
-EPSILON = 1e-8
+MOMENTUM, EPSILON = 0.9, 1e-8
 LOWEST_RATE = 0.01  # of a schedule, as a share of the learning rate
 ENOUGH_STEPS, HIGHEST_SYMBOL_RATE = 3000, 3.0  # of a run; with fewer, U1 and V have a higher rate
 

@@ -155,9 +155,7 @@ class SharedBatch:
         try:
             for pipe in pipes:
                 pipe.send((function, given))
-            answers = []
-            if self.works_here:
-                answers.append(function(self.shards[:: 1 + len(pipes)], *given))
+            answers = [function(self.shards[:: 1 + len(pipes)], *given)] if self.works_here else []
             return answers + [pipe.recv() for pipe in pipes]
         except (EOFError, OSError):
             self.close()

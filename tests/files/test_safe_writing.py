@@ -56,7 +56,8 @@ def test_fault_31_nobody_else_reads_a_file(tmp_path: Path, before: int | None, a
             file.flush()
             [temporary] = tmp_path.glob(".*.tmp")  # stays where the process is killed
             assert stat.S_IMODE(temporary.stat().st_mode) == (before or 0o400)
-        assert stat.S_IMODE(path.stat().st_mode) == after
+        LineFile(lines := tmp_path / "m.jsonl").close()
+        assert [stat.S_IMODE(made.stat().st_mode) for made in (path, lines)] == [after, 0o660]
         assert os.umask(usual) == 0o207
     finally:
         os.umask(usual)
