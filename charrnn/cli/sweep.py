@@ -143,6 +143,7 @@ def run(options: Options, console: Console) -> None:
     from charrnn import sweep_and_ranking as sweep
     from charrnn.runs import compute_baselines
     from charrnn.spread.workers import open_executor
+    from charrnn.text.reading import name_of
 
     tried, seeds = check(options), options.seeds or (0,)
     trials = sweep.trials_of(tried, seeds)
@@ -152,7 +153,7 @@ def run(options: Options, console: Console) -> None:
     corpus, at_once = material.corpus, min(cores_for(options.cores), len(trials))
     held_out = f"{len(corpus.held_out):,} that {'is' if len(corpus.held_out) == 1 else 'are'}"
     examples = f"{count(len(corpus.train), 'example')}, and {held_out} held out"
-    console.note(f"corpus    {', '.join(corpus.sources)}: {examples}")
+    console.note(f"corpus    {', '.join(map(name_of, corpus.sources))}: {examples}")
     if options.same_size:
         trials = sweep.with_same_size(trials, material)
         tried["hidden"] = ()

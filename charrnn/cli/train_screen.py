@@ -34,6 +34,7 @@ from charrnn.system.cores import available
 from charrnn.system.visible import Visible, count, visible_line
 from charrnn.text.corpus import Corpus, Warned, find_warnings
 from charrnn.text.counts import Baseline
+from charrnn.text.reading import name_of
 from charrnn.text.tidy import mess_in_words
 from charrnn.training.automatic_settings import FOREVER, fit_settings, settings_to_show
 from charrnn.training.loop import Checkup, Event, Step
@@ -202,8 +203,7 @@ def show_corpus(
 
     The speed is 0 if nobody asks for it.
     """
-    warned = find_warnings(corpus)
-    lines = []
+    warned, lines = find_warnings(corpus), []
     for warning in warned:
         words = WARNING_TEXTS.get(warning.kind, TABLE)
         lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))
@@ -221,11 +221,10 @@ def show_corpus(
 def corpus_entries(corpus: Corpus) -> Iterator[Entry]:
     """Yield lines about the corpus: its size, its labels, and what --tidy changed."""
     train, held_out, example = corpus.train, corpus.held_out, corpus.examples_are.removesuffix("s")
-    names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
+    names, valid = (", ".join(map(name_of, files)) for files in (corpus.sources, corpus.valid))
     size = f"{count(len(train), example)}, {count(train.characters, 'character')}"
     part = f"{len(held_out):,} held out" if len(held_out) else "nothing held out"
-    files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
-    yield "corpus", f"{names}   {size}; {part}{files}"
+    yield "corpus", f"{names}   {size}; {part}{': ' * bool(valid)}{valid}"
     labels = sorted(corpus.vocabulary.labels.items(), key=itemgetter(1), reverse=True)
     sizes = [f"{label} {number:,}" for label, number in labels]
     if len(sizes) > COMMON_LABELS + 2:

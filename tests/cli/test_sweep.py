@@ -61,7 +61,8 @@ def test_the_table_names_a_winner_and_shows_samples(program: Program) -> None:
 def test_a_copy_is_resumed_if_it_has_a_file_to_find(program: Program, text: str, more: str) -> None:
     program.write("-v.txt", "anna\ncleo\n")
     line = ("sweep", *SMALL, "--seeds", "1", *text.split())
-    noted = program.run(*line, stdin=b"anna\nbob\n" * 9).err.splitlines()[-1]
+    words = "corpus    standard input: " if text == "-" else "corpus "
+    noted = program.run(*line, stdin=b"anna\nbob\n" * 9).says(words).err.splitlines()[-1]
     assert noted.partition(" model.npz")[2] == (more and f" && charrnn train {more} --resume -q")
     assert " -i -" not in noted, "cp would take it for an option"
 

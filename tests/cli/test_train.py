@@ -155,15 +155,13 @@ def test_the_book_is_kept_and_counts_clipped_steps(program: Program) -> None:
 
 
 def test_a_dry_run_has_all_else_and_touches_nothing(program: Program) -> None:
-    before = program.files()
-    line = ("train", "names.txt", "--dry-run", "--metrics")
+    before, line = program.files(), ("train", "names.txt", "--dry-run", "--metrics")
     ran, quiet = program.run(*line, "run.jsonl"), program.run(*line, os.devnull, "-q")
     assert (ran.status, ran.err) == (quiet.status, quiet.err) == (0, "")
     names = [[row[:9] for row in of.lines if row[0] != " "] for of in (ran, quiet)]
     assert names[0] == names[1]
     assert program.files() == before
-    plan = plan_of(program, *BRIEF)
-    summary = summary_of(program)
+    plan, summary = plan_of(program, *BRIEF), summary_of(program)
     assert plan["steps"] == 2 * plan["steps_per_epoch"] == summary["steps"]
     more = program.run("train", "--resume", "--epochs", "6", "--dry-run", "--json").json
     left = more["seconds"] * more["characters_per_second"]
@@ -301,7 +299,8 @@ def test_a_run_on_a_pipe_is_resumed(program: Program, stopped_after: list[int], 
     ran = program.run("train", *texts.split(), "--resume", stdin=NAMES.encode())
     assert f"; to resume, with the same text: charrnn train {texts} --resume\n" in ran.err
     for more, epochs in (((), 2), (("--epochs", "3"), 3)):
-        program.run("train", *texts.split(), "--resume", *more, stdin=NAMES.encode()).says()
+        ran = program.run("train", *texts.split(), "--resume", *more, stdin=NAMES.encode()).says()
+        assert (" held out: standard input\n" in ran.err) is ("valid" in begun)
         assert model_file.load("model.npz").state.epoch == epochs
 
 
