@@ -51,7 +51,7 @@ def plot(*models: HasTrained, names: Sequence[str] | None = None, ax: Axes | Non
     given = [] if names is None else [names] if isinstance(names, str) and names else list(names)
     names = given or names_of(models)
     if len(names) != len(models):
-        what = f"there are {len(names)} names for {len(models)} models"
+        what = f"models and names differ in number: {len(models):,} and {len(names):,}"
         raise SettingError(what, "Give a name for each model.", "names")
     if ax is None:
         try:

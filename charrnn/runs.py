@@ -43,7 +43,7 @@ from charrnn.training import automatic_settings as auto
 from charrnn.training import loop
 from charrnn.training.state import check_patience, initial_state
 
-LEAVE_OUT = "Leave it out to resume, or train into another file with [path]."
+LEAVE_OUT = "Leave it out to resume, or train a new model into another file."
 TRIAL = 0.25  # seconds for measuring the speed of this machine
 TRAINED_PER_SCORED_AT_END = 10  # symbols of a run, for each held-out symbol scored at its end
 QUICKLY_COUNTED, MEMORY_TO_COUNT = 1 << 20, 1 << 28  # symbols, of a second or two; bytes

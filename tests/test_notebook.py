@@ -47,7 +47,7 @@ def test_models_are_compared_by_their_names_or_sizes(model: Model) -> None:
         legend: Any = charrnn.plot(*[model] * len(shown), names=names, ax=axes()).get_legend()
         labels, curves = [text.get_text() for text in legend.get_texts()], ("training", "held out")
         assert labels == [f"{name}, {of}" for name in shown for of in curves[len(shown) > 1 :]]
-    with pytest.raises(CharrnnError, match="1 names for 2 models"):
+    with pytest.raises(CharrnnError, match="names differ in number: 2 and 1"):
         charrnn.plot(model, model, names="ab")
     for each in ((), ([model, model],), (charrnn.mix(model, model),)):
         with pytest.raises(CharrnnError, match=r"no (model was given|learning curve)"):
@@ -72,7 +72,7 @@ def test_what_to_install_is_said(model: Model, well_trained: Program, monkeypatc
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(CharrnnError, match="matplotlib is not installed"):
         model.plot()
-    with pytest.raises(SettingError, match="1 names for 2 models"):  # before an empty figure
+    with pytest.raises(SettingError, match="names differ in number"):  # before an empty figure
         charrnn.plot(model, model, names=["a"])
     what, hint = "matplotlib is not installed", "pip install matplotlib"
     assert well_trained.refuses("info", "--plot", "curve.svg", what=what, hint=hint).out == ""

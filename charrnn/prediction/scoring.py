@@ -118,7 +118,7 @@ def groups_of(texts: Iterable[T], text_of: Callable[[T], str] = str) -> Iterator
 def groups_with(texts: Sequence[str], labels: Sequence[str] | None) -> Iterator[Group]:
     """Yield the texts in groups that are scored together, with their labels if these are given."""
     if labels is not None and len(labels) != len(texts):
-        what = f"there are {len(labels):,} labels for {len(texts):,} texts"
+        what = f"texts and labels differ in number: {len(texts):,} and {len(labels):,}"
         raise SettingError(what, "Give a label for each text.", "labels")
     of_texts = iter(labels or ())
     for group in groups_of(texts):

@@ -150,7 +150,7 @@ def read_files(
     kind: Kind = "lines" if are_cells or config.reading.tidy else config.examples
     parts = []
     for names in (sources, valid):
-        codes, labels = [np.empty(0, np.uint32)], list[str]()
+        codes, labels, repeats = [np.empty(0, np.uint32)], list[str](), tidied.lines["repeat"]
         for name in names:
             for label, text in labelled_texts(name, config.reading, tidied, read_and_mark):
                 digest.update((label + text).encode("utf-8", "surrogatepass") + TEXT_ENDS)
@@ -164,8 +164,10 @@ def read_files(
         if names and not len(parts[-1].codes):
             but = f" in column {config.reading.column}" if are_cells else ""
             but += " once it is tidied" if config.reading.tidy else ""
-            what = f"{name_of(names[0])} is empty{but}"
-            raise CorpusError(what, "A corpus needs at least one visible character.")
+            hint = "A corpus needs at least one visible character."
+            if tidied.lines["repeat"] > repeats:
+                but, hint = f"{but}, without repeats", "Hold out lines that are not in the corpus."
+            raise CorpusError(f"{name_of(names[0])} is empty{but}", hint)
         if names is sources and valid:
             digest.update(VALID_FOLLOWS)
     head = [] if config.reading.tidy else texts_of(parts[0].codes[:LOOK])[:1]
@@ -192,7 +194,7 @@ def corpus_of(
     if not any(listed):
         raise CorpusError("the corpus is empty", "Give it a text with at least one character.")
     if kinds is not None and len(kinds) != len(listed):
-        what = f"there are {len(kinds):,} labels for {len(listed):,} texts"
+        what = f"texts and labels differ in number: {len(listed):,} and {len(kinds):,}"
         raise SettingError(what, "Give a label for each text.", "labels")
     if any(re.search("[\ud800-\udbff][\udc00-\udfff]", label) for label in set(kinds or ())):
         what = "a label has a character in two halves, which a file cannot keep"
