@@ -84,10 +84,10 @@ def trials_of(tried: Mapping[str, Sequence[Any]], seeds: Sequence[int]) -> list[
 
 def with_same_size(trials: Sequence[Trial], material: Material) -> list[Trial]:
     """Return the runs, with units that make each cell about as large as the first that is tried."""
-    first, sized = trials[0].tried["cell"], []
+    first, sized = trials[0].tried["cell"], []  # counts take no room, and some cannot have them
     for tried, seed, _ in trials:
-        size, wanted = (size_of({**tried, "cell": c}, material) for c in (tried["cell"], first))
-        size = resized(size, wanted.parameter_count)
+        own, wanted = ({**tried, "cell": c, "counts": False} for c in (tried["cell"], first))
+        size = resized(size_of(own, material), size_of(wanted, material).parameter_count)
         sized.append(Trial({**tried, "hidden": size.hidden}, seed, size.parameter_count))
     return sized
 
