@@ -45,7 +45,7 @@ def test_json_has_every_number_and_gradients_on_request(well_trained: Program) -
     assert norms == pytest.approx(whole["gradient"])
 
 
-@pytest.mark.parametrize("columns", [48, 64, 65])
+@pytest.mark.parametrize("columns", [48, 59, 64, 65])
 def test_it_fits_the_window_with_or_without_colours(well_trained: Program, columns: int) -> None:
     line = ("unfold", "anna", "--backward")
     for changes in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": ""}):
@@ -55,7 +55,8 @@ def test_it_fits_the_window_with_or_without_colours(well_trained: Program, colum
         plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
         assert max(map(len, plain.splitlines())) < columns
         assert plain.isascii() == (changes.get("TERM") == "dumb" or columns < 65)
-        assert plain.splitlines()[0].endswith("  dL/dh") == (columns >= 65)
+        head, row, *_ = plain.splitlines()
+        assert (head.endswith("  dL/dh"), len(head) == len(row)) == (columns >= 65, columns < 65)
     _, shown = well_trained.terminal("unfold", "王李", columns=columns, env={"NO_COLOR": "1"})
     rows = [line for line in shown.splitlines() if re.match(r" +\d ", line)]
     assert len(rows) == 3
