@@ -43,17 +43,17 @@ def raise_stopped(number: int, _frame: FrameType | None) -> NoReturn:
 
 def die_of(status: int) -> None:
     """Die of the signal that this exit status is for; do nothing for any other status."""
-    for number in SIGNALS:
-        if 128 + number == status and os.name == "posix":
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
+    if status - 128 in SIGNALS and os.name == "posix":
+        signal.signal(status - 128, signal.SIG_DFL)
+        signal.raise_signal(status - 128)
 
 
 def die_if_ignored(ignored: Any) -> None:
     """Die of a signal that came where Python ignores what is raised, and show other errors."""
     if isinstance(ignored.exc_value, Stopped):
         die_of(ignored.exc_value.status)
-    sys.__unraisablehook__(ignored)
+    if ignored.object is not None or not isinstance(ignored.exc_value, OSError):  # of two at once
+        sys.__unraisablehook__(ignored)
 
 
 @contextmanager

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.child
 ENDLESS = ("train", "names.txt", *SMALL, "--epochs", "1000000", "--check-every", "100")
 SOON = "from charrnn.files import saves_and_metrics as saves; saves.SAVE_INTERVAL = 0.1"
 BY = children.program_with(SOON)  # the program, with a first save that comes soon
+IN_CLASS = "lambda: type('', (), {'': Late()})"
+TWO = "lambda: [m(0, [1, 15]), *map(signal.raise_signal, [1, 15]), m(1, [1, 15])]"  # at once
 METRICS = ("--metrics", "metrics.jsonl")
 SAID = "charrnn: saving after this step; Ctrl-C stops at once\n"
 MARK = [signal.SIGINT, signal.SIGTERM, seldom(signal.SIGHUP)]
@@ -75,8 +77,7 @@ def test_fault_20_a_second_signal_stops_at_once(program: Program, first: signal.
         child.until(lambda: SAID in child.err)
         child.send(signal.SIGTERM)
         ended = child.end()
-    assert ended.status == 143
-    assert "Traceback" not in ended.err
+    assert (ended.status, "Traceback" in ended.err) == (143, False)
     assert "saved at step" not in ended.err
     assert (program / "model.npz").read_bytes() == before
     assert_no_temporary_files(program)
@@ -100,16 +101,16 @@ def test_fault_20_outside_of_training_a_signal_ends_it_cleanly(
 
 
 @pytest.mark.parametrize(
-    ("name", "show"), [("__del__", "Late"), ("__set_name__", "lambda: type('', (), {'': Late()})")]
+    ("name", "show"), [("__del__", "Late"), ("__set_name__", IN_CLASS), ("_", TWO)]
 )
 def test_fault_20_a_signal_ends_it_where_python_ignores_or_replaces_errors(
     program: Program, name: str, show: str
 ) -> None:
-    code = "import signal; from charrnn.cli import console\n"
+    code = "import signal; from charrnn.cli import console; m = signal.pthread_sigmask\n"
     code += f"class Late: {name} = lambda *_: signal.raise_signal(15)\n"
     code += f"console.show_version = {show}"
     ended = program.run("--version", by=children.program_with(code))
-    assert (ended.status, ended.err) == (143, "")
+    assert (ended.status in (129, 143), ended.err) == (True, "")
 
 
 @pytest.mark.parametrize(
@@ -136,8 +137,7 @@ call, {kind}.{name} = {kind}.{name}, late
 
 
 def test_fault_20_a_signal_while_processes_start_ends_them(program: Program) -> None:
-    line = ("train", "names.txt", "--batch", "24", "--cores", "3", "--epochs", "100000", "-q")
-    with program.going(*line) as child:
+    with program.going(*ENDLESS, "--batch", "24", "--bptt", "2", "--cores", "3", "-q") as child:
         child.until(lambda: bool(children.children_of(child.process.pid)))
         workers = children.children_of(child.process.pid)
         child.send(signal.SIGINT)
