@@ -9,7 +9,7 @@ from charrnn.text.corpus import find_warnings, read_files
 from charrnn.text.tidy import Tidied, clean, mess_in_words, untidy
 from tests.program import Program
 
-CLEAN = '1.5 l\n3D\n-ing\n#tag\nO\'Neill\n\'tis\n"A" or "B"\nSt. Pauli\nC++\nno. 9\n(sic)\n8:30\n'
+CLEAN = '1.5 l\n3D\n-ing\n#tag\nO\'Neill\n\'tis\n"A" or "B"\n“A“ B”\nSt. Pauli\n(sic)\n8:30\n'
 LISTS = {
     "bullets": ("- Anna\n* Bob\n• Carl\n– Dora\n+ Eva\n", "Anna\nBob\nCarl\nDora\nEva\n"),
     "tasks": ("- [ ] milk\n- [x] eggs\n", "milk\neggs\n"),
