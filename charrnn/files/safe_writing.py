@@ -44,8 +44,7 @@ def target_of(path: PathName) -> Iterator[Path]:
         if is_open or target.exists():
             if is_open or not target.is_file():
                 raise OSError(errno.EINVAL, "it is not a regular file")
-            has_right = target.stat().st_mode & 0o222  # which root does not need
-            if not (has_right and os.access(target, os.W_OK)):
+            if not (target.stat().st_mode & 0o222 and os.access(target, os.W_OK)):  # for root, too
                 raise OSError(errno.EACCES, "it is read-only")
         yield target
     except OSError as error:
@@ -73,8 +72,7 @@ def written(target: Path, old: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         if not old.exists():
-            mask = os.umask(0o077)  # to read it is to set it
-            os.umask(mask)
+            os.umask(mask := os.umask(0o077))  # to read it is to set it
             with suppress(OSError):
                 temporary.chmod(0o666 & ~mask | 0o600)  # for the next save
         os.replace(temporary, target)
@@ -118,6 +116,8 @@ def try_lock(file: IO[bytes], lock: Path, note: Note) -> bool:
     """Lock an open file. Return False if another run has it, or has just removed it."""
     try:
         if fcntl is not None:
+            with suppress(OSError):  # it is another's, or the filesystem has no modes
+                os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode | 0o600)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False

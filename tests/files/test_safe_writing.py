@@ -46,18 +46,18 @@ def test_fault_31_nobody_else_reads_a_file(tmp_path: Path, before: int | None, a
     if before is not None:
         path.touch()
         path.chmod(before)
+    opening = mock.patch.object(os, "open", wraps=os.open)
     try:
-        with (
-            mock.patch.object(os, "open", wraps=os.open) as opened,
-            safe_writing.replaced(path) as file,
-        ):
+        with opening as opened, safe_writing.replaced(path) as file:
             assert opened.call_args.kwargs == {"mode": 0o600}
             file.write(b"a text")
             file.flush()
             [temporary] = tmp_path.glob(".*.tmp")  # stays where the process is killed
             assert stat.S_IMODE(temporary.stat().st_mode) == (before or 0o400)
-        LineFile(lines := tmp_path / "m.jsonl").close()
-        assert [stat.S_IMODE(made.stat().st_mode) for made in (path, lines)] == [after, 0o660]
+        with safe_writing.locked(lines := tmp_path / "m.jsonl"):  # whose lock stays then, too
+            LineFile(lines).close()
+            modes = [stat.S_IMODE(made.stat().st_mode) for made in sorted(tmp_path.iterdir())]
+        assert modes == [0o660, 0o660, after]
         assert os.umask(usual) == 0o207
     finally:
         os.umask(usual)
