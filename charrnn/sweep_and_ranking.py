@@ -12,7 +12,7 @@ import re
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, stdev
@@ -48,6 +48,7 @@ COLUMNS |= {"weight_decay": "decay"}
 RUN_NAME = re.compile(r"[\w.+=,-]*seed=[0-9]+")  # of a run, and of its file
 ROW_KINDS: dict[str, Any] = {"fingerprint": str, "seed": int, "stopped": str, "error": str | None}
 ROW_KINDS |= {"best": dict[str, float] | None, "held_out_blocks": list[float], "seconds": float}
+OF_NO_SIZE = {"counts": False, "init_radius": 1, "free_running": 0}  # some cells exclude them
 
 Row = dict[str, Any]
 
@@ -84,11 +85,13 @@ def trials_of(tried: Mapping[str, Sequence[Any]], seeds: Sequence[int]) -> list[
 
 def with_same_size(trials: Sequence[Trial], material: Material) -> list[Trial]:
     """Return the runs, with units that make each cell about as large as the first that is tried."""
-    first, sized = trials[0].tried["cell"], []  # counts take no room, and some cannot have them
-    for tried, seed, _ in trials:
-        own, wanted = ({**tried, "cell": c, "counts": False} for c in (tried["cell"], first))
-        size = resized(size_of(own, material), size_of(wanted, material).parameter_count)
-        sized.append(Trial({**tried, "hidden": size.hidden}, seed, size.parameter_count))
+    first, sized = trials[0].tried["cell"], [*trials]
+    for at, (tried, seed, _) in enumerate(trials):
+        own, wanted = ({**tried, **OF_NO_SIZE, "cell": c} for c in (tried["cell"], first))
+        enough = size_of(wanted, material).parameter_count
+        with suppress(CharrnnError):  # such a run cannot start, and its row says why
+            size = resized(size_of(own, material), enough)
+            sized[at] = Trial({**tried, "hidden": size.hidden}, seed, size.parameter_count)
     return sized
 
 
@@ -143,8 +146,7 @@ def train_one(material: Material, trial: Trial) -> tuple[Row, Checkpoint | None]
         row |= {"held_out_blocks": blocks_of(nats), "stopped": checkpoint.ended}
     except (CharrnnError, OSError, MemoryError) as error:
         checkpoint, row["error"] = None, str(error) or "not enough memory"
-        if isinstance(error, DivergedError):
-            row["stopped"] = "diverged"
+        row["stopped"] = "diverged" if isinstance(error, DivergedError) else "failed"
     row["seconds"] = round(time.monotonic() - began, 3)
     return row, checkpoint
 

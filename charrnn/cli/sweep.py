@@ -155,8 +155,7 @@ def run(options: Options, console: Console) -> None:
     examples = f"{count(len(corpus.train), 'example')}, and {held_out} held out"
     console.note(f"corpus    {', '.join(map(name_of, corpus.sources))}: {examples}")
     if options.same_size:
-        trials = sweep.with_same_size(trials, material)
-        tried["hidden"] = ()
+        trials, tried["hidden"] = sweep.with_same_size(trials, material), ()
     how = "by a scheduler" if options.scheduler else f"{at_once:,} at once"
     console.note(f"runs      {len(trials):,}, {how}, each on one core")
     for trial in trials:

@@ -137,8 +137,7 @@ class LineFile:
     """A file of JSON lines, each appended whole or not at all."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        is_new = not path.exists()
+        self._path, is_new = path, not path.exists()
         self._file = open(path, "ab+", buffering=0)  # noqa: SIM115
         if is_new:
             with suppress(OSError):  # the filesystem has no modes
