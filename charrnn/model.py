@@ -292,7 +292,8 @@ class Model:
         max_gap: Fill at most this many characters into a gap.
         beam: Try at most this many beginnings of each length.
         """
-        how, text = FillConfig(count=count, max_gap=max_gap, beam=beam), check("text", text, Text())
+        text = check("text", text, Text())
+        how = FillConfig(count=count, max_gap=max_gap, beam=beam)
         return fill(self.predictor(), text, how, label)
 
     def logits(self, ids: Sequence[int] | Integers, *, label: str | None = None) -> Array64:

@@ -153,7 +153,8 @@ class Surprisal:
                 style = f"color:{ink};background-color:{ground}"
                 words = f'<span style="{style}" title="{bits}">{words}</span>'
             parts.append(words)
-        size, total = count(len(self.text), "character"), math.fsum(self.nats) * BITS
+        size = count(len(self.text), "character")
+        total = math.fsum(self.nats) * BITS
         sums = f"{size} and the end: {total:,.1f} bits, {total / len(self.nats):.3f} for each.{cut}"
         style = "white-space:pre-wrap;overflow-wrap:anywhere"
         return f'<pre style="{style}">{"".join(parts)}</pre><p>{sums}</p>'

@@ -85,7 +85,8 @@ def trials_of(tried: Mapping[str, Sequence[Any]], seeds: Sequence[int]) -> list[
 
 def with_same_size(trials: Sequence[Trial], material: Material) -> list[Trial]:
     """Return the runs, with units that make each cell about as large as the first that is tried."""
-    first, sized = trials[0].tried["cell"], [*trials]
+    first = trials[0].tried["cell"]
+    sized = [*trials]
     for at, (tried, seed, _) in enumerate(trials):
         own, wanted = ({**tried, **OF_NO_SIZE, "cell": c} for c in (tried["cell"], first))
         enough = size_of(wanted, material).parameter_count
@@ -277,11 +278,12 @@ def rank(rows: Iterable[Row]) -> list[Row]:
         groups.setdefault(name, []).extend([row] if row["best"] else [])
     losses = {name: mean(map(loss_of, g)) if g else math.inf for name, g in groups.items()}
     names = sorted(groups, key=losses.__getitem__)
-    best, ranking = next(name for name in names if name != COUNTING), []
+    best = next(name for name in names if name != COUNTING)
+    ranking = []
     for name in names:
         group = sorted(groups[name], key=loss_of)
         difference, error = compare(group, groups[best])
-        is_worse = difference > CLEAR_ERRORS * error or (not group and groups[best] != [])
+        is_worse = difference > CLEAR_ERRORS * error or bool(groups[best] and not group)
         ranked = {"name": name, "nats_per_character": losses[name], "difference": difference}
         ranked |= {"standard_error": error, "clearly_worse": is_worse, "run_count": len(group)}
         ranked["seconds"] = mean(row["seconds"] for row in group) if group else math.nan

@@ -155,7 +155,8 @@ def run(options: Options, console: Console) -> None:
     examples = f"{count(len(corpus.train), 'example')}, and {held_out} held out"
     console.note(f"corpus    {', '.join(map(name_of, corpus.sources))}: {examples}")
     if options.same_size:
-        trials, tried["hidden"] = sweep.with_same_size(trials, material), ()
+        trials = sweep.with_same_size(trials, material)
+        tried["hidden"] = ()
     how = "by a scheduler" if options.scheduler else f"{at_once:,} at once"
     console.note(f"runs      {len(trials):,}, {how}, each on one core")
     for trial in trials:
@@ -263,7 +264,8 @@ def show_ranking(
     out.write_lines(lines)
     if best is not None:
         model, *texts = [f"./{n}" if n[0] == "-" else n for n in (best["model"], *options.sources)]
-        command, files = shlex.join(["cp", "-i", model, str(shared.MODEL)]), {*record.names}
+        command = shlex.join(["cp", "-i", model, str(shared.MODEL)])
+        files = {*record.names}
         if "-" not in files and files.difference(CORPORA):  # which a copy finds once it is resumed
             valid = [f"--valid={name}" for name in options.valid]
             again = ["charrnn", "train", *texts, *valid, "--resume", "-q"]

@@ -203,7 +203,8 @@ def show_corpus(
 
     The speed is 0 if nobody asks for it.
     """
-    warned, lines = find_warnings(corpus), []
+    warned = find_warnings(corpus)
+    lines = []
     for warning in warned:
         words = WARNING_TEXTS.get(warning.kind, TABLE)
         lines.append(words.format(**asdict(warning), column=shlex.quote(warning.what)))

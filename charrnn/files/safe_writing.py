@@ -72,7 +72,8 @@ def written(target: Path, old: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         if not old.exists():
-            os.umask(mask := os.umask(0o077))  # to read it is to set it
+            mask = os.umask(0o077)  # to read it is to set it
+            os.umask(mask)
             with suppress(OSError):
                 temporary.chmod(0o666 & ~mask | 0o600)  # for the next save
         os.replace(temporary, target)
@@ -137,7 +138,8 @@ class LineFile:
     """A file of JSON lines, each appended whole or not at all."""
 
     def __init__(self, path: Path) -> None:
-        self._path, is_new = path, not path.exists()
+        self._path = path
+        is_new = not path.exists()
         self._file = open(path, "ab+", buffering=0)  # noqa: SIM115
         if is_new:
             with suppress(OSError):  # the filesystem has no modes

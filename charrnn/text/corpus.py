@@ -150,7 +150,8 @@ def read_files(
     kind: Kind = "lines" if are_cells or config.reading.tidy else config.examples
     parts = []
     for names in (sources, valid):
-        codes, labels, repeats = [np.empty(0, np.uint32)], list[str](), tidied.lines["repeat"]
+        codes, labels = [np.empty(0, np.uint32)], list[str]()
+        repeats = tidied.lines["repeat"]
         for name in names:
             for label, text in labelled_texts(name, config.reading, tidied, read_and_mark):
                 digest.update((label + text).encode("utf-8", "surrogatepass") + TEXT_ENDS)
